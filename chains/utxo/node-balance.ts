@@ -10,6 +10,7 @@ import { addressOf, type CoinQuestion, listed, reached, withMade } from "./node-
 import { type Address, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, newestQuestion } from "./node-questions.ts";
+import { unusableOf } from "./node-transactions.ts";
 
 const triesMax = 4;
 /** Pages of transactions since the block beside a list; more of them are the history's. */
@@ -55,6 +56,7 @@ async function sumOf(question: CoinQuestion, account: string, list: readonly Uns
   const isProven = (one: UnspentOutput): boolean => list.length <= provenMax || isYoung(one);
   const proven = await withMade(question, account, list.filter(isProven), block);
   const agreed = list.filter((one) => !isProven(one));
+  question.keepUnusable?.(account, unusableOf(proven));
   return [...proven, ...agreed].reduce((sum, { units }) => sum + units, 0n);
 }
 

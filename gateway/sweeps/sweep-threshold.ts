@@ -21,6 +21,7 @@ export type Reason =
   | "not_automatic"
   | "below_least"
   | "below_fee"
+  | "coin_too_large" // its transaction cannot be proven, so no agent spends it
   | "not_there" // the chain shows less than was credited
   | "would_revert"
   | "sweeps_stuck" // so many that an operator must look before another begins

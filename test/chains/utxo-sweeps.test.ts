@@ -11,14 +11,15 @@ import { bitcoin, litecoin, type UtxoNetwork } from "../../chains/utxo/network.t
 import { readBackOn } from "../../chains/utxo/node-read-back.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { effectOf } from "../../chains/utxo/outcome.ts";
+import { previousBytesMax } from "../../chains/utxo/previous.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { amountOf, coinsMax, figuresOf, most } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
 import { seed } from "../support/evm-values.ts";
-import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
-import { mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
+import { type FakeAnswer, type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
+import { type MadeCoin, mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
 
 const values = new Values(seed);
 const network = mainOf(bitcoin);
@@ -224,22 +225,54 @@ describe("the gateway's reckoning of a sweep", () => {
   let nodes: FakeEsplora[] = [];
   afterEach(() => Promise.all(nodes.map((node) => node.close())));
 
-  async function costOf(on: UtxoNetwork, listed: readonly Coin[], amountUnits: bigint, satPerByte: number) {
-    const own = values.account(on).address;
+  /** The watcher of an address with these coins, which both nodes show with their makers. */
+  async function watching(listed: readonly (Coin & { readonly made?: string })[], satPerByte: number, own: string) {
     const status = { confirmed: true, block_height: 90, block_hash: "44".repeat(32) };
     const list = listed.map(({ id, units }) => {
       const [txid, vout] = id.split(":");
       return { txid, vout: Number(vout), value: Number(units), status };
     });
-    const answers = { [`/address/${own}/utxo`]: JSON.stringify(list), "/fee-estimates": `{"3":${satPerByte}}` };
+    const bytes = listed.flatMap(({ id, made }) => (made === undefined ? [] : [[`/tx/${id.split(":")[0]}/hex`, made]]));
+    const head = { id: "11".repeat(32), height: 100, timestamp: 1_790_000_000, previousblockhash: "33".repeat(32) };
+    const answers: Record<string, FakeAnswer> = {
+      ...{ [`/address/${own}/utxo`]: JSON.stringify(list), "/fee-estimates": `{"3":${satPerByte}}` },
+      ...{ [`/address/${own}/txs`]: "[]", "/blocks/tip/hash": head.id, [`/block/${head.id}`]: JSON.stringify(head) },
+      ...Object.fromEntries(bytes),
+    };
+    for (const [id] of listed.filter(({ made }) => made === undefined).map(({ id: each }) => each.split(":")))
+      answers[`/tx/${id}/hex`] = [404, "Transaction not found"];
     nodes = await Promise.all([fakeEsplora({ ...answers }), fakeEsplora({ ...answers })]);
     const urls = nodes.map(({ url }) => url);
-    const watcher = createUtxoWatcher({ urls, network: on, confirmations: 2, log: () => {} });
+    return createUtxoWatcher({ urls, network: fakeNetwork, confirmations: 2, log: () => {} });
+  }
+
+  async function costOf(on: UtxoNetwork, listed: readonly (Coin & { made?: string })[], amountUnits: bigint, satPerByte: number) {
+    const own = values.account(on).address;
+    const watcher = await watching(listed, satPerByte, own);
     const to = values.destination(on, "p2wpkh");
     const cost = await watcher.cost(own, { contract: "", tag: "", destination: to, amountUnits, isFeeInside: true });
     watcher.close();
     return cost;
   }
+
+  it("leaves out coins whose transaction is too large to be proven, and no more: from 100,001 bytes on", async () => {
+    const { address, script } = values.account(fakeNetwork);
+    const [small, whole, over] = [20_000n, 60_000n, 50_000n].map((units, at) =>
+      values.largeCoin(script, units, [400, previousBytesMax, previousBytesMax + 1][at]!),
+    ) as [MadeCoin, MadeCoin, MadeCoin];
+    expect(await costOf(fakeNetwork, [small, whole, over], 130_000n, 1)).toMatchObject({
+      ...{ ok: true, mostUnits: 80_000n },
+      unusable: [{ id: over.id, units: 50_000n, words: expect.stringContaining("100001 bytes") }],
+    });
+    expect(await costOf(fakeNetwork, [over], 50_000n, 1)).toMatchObject({ mostUnits: 0n, unusable: [{ id: over.id }] });
+    expect(await costOf(fakeNetwork, [small, whole], 80_000n, 1)).toMatchObject({ mostUnits: 80_000n });
+    expect(await costOf(fakeNetwork, [small, whole], 80_000n, 1)).not.toHaveProperty("unusable");
+    // The balance has it, and the account's list of what is not available too.
+    const watcher = await watching([small, whole, over], 1, address);
+    expect(await watcher.balance(address, "", 99)).toBe(130_000n);
+    expect(watcher.unusableCoins?.(address).map(({ id, units }) => [id, units])).toEqual([[over.id, 50_000n]]);
+    watcher.close();
+  });
 
   it("counts the coins that bring more than they cost, and no stranger's beyond the credited sum", async () => {
     const coins = [coin(1, 60_000n), coin(2, 40_000n), coin(3, 1_000n), coin(4, 680n)];

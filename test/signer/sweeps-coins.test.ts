@@ -91,4 +91,16 @@ describe("a sweep of coins", () => {
     kit.acknowledge();
     expect(outputsOf(kit, id)[0]!.units).toBe(100_000n);
   });
+
+  it("spends a coin of a transaction as large as nodes forward, and 64 of them at once; none of a larger one", () => {
+    const script = scriptOf(address, row);
+    const kit = coinKit();
+    const id = ordered(kit);
+    const over = values.largeCoin(script, 100_000n, 100_001);
+    expect(sign(kit, id, [over], offerOf([over], true)).code).toBe("JSON_SHAPE");
+    const many = Array.from({ length: 64 }, () => values.largeCoin(script, 100_000n / 64n, 100_000));
+    const coins = [...many.slice(1), values.largeCoin(script, 100_000n - 63n * (100_000n / 64n), 100_000)];
+    expect(figuresOf(offerOf(coins, true)).coins).toHaveLength(64);
+    expect(sign(kit, id, coins, offerOf(coins, true))).toMatchObject({ ok: true });
+  });
 });
