@@ -23,11 +23,20 @@ type Coin = NonNullable<ChainState["coins"]>[number];
 /** A coin with the transaction that made it. */
 export type MadeCoin = Coin & { readonly block: number; readonly made: KnownTransaction };
 
+/** The coins of an account at a block after which no block had named it, and its counters then. */
+export interface Explained {
+  readonly block: number;
+  readonly counters: string;
+  readonly coins: readonly UnspentOutput[];
+}
+
 export interface CoinQuestion {
   readonly pool: NodePool;
   readonly transactions: KnownTransactions;
   readonly histories: Histories;
   readonly network: UtxoNetwork;
+  /** The balances that the totals of an address explained, by node and account. */
+  readonly explained?: Map<string, Explained>;
   /** Hears the coins of a balance that no payment can spend. */
   readonly keepUnusable?: (account: string, coins: readonly UnusableCoin[]) => void;
 }

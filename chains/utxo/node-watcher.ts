@@ -83,7 +83,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const unusable = createUnusable();
   const histories = createHistories(pool);
-  const tools = { pool, blocks, transactions, histories, network, feeMarketNow, keepUnusable: unusable.keep };
+  const tools = { pool, blocks, transactions, histories, network, feeMarketNow, keepUnusable: unusable.keep, explained: new Map() };
   const indexOf = createIndexes((address) => keyOf(address, network));
   return {
     nobody: addressOfScript(nobodyScript, network) ?? "",

@@ -181,8 +181,8 @@ function show(id: string, options: JsonOption): void {
       }));
       const inSums = shown.strays.map((one) => listedTotal(config, one));
       const waits = unsweptNotes(by, row);
-      const all = { payments: paid, credited: more, strays: inSums, unswept: waits, acts: listedActs(acts) };
-      printJson({ ...listedRecord(by, row, config), ...all });
+      const all = { payments: paid, credited: more, strays: inSums, ...(waits.length === 0 ? {} : { unswept: waits }) };
+      printJson({ ...listedRecord(by, row, config), ...all, acts: listedActs(acts) });
       return;
     }
     print(
@@ -208,9 +208,11 @@ function show(id: string, options: JsonOption): void {
   });
 }
 
-/** The reasons for which money on the deposit's address is not swept. */
+/** Money on the deposit's address that no sweep will ever take. */
 function unsweptNotes({ store }: Operator, { network, depositAddress }: TransactionRow) {
-  const notes = listSweepNotes(store.database, network).filter(({ address }) => address === depositAddress);
+  const notes = listSweepNotes(store.database, network).filter((one) => {
+    return one.address === depositAddress && one.reason === "coin_too_large";
+  });
   return notes.map(({ currency, reason, detail, at }) => ({ currency, reason, detail, at: dateOf(at) }));
 }
 

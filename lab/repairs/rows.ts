@@ -1523,4 +1523,13 @@ export const repairs: readonly Repair[] = [
     test: "test/gateway/sweeps-waiting.test.ts",
     title: "is not ordered over coins that nothing can spend",
   },
+  {
+    name: "coin-list-that-leaves-one-out",
+    fault: "A list of coins that left one out was a smaller balance.",
+    file: "chains/utxo/node-balance.ts",
+    find: "if (sumNow(coins, later, script) !== units) continue;",
+    replace: "if (sumNow(coins, later, script) > units) continue;",
+    test: "test/chains/utxo-sums.test.ts",
+    title: "is found by other pages where both lists leave a coin out",
+  },
 ];

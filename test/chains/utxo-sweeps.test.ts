@@ -233,10 +233,13 @@ describe("the gateway's reckoning of a sweep", () => {
       return { txid, vout: Number(vout), value: Number(units), status };
     });
     const bytes = listed.flatMap(({ id, made }) => (made === undefined ? [] : [[`/tx/${id.split(":")[0]}/hex`, made]]));
+    const sums = { funded_txo_count: listed.length, funded_txo_sum: Number(sumOf(listed)) };
+    const stats = { ...sums, spent_txo_count: 0, spent_txo_sum: 0, tx_count: listed.length };
     const head = { id: "11".repeat(32), height: 100, timestamp: 1_790_000_000, previousblockhash: "33".repeat(32) };
     const answers: Record<string, FakeAnswer> = {
       ...{ [`/address/${own}/utxo`]: JSON.stringify(list), "/fee-estimates": `{"3":${satPerByte}}` },
-      ...{ [`/address/${own}/txs`]: "[]", "/blocks/tip/hash": head.id, [`/block/${head.id}`]: JSON.stringify(head) },
+      ...{ [`/address/${own}`]: JSON.stringify({ address: own, chain_stats: stats }), [`/address/${own}/txs`]: "[]" },
+      ...{ "/blocks/tip/hash": head.id, [`/block/${head.id}`]: JSON.stringify(head) },
       ...Object.fromEntries(bytes),
     };
     for (const [id] of listed.filter(({ made }) => made === undefined).map(({ id: each }) => each.split(":")))
