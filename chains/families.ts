@@ -54,6 +54,15 @@ export function pinExclusionOf(network: string): PinExclusion | null {
 }
 
 /**
+ * True if the fee of a job comes out of its amount. A sweep of coins empties its address: what it
+ * left there would be worth less than its fetching, and a higher fee takes nothing from anybody,
+ * since the receiver is the own hot wallet. Elsewhere the account pays the fee beside the amount.
+ */
+export function isFeeInside(network: string, mode: string): boolean {
+  return mode === "sweep" && pinExclusionOf(network) !== null;
+}
+
+/**
  * True if the gateway's service named a chain's nodes. `nodesFrom` of config.json decides. Without
  * this line the answer is true for chains with exclusion by expiry: there a second payment needs
  * statements of both gateway and nodes, which then have one source.

@@ -48,17 +48,23 @@ export interface Payment extends Place {
   /** Names the payee behind a shared address, in the family's only spelling; "" for none. */
   readonly tag: string;
   readonly amountUnits: bigint;
+  /**
+   * The fee comes out of the amount, so that the receiver gets less: a sweep of coins. False if
+   * absent.
+   */
+  readonly isFeeInside?: boolean;
 }
 
 /**
  * The content of unsigned bytes. `account` is "" if the bytes name no sender. `feeMaxUnits` is the
  * most that the transaction can cost, in units of the fee coin.
  */
-export type Description = Payment & { readonly txParams: TxParams; readonly feeMaxUnits: bigint };
+export type Description = Omit<Payment, "isFeeInside"> & { readonly txParams: TxParams; readonly feeMaxUnits: bigint };
 
 /** The recorded values of unsigned bytes. `describe` takes only those that stand in no byte. */
 export interface Told extends Place {
   readonly txParams: TxParams;
+  readonly isFeeInside?: boolean; // as `Payment` has it
 }
 
 export type Described = { readonly ok: true; readonly description: Description } | Refusal;
@@ -177,9 +183,15 @@ export interface Bidding extends LaterOffers {
   leastTip(attempts: Attempts): bigint;
   /**
    * Offers to try for an operator's `replace` or `cancel`, best first; the best one fits the fee
-   * market, if it is known. Refuses with REPLACEMENT_FEES.
+   * market, if it is known. `isFeeInside` as `Payment` has it. Refuses with REPLACEMENT_FEES.
    */
-  manualReplacement(attempts: Attempts, isCancel: boolean, wish: TxParams, feeMarket?: FeeMarket | null): Offers;
+  manualReplacement(
+    attempts: Attempts,
+    isCancel: boolean,
+    wish: TxParams,
+    feeMarket?: FeeMarket | null,
+    isFeeInside?: boolean,
+  ): Offers;
 }
 
 /** An address in its canonical form. */

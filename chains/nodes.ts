@@ -34,6 +34,8 @@ export interface ChainState {
   readonly balances: ReadonlyMap<string, bigint>;
   /** The hot wallet's final coins; present where the chain has coins in the place of balances. */
   readonly coins?: readonly Coin[];
+  /** Final coins that no payment can spend: they are in no balance, and not among `coins`. */
+  readonly unusable?: readonly UnusableCoin[];
   /**
    * The reason why a token must not be used for payments, by contract: its decimals differ from the
    * configured ones.
@@ -162,7 +164,7 @@ export interface LocationQuestion {
   readonly txHashes: readonly string[];
 }
 
-export type WantedPayment = Pick<Payment, "contract" | "destination" | "tag" | "amountUnits">;
+export type WantedPayment = Pick<Payment, "contract" | "destination" | "tag" | "amountUnits" | "isFeeInside">;
 
 export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 
@@ -322,6 +324,11 @@ export interface WatcherNodes extends Watched {
    * coins.
    */
   sightedCoins?(account: string, coins: readonly Coin[]): Promise<readonly boolean[]>;
+  /**
+   * The coins in an account's newest balance that no payment can spend, as `balance` read them last.
+   * Present where the chain has coins.
+   */
+  unusableCoins?(account: string): readonly UnusableCoin[];
   /** If a node shows the transaction that made a coin; no, only if enough answer and none does. */
   isCoinShown?(coin: string): Promise<boolean>;
   /** The next slot by the agreed final count; present if the chain counts slots. */
@@ -341,10 +348,22 @@ export interface NextSlot {
   readonly isUnused: boolean;
 }
 
+/** A coin that the account has and no payment can spend, and the reason in words. */
+export interface UnusableCoin {
+  readonly id: string;
+  readonly units: bigint;
+  readonly words: string;
+}
+
 export interface Cost {
   readonly ok: true;
   readonly feeUnits: bigint;
-  /** The most that one transaction can take out of the account; absent if that is all of it. */
+  /** Coins that no payment can take; absent where there are none. */
+  readonly unusable?: readonly UnusableCoin[];
+  /**
+   * The most of the amount that one transaction can take out of the account, by coins that are
+   * worth their fetching; absent if that is all of it.
+   */
   readonly mostUnits?: bigint;
 }
 

@@ -25,6 +25,7 @@ export interface Wanted {
   readonly destination: string;
   readonly tag: string;
   readonly amountUnits: bigint;
+  readonly isFeeInside?: boolean; // as `Payment` has it
 }
 
 /** The basis of an offer. */

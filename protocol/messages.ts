@@ -40,10 +40,11 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
 /**
  * The form of the frames that this program knows. The number rises with each kind, and with each
  * field that an earlier program would refuse; 10 are the kinds themselves, 11 has `orders` in
- * question and sightings, `foreign` in an acknowledgement, and `network` in a pause. Each side
- * names it, and refuses a side with a lower one: docs/protocol.md section 4.1.
+ * question and sightings, `foreign` in an acknowledgement, and `network` in a pause, and with 12 the
+ * amount of a sweep of coins has its fee in it. Each side names it, and refuses a side with a lower
+ * one: docs/protocol.md section 4.1.
  */
-export const kindsKnown = 11;
+export const kindsKnown = 12;
 
 /** The path of a link for an agent that names the form of the frames that it knows. */
 export const linkPathNaming: string = `${linkPath}?kinds=${kindsKnown}`;

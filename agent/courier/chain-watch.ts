@@ -3,6 +3,7 @@
  * availability to the status.
  */
 import type { FeeMarket } from "../../chains/family.ts";
+import type { UnusableCoin } from "../../chains/nodes.ts";
 import type { Shared } from "./run-state.ts";
 import { lostControl } from "./scheduler/accounts.ts";
 import { asking, nodesDetail } from "./status.ts";
@@ -45,6 +46,7 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
     unfit: new Map<string, string>() as ReadonlyMap<string, string>,
     lost: "" as ReturnType<typeof lostControl>,
+    unusable: "",
   };
   state.chains.set(chain, known);
   return createWatch({
@@ -75,6 +77,7 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
       known.balances = chainState.balances;
       known.feeMarket = chainState.feeMarket;
       known.unfit = chainState.unfit;
+      known.unusable = unusableWords(chainState.unusable ?? []);
       feed({ kind: "block", chain, chainState });
       if (isBack) tellStatus();
     },
@@ -91,4 +94,13 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
       tellStatus();
     },
   });
+}
+
+/** Says which coins of the hot wallet no payment spends; "" for none. */
+function unusableWords(coins: readonly UnusableCoin[]): string {
+  const [first] = coins;
+  if (first === undefined) return "";
+  const units = coins.reduce((sum, coin) => sum + coin.units, 0n);
+  const count = coins.length === 1 ? "1 coin" : `${coins.length} coins`;
+  return `${count} of ${units} units in all left out of what is available, such as ${first.id}: ${first.words}`;
 }

@@ -9,6 +9,7 @@ import type { AgentLog } from "../../base/log.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import type { AnswerTo, SocketClient } from "../socket/client.ts";
 import { type EachVerb, eachMax } from "../socket/each.ts";
+import { framedOffer } from "../socket/offered.ts";
 import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainAccess } from "./nodes/chain.ts";
@@ -188,7 +189,8 @@ async function askWithEvidence(
     takeAnswer(options, effect, { ok: false, code: error.code, effect: "none" });
     return;
   }
-  await askSigner(options, { ...effect, body: { ...effect.body, evidence } } as Offer);
+  const proven = framedOffer({ txParams: effect.body.txParams, evidence });
+  await askSigner(options, { ...effect, body: { ...effect.body, ...proven } } as Offer);
 }
 
 async function askSigner(options: HandsOptions, effect: Effect<"ask">): Promise<void> {

@@ -67,6 +67,7 @@ export interface KnownChain {
   balances: ReadonlyMap<string, bigint>; // empty when unknown
   unfit: ReadonlyMap<string, string>; // by contract, as in the chain's state
   lost: ReturnType<typeof lostControl>;
+  unusable: string; // coins that no payment can spend, in words; "" for none
 }
 
 export interface RunState {

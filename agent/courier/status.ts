@@ -28,7 +28,8 @@ export function statusOf(
       const health = access?.health(chain, nowMs) ?? null;
       const trouble = troubleOf(known, health);
       const age = health?.headAgeMs ?? null;
-      const detail = trouble || `block ${known.block}${age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`}`;
+      const seconds = age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`;
+      const detail = trouble || `block ${known.block}${seconds}${known.unusable === "" ? "" : `; ${known.unusable}`}`;
       const delays = trouble === "" ? (health?.delays ?? []).map(({ code, words }) => clip(`${code}: ${words}`)) : [];
       const { block, nativeBalance, feeMarket } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };

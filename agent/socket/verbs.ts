@@ -15,7 +15,7 @@ import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { LimitView } from "./limit-view.ts";
-import type { Offered } from "./offered.ts";
+import { evidenceFramesMax, type FramedOffer } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
 import type { ForeignSpend, NetworkStop, PausedView, StoppedView } from "./stops.ts";
@@ -124,7 +124,7 @@ export interface AccountView {
 }
 
 /** The most frames of one request of the courier, and of one answer to it. */
-export const requestFramesMax = 1;
+export const requestFramesMax: number = evidenceFramesMax;
 export const reportFramesMax = 8;
 
 /** Requests on the courier socket, by verb. */
@@ -133,12 +133,12 @@ export interface CourierRequests {
   hello: { readonly config?: ConfigRead };
   /** One complete jobs, welcome or recovery envelope. */
   admit: { readonly frames: readonly Uint8Array[] };
-  sign: Offered & { readonly transactionId: string };
+  sign: FramedOffer & { readonly transactionId: string };
   /**
    * Same slot, higher fee; with exclusion by expiry, the next attempt after all earlier ones are
    * void. `above` is the attempt to replace; a repeat returns the existing attempt.
    */
-  replace: Offered & { readonly transactionId: string; readonly above: number };
+  replace: FramedOffer & { readonly transactionId: string; readonly above: number };
   /** One complete ack envelope, or one of sightings. */
   release: { readonly frames: readonly Uint8Array[] };
   sightings: { readonly frames: readonly Uint8Array[] };

@@ -51,6 +51,11 @@ export interface AddressSums {
   readonly units: bigint;
 }
 
+/** The sums, and all counters behind them as one text: as long as it is the same, nothing came. */
+export interface AddressTotals extends AddressSums {
+  readonly counters: string;
+}
+
 /** The transaction that spends a coin; `place` is null before a block has it. */
 export interface Spend {
   readonly txHash: string;
@@ -208,6 +213,13 @@ export function readAddressSums(bytes: Buffer): AddressSums {
     count: count("funded_txo_count") - count("spent_txo_count"),
     units: units("funded_txo_sum") - units("spent_txo_sum"),
   };
+}
+
+export function readAddressTotals(bytes: Buffer): AddressTotals {
+  const { chain_stats: chain } = fieldsOf(jsonOf(bytes), "address");
+  const stats = fieldsOf(chain, "address.chain_stats");
+  const names = ["tx_count", "funded_txo_count", "funded_txo_sum", "spent_txo_count", "spent_txo_sum"];
+  return { ...readAddressSums(bytes), counters: names.map((name) => unitsOf(stats[name], name)).join(" ") };
 }
 
 /** May be empty: nodes without enough blocks and payments estimate nothing. */

@@ -3,9 +3,11 @@
  * offers are used; unconfirmed change is not among them, because a replaced parent would take the
  * coin away. Largest first, so the anchor has most room for a later fee. Change becomes two coins
  * while the account has few, because the coins of an open withdrawal are held until it is final;
- * and while it has many, a cheap payment merges small ones into its change. Sources: BIP-125, rules
- * 3 and 4; validation.cpp of Bitcoin Core (a replacement needs the higher rate too); its option
- * -consolidatefeerate.
+ * and while it has many, a cheap payment merges small ones into its change. Change that would cost
+ * more to spend than it is worth is not made. A sweep empties its address: its fee comes out of its
+ * amount, so that no attempt needs change. Sources: BIP-125, rules 3 and 4; validation.cpp of
+ * Bitcoin Core (a replacement needs the higher rate too); its options -consolidatefeerate and
+ * -discardfee; bitcoin/bitcoin #7677.
  */
 import type { Coin, TxParams } from "../family.ts";
 import { parseAddress } from "./address.ts";
@@ -20,11 +22,12 @@ export interface CoinMarket {
 }
 
 /** A payment by its parts that decide on coins; null stands for a cancel. */
-export type Target = { readonly destination: string; readonly amountUnits: bigint } | null;
+export type Target = (AmountAlone & { readonly destination: string }) | null;
 
 /** A payment of which only the amount is known; its script counts as the longest. */
 export interface AmountAlone {
   readonly amountUnits: bigint;
+  readonly isFeeInside?: boolean; // as `Payment` has it
 }
 
 /** An earlier attempt; `txParams` is null if only its fee is known. */
@@ -56,6 +59,14 @@ type FeeRule = (size: bigint) => bigint;
 interface Paid {
   readonly scriptBytes: number | null;
   readonly units: bigint;
+  readonly isFeeInside: boolean;
+  readonly leastUnits: bigint; // that nodes accept in the output
+}
+
+/** The change that an attempt may have. */
+interface ChangeRule {
+  readonly isSplit: boolean; // two coins, if both are large
+  readonly least: "worth" | "dust"; // worth its own fetching, or no more than nodes accept
 }
 
 /**
@@ -64,9 +75,8 @@ interface Paid {
  */
 export function first(network: UtxoNetwork, { satPerKvB, coins }: CoinMarket, target: Exclude<Target, null>): TxParams | null {
   const paid = paidOf(network, target);
-  return paid === null
-    ? null
-    : chosen(network, [], largestFirst(coins), paid, (size) => feeAt(satPerKvB, size), coins.length < coinsWanted);
+  const isSplit = coins.length < coinsWanted;
+  return paid === null ? null : chosen(network, [], largestFirst(coins), paid, (size) => feeAt(satPerKvB, size), isSplit);
 }
 
 /** As `first`, and with small coins beside those that the payment needs, while `merging` allows. */
@@ -74,13 +84,15 @@ export function firstMerging(network: UtxoNetwork, market: CoinMarket, target: E
   const { satPerKvB, coins } = market;
   const plain = first(network, market, target);
   const paid = paidOf(network, target);
-  if (plain === null || paid === null || coins.length <= merging.coinsMin || satPerKvB > merging.satPerKvBMax) return plain;
+  const isMany = coins.length > merging.coinsMin && satPerKvB <= merging.satPerKvBMax;
+  if (plain === null || paid === null || paid.isFeeInside || !isMany) return plain;
   const needed = figuresOf(plain).coins;
   const fee = feeOfInput(satPerKvB);
   const small = largestFirst(coins).filter(({ id, units }) => units > fee && !needed.some((coin) => coin.id === id));
   const room = Math.min(merging.coinsMost, coinsMax - needed.length);
   const merged = [...needed, ...small.reverse().slice(0, room)];
-  const figures = withChange(network, merged, paid, (size) => feeAt(satPerKvB, size), false);
+  const rule: ChangeRule = { isSplit: false, least: "worth" };
+  const figures = withChange(network, merged, paid, (size) => feeAt(satPerKvB, size), rule);
   return figures === null ? plain : txParamsOf(figures);
 }
 
@@ -88,8 +100,8 @@ export function firstMerging(network: UtxoNetwork, market: CoinMarket, target: E
  * The parameters of an attempt that nodes accept in place of all earlier ones, for the payment or,
  * with a null target, for a cancel. The anchor is `pin`. The fee is at least the highest earlier
  * fee and 1 sat for each virtual byte, the rate is above every earlier one, and both are at least
- * the market's. A payment keeps its coins, its change shrinks, and then coins are added; a cancel
- * begins with the anchor. `isFree`: nodes show no spend of the anchor, so no attempt is in a pool;
+ * the market's. A payment keeps its coins, its change shrinks, and then coins are added; a sweep
+ * pays less; a cancel begins with the anchor. `isFree`: nodes show no spend of the anchor, so no attempt is in a pool;
  * then earlier coins that are not in `coins` are spent by other transactions and are left out. Null
  * if the coins do not suffice.
  */
@@ -125,7 +137,25 @@ export function replacement(
 
 /** The fee that one more coin costs. */
 export function feeOfInput(satPerKvB: bigint): bigint {
-  return feeAt(satPerKvB, sizeOf(2, null, 1) - sizeOf(1, null, 1));
+  return feeAt(satPerKvB, inputSize);
+}
+
+const inputSize = sizeOf(2, null, 1) - sizeOf(1, null, 1);
+
+/**
+ * The coins of one transaction that takes at most `units` out of an account: the largest first,
+ * each if it fits.
+ */
+export function fitting(coins: readonly Coin[], units: bigint): readonly Coin[] {
+  const taken: Coin[] = [];
+  let sum = 0n;
+  for (const coin of largestFirst(coins)) {
+    if (taken.length === coinsMax || sum === units) break;
+    if (sum + coin.units > units) continue;
+    taken.push(coin);
+    sum += coin.units;
+  }
+  return taken;
 }
 
 /** The fee at a rate, never below the least that nodes forward. */
@@ -133,18 +163,23 @@ function feeAt(satPerKvB: bigint, size: bigint): bigint {
   return highest([(size * satPerKvB + 999n) / 1000n, size * satPerByteMin]);
 }
 
-const nothing: Paid = { scriptBytes: null, units: 0n };
+const nothing: Paid = { scriptBytes: null, units: 0n, isFeeInside: false, leastUnits: 0n };
 
 function paidOf(network: UtxoNetwork, target: Exclude<Target, null> | AmountAlone): Paid | null {
-  const { amountUnits } = target;
-  if (!("destination" in target)) return { scriptBytes: scriptBytesMax, units: amountUnits };
-  const { destination } = target;
-  const parsed = parseAddress(destination, network);
-  if (!parsed.ok || amountUnits < dustOf(parsed.script, network)) return null;
-  return { scriptBytes: parsed.script.length, units: amountUnits };
+  const { amountUnits: units, isFeeInside = false } = target;
+  // The amount alone is a replacement's, and its receiver is the one of the attempt before.
+  if (!("destination" in target)) return { scriptBytes: scriptBytesMax, units, isFeeInside, leastUnits: dustOfChange(network) };
+  const parsed = parseAddress(target.destination, network);
+  if (!parsed.ok) return null;
+  const leastUnits = dustOf(parsed.script, network);
+  return units < leastUnits ? null : { scriptBytes: parsed.script.length, units, isFeeInside, leastUnits };
 }
 
-/** The fewest coins of `pool`, in its order, that suffice together with those of `start`. */
+/**
+ * The fewest coins of `pool`, in its order, that suffice together with those of `start`. A sweep
+ * takes coins that make exactly its amount, if there are such. Where change cannot be left out, and
+ * no coins make it worth its fetching, it is what nodes accept.
+ */
 function chosen(
   network: UtxoNetwork,
   start: readonly Coin[],
@@ -153,24 +188,63 @@ function chosen(
   rule: FeeRule,
   isSplit: boolean,
 ): TxParams | null {
-  for (let added = start.length === 0 ? 1 : 0; added <= pool.length && start.length + added <= coinsMax; added += 1) {
-    const coins = [...start, ...pool.slice(0, added)];
-    const figures = withChange(network, coins, paid, rule, isSplit);
-    if (figures !== null) return txParamsOf(figures);
+  const exact = paid.isFeeInside ? exactly(start, pool, paid.units) : null;
+  if (exact !== null) {
+    const figures = withChange(network, exact, paid, rule, { isSplit: false, least: "worth" });
+    return figures === null ? null : txParamsOf(figures);
+  }
+  const isLeftOut = paid.scriptBytes !== null && !paid.isFeeInside;
+  for (const least of isLeftOut ? (["worth"] as const) : (["worth", "dust"] as const)) {
+    const change = { isSplit: isSplit && !paid.isFeeInside, least };
+    for (let added = start.length === 0 ? 1 : 0; added <= pool.length && start.length + added <= coinsMax; added += 1) {
+      const figures = withChange(network, [...start, ...pool.slice(0, added)], paid, rule, change);
+      if (figures !== null) return txParamsOf(figures);
+    }
   }
   return null;
 }
 
-/** The figures with as much change as the coins leave; null if they do not even cover the fee. */
-function withChange(network: UtxoNetwork, coins: readonly Coin[], paid: Paid, rule: FeeRule, isSplit: boolean): Figures | null {
-  const rest = coins.reduce((sum, { units }) => sum + units, 0n) - paid.units;
-  const feeOf = (changeCount: number): bigint => rule(sizeOf(coins.length, paid.scriptBytes, changeCount));
+/** All of `start`, and coins of `pool`, that make exactly an amount; null without such. */
+function exactly(start: readonly Coin[], pool: readonly Coin[], units: bigint): readonly Coin[] | null {
+  const rest = units - sumOf(start);
+  const coins = rest < 0n ? [] : [...start, ...fitting(pool, rest).slice(0, coinsMax - start.length)];
+  return coins.length > 0 && sumOf(coins) === units ? coins : null;
+}
+
+/**
+ * The figures with the change that the coins leave. Change that is worth less than a spend of it at
+ * the attempt's own rate goes to the fee; a sweep's is kept whole, or there is none. Null if the
+ * coins do not suffice.
+ */
+function withChange(
+  network: UtxoNetwork,
+  coins: readonly Coin[],
+  paid: Paid,
+  rule: FeeRule,
+  { isSplit, least }: ChangeRule,
+): Figures | null {
+  const { scriptBytes, units, isFeeInside, leastUnits } = paid;
+  const over = sumOf(coins) - units;
+  const sizeWith = (changes: number): bigint => sizeOf(coins.length, scriptBytes, changes);
   const dust = dustOfChange(network);
-  const half = (rest - feeOf(2)) / 2n;
-  if (isSplit && half >= dust * splitDust) return { coins, changeSat: [half, rest - feeOf(2) - half], feeSat: feeOf(2) };
-  const change = rest - feeOf(1);
-  if (change >= dust) return { coins, changeSat: [change], feeSat: feeOf(1) };
-  return paid.scriptBytes !== null && rest >= feeOf(0) ? { coins, changeSat: [], feeSat: rest } : null;
+  const leastAt = (changes: number): bigint => {
+    const size = sizeWith(changes);
+    return least === "dust" ? dust : highest([dust, (rule(size) * inputSize + size - 1n) / size]);
+  };
+  const restAt = (changes: number): bigint => over - (isFeeInside ? 0n : rule(sizeWith(changes)));
+  const isPaid = (feeSat: bigint): boolean => !isFeeInside || units - feeSat >= leastUnits;
+  const half = restAt(2) / 2n;
+  if (isSplit && half >= highest([dust * splitDust, leastAt(2)]))
+    return { coins, changeSat: [half, restAt(2) - half], feeSat: rule(sizeWith(2)) };
+  const [change, feeSat] = [restAt(1), rule(sizeWith(1))];
+  if (change >= leastAt(1)) return isPaid(feeSat) ? { coins, changeSat: [change], feeSat } : null;
+  const fee = rule(sizeWith(0));
+  if (isFeeInside) return over === 0n && isPaid(fee) ? { coins, changeSat: [], feeSat: fee } : null;
+  return scriptBytes !== null && over >= fee ? { coins, changeSat: [], feeSat: over } : null;
+}
+
+function sumOf(coins: readonly Coin[]): bigint {
+  return coins.reduce((sum, { units }) => sum + units, 0n);
 }
 
 function sizeOfFigures(figures: Figures, scriptBytes: number | null): bigint {

@@ -1,17 +1,25 @@
 /**
  * The balance of an account at the end of a block. Nodes list only coins that are unspent now, so
  * those that later transactions spent are added from the account's history: a payment on its way
- * changes no balance before it is final. Where a node lists no coins, or hides transactions that no
- * block has, its history by blocks alone counts. Touches nodes only through node-pool.ts.
+ * changes no balance before it is final. Both are held against the node's own totals of the
+ * address, since a list may leave something out: what they do not explain is asked for again, and
+ * then by other pages. Where a node lists no coins, or hides transactions that no block has, its
+ * history by blocks alone counts, which has to make the totals too. Touches nodes only through
+ * node-pool.ts. Source: XRPLF/clio #1389 (a transaction left out at the border of a page).
  */
 import { AgentError } from "../../base/fault.ts";
 import type { AddressTransaction, UnspentOutput } from "./answers.ts";
-import { addressOf, type CoinQuestion, listed, reached, withMade } from "./node-coins.ts";
+import { addressOf, type CoinQuestion, type Explained, listed, reached, withMade } from "./node-coins.ts";
 import { type Address, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
-import { historyQuestion, newestQuestion } from "./node-questions.ts";
+import { addressTotalsQuestion, historyQuestion, newestQuestion } from "./node-questions.ts";
+import { unusableOf } from "./node-transactions.ts";
 
 const triesMax = 4;
+/** A node's lists and totals, read one after the other; then its history is read. */
+const listTriesMax = 2;
+/** Balances that are remembered; the oldest gives way. */
+const explainedMax = 2_048;
 /** Pages of transactions since the block beside a list; more of them are the history's. */
 const pagesMax = 40;
 /** An account with more coins has only those proven that the chain may not take yet. */
@@ -23,7 +31,7 @@ const youngBlocks = 100;
  * The agreed sum of an account's coins at the end of `block`, but those that no transaction may
  * spend yet.
  * @throws NODE_NO_BLOCK if a node has not reached the block, NODE_ERROR if the block is too long
- * ago
+ * ago, NODE_LIST_SHORT if a node's lists do not make its totals
  */
 export async function balanceAt(question: CoinQuestion, account: string, block: number): Promise<bigint> {
   const { pool, histories, network } = question;
@@ -31,10 +39,24 @@ export async function balanceAt(question: CoinQuestion, account: string, block: 
   const { script } = address;
   const ask = async (node: PoolNode): Promise<readonly UnspentOutput[]> => {
     await reached(pool, node, block);
-    // In this order, a coin that is spent between the two answers stands in both.
-    const unspent = await listed(pool, node, account);
-    const later = unspent === null ? null : await transactionsAfter(pool, node, address, block);
-    if (unspent !== null && later !== null) return coinsAt({ unspent, later, block, script });
+    const key = `${pool.nodes.indexOf(node)} ${account}`;
+    const known = question.explained?.get(key);
+    const unchanged = known === undefined || known.block > block ? null : known;
+    // Nothing has come or gone since, so the coins are those of then.
+    const before = unchanged === null ? null : await pool.ask(node, addressTotalsQuestion(account));
+    if (unchanged !== null && before?.counters === unchanged.counters) return unchanged.coins;
+    for (let tries = 1; tries <= listTriesMax; tries += 1) {
+      // In this order, a coin that is spent between the two answers stands in both.
+      const unspent = await listed(pool, node, account);
+      const later = unspent === null ? null : await transactionsAfter(pool, node, address, block);
+      if (unspent === null || later === null) break;
+      const coins = coinsAt({ unspent, later, block, script });
+      const { units, counters } = await pool.ask(node, addressTotalsQuestion(account));
+      // A block between the answers is in one of them alone.
+      if (sumNow(coins, later, script) !== units) continue;
+      if (later.every(({ place }) => place === null)) keepExplained(question, key, { block, counters, coins });
+      return coins;
+    }
     const history = await histories.read(node, address, block);
     return coinsAt({ ...history, later: history.later.filter(({ place }) => (place?.block ?? 0) > block), block, script });
   };
@@ -55,6 +77,7 @@ async function sumOf(question: CoinQuestion, account: string, list: readonly Uns
   const isProven = (one: UnspentOutput): boolean => list.length <= provenMax || isYoung(one);
   const proven = await withMade(question, account, list.filter(isProven), block);
   const agreed = list.filter((one) => !isProven(one));
+  question.keepUnusable?.(account, unusableOf(proven));
   return [...proven, ...agreed].reduce((sum, { units }) => sum + units, 0n);
 }
 
@@ -63,6 +86,23 @@ interface Seen {
   readonly later: readonly AddressTransaction[];
   readonly block: number;
   readonly script: string; // of the account, hex
+}
+
+function keepExplained({ explained }: CoinQuestion, key: string, one: Explained): void {
+  explained?.delete(key);
+  if (one.coins.length > provenMax) return;
+  explained?.set(key, one);
+  const oldest = explained?.keys().next();
+  if (oldest !== undefined && !oldest.done && (explained?.size ?? 0) > explainedMax) explained?.delete(oldest.value);
+}
+
+/** The units that blocks have given the address by now: the coins, and the later changes. */
+function sumNow(coins: readonly UnspentOutput[], later: readonly AddressTransaction[], script: string): bigint {
+  const ownOf = (all: AddressTransaction["outputs"]): bigint =>
+    all.reduce((sum, one) => (one.script === script ? sum + one.units : sum), 0n);
+  const placed = later.filter(({ place }) => place !== null);
+  const changes = placed.reduce((sum, { inputs, outputs }) => sum + ownOf(outputs) - ownOf(inputs), 0n);
+  return coins.reduce((sum, { units }) => sum + units, changes);
 }
 
 /**

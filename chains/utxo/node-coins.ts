@@ -6,29 +6,39 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
-import type { ChainState } from "../nodes.ts";
+import type { ChainState, UnusableCoin } from "../nodes.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { parseAddress } from "./address.ts";
 import type { UnspentOutput } from "./answers.ts";
-import { feeOfInput } from "./fees.ts";
+import { feeOfInput, fitting } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { type Address, type Histories, historyLimits } from "./node-history.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { headQuestion, outspendQuestions, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
-import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
-import { coinsMax } from "./tx-params.ts";
+import { type KnownTransaction, type KnownTransactions, unusableOf } from "./node-transactions.ts";
 
 type Coin = NonNullable<ChainState["coins"]>[number];
 
 /** A coin with the transaction that made it. */
 export type MadeCoin = Coin & { readonly block: number; readonly made: KnownTransaction };
 
+/** The coins of an account at a block after which no block had named it, and its counters then. */
+export interface Explained {
+  readonly block: number;
+  readonly counters: string;
+  readonly coins: readonly UnspentOutput[];
+}
+
 export interface CoinQuestion {
   readonly pool: NodePool;
   readonly transactions: KnownTransactions;
   readonly histories: Histories;
   readonly network: UtxoNetwork;
+  /** The balances that the totals of an address explained, by node and account. */
+  readonly explained?: Map<string, Explained>;
+  /** Hears the coins of a balance that no payment can spend. */
+  readonly keepUnusable?: (account: string, coins: readonly UnusableCoin[]) => void;
 }
 
 /** Depth from which on the chain takes coins of a block's first transaction. */
@@ -38,6 +48,8 @@ const extensionDepth = 6;
 const questionsAtOnce = 8;
 /** Coins that some nodes do not list, of which each is asked for alone. */
 const doubtedMax = 64;
+/** Choices of coins in one question, each without the unusable ones of those before. */
+const refitsMax = 4;
 /** So many of the largest coins are offered, and of the smallest ones that are worth a fee. */
 const offeredMost = { largest: 400, smallest: 100 } as const;
 
@@ -86,23 +98,50 @@ function offeredOf(free: readonly UnspentOutput[], satPerKvB: bigint): readonly 
 /** The coins of one transaction that empties an account. */
 export interface Emptying {
   readonly count: number; // at most coinsMax
-  readonly units: bigint; // the sum of the largest of them
+  readonly units: bigint; // their sum
+  readonly unusable: readonly UnusableCoin[]; // beside them
 }
 
 /**
- * The coins that one transaction can take out of an account, as far as blocks have them: by the
- * node that lists the most coins, and by the one whose largest have the lowest sum. None for no
- * account.
+ * The coins that one transaction takes out of an account, as far as blocks have them, of at most
+ * `units` together: the largest ones that are worth more than their fetching and whose
+ * transactions can be proven. By the node that lists the most such coins, and by the one where they
+ * have the lowest sum. None for no account.
  */
-export async function coinsAtOnce(question: CoinQuestion, account: string): Promise<Emptying> {
-  if (account === "") return { count: 0, units: 0n };
+export async function coinsAtOnce(
+  question: CoinQuestion,
+  account: string,
+  { units: most, satPerKvB }: { readonly units: bigint; readonly satPerKvB: bigint },
+): Promise<Emptying> {
+  if (account === "") return { count: 0, units: 0n, unusable: [] };
   const shown = await shownBy(question, account);
-  const taken = shown.map(({ list }) => largestFirst(list.filter(({ place }) => place !== null)).slice(0, coinsMax));
+  const fee = feeOfInput(satPerKvB);
+  const isWorth = ({ place, units }: UnspentOutput): boolean => place !== null && units > fee;
+  const unusable = new Map<string, UnusableCoin>();
+  const takenNow = () => shown.map(({ list }) => fitting(list.filter((one) => isWorth(one) && !unusable.has(one.id)), most));
+  let taken = takenNow();
+  for (let tries = 0; tries < refitsMax; tries += 1) {
+    const before = unusable.size;
+    for (const coin of await largeAmong(question, taken.flat())) unusable.set(coin.id, coin);
+    if (unusable.size === before) break;
+    taken = takenNow();
+  }
   const sums = taken.map((coins) => coins.reduce((sum, { units }) => sum + units, 0n));
   return {
     count: Math.max(...taken.map(({ length }) => length)),
     units: [...sums].sort((a, b) => (a < b ? -1 : 1))[0] ?? 0n,
+    unusable: [...unusable.values()],
   };
+}
+
+/** Those of these coins that no payment can spend, because of the transactions that made them. */
+async function largeAmong({ transactions }: CoinQuestion, coins: readonly Coin[]): Promise<readonly UnusableCoin[]> {
+  const distinct = [...new Map(coins.map((coin) => [coin.id, coin])).values()];
+  const found = await inWaves(distinct, questionsAtOnce, async ({ id, units }) => {
+    const made = await transactions.get(id.split(":")[0] ?? "");
+    return made === null ? [] : unusableOf([{ id, units, made }]);
+  });
+  return found.flat();
 }
 
 function largestFirst(coins: readonly UnspentOutput[]): readonly UnspentOutput[] {

@@ -40,7 +40,8 @@ export interface AddressHistory {
 export interface Histories {
   /**
    * The history by one node, at least back to the block `since`.
-   * @throws NODE_ERROR above a limit, while the reading goes on, and if the node contradicts itself
+   * @throws NODE_ERROR above a limit and while the reading goes on, NODE_LIST_SHORT if the node
+   * contradicts itself
    */
   read(node: PoolNode, address: Address, since: number): Promise<AddressHistory>;
 }
@@ -129,7 +130,9 @@ class KeptHistory {
       return { unspent: coins.list, later };
     }
     this.#restart([], false);
-    throw this.#fault(`the transactions of ${this.#address.account} do not make the coins that its totals name`);
+    const { account } = this.#address;
+    const message = `the transactions of ${account} do not make the coins that its totals name`;
+    throw new AgentError("NODE_LIST_SHORT", "none", message, { node: this.#node.rpc.origin, account });
   }
 
   /** Joins the newest pages with the kept ones, where both have a transaction in the same block. */

@@ -115,7 +115,7 @@ async function readEnd(tools: JudgeTools, payment: Payment, txHash: string, { bl
   const parsed = parseAddress(payment.account, network);
   const isOwn = parsed.ok && spent.every(({ script }) => Buffer.compare(script, parsed.script) === 0);
   const feeUnits = sumOf(spent) - sumOf(transaction.outputs);
-  const effect = effectOf(payment, transaction.outputs, network);
+  const effect = effectOf(payment, { outputs: transaction.outputs, feeUnits }, network);
   return { effect, isOwn, ending: { txHash, block, feeUnits }, outpoints: transaction.outpoints };
 }
 

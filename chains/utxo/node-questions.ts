@@ -3,11 +3,13 @@
 import { type CanonicalText, canonicalText, pathOf } from "../providers/canonical-text.ts";
 import {
   type AddressSums,
+  type AddressTotals,
   type AddressTransaction,
   type BlockHead,
   type Place,
   type Rates,
   readAddressSums,
+  readAddressTotals,
   readFirstId,
   readHash,
   readHead,
@@ -117,6 +119,10 @@ export function poolQuestion(address: string): Question<readonly AddressTransact
 
 export function addressSumsQuestion(address: string): Question<AddressSums> {
   return { path: pathOf`/address/${addressOf(address)}`, read: readAddressSums };
+}
+
+export function addressTotalsQuestion(address: string): Question<AddressTotals> {
+  return { path: pathOf`/address/${addressOf(address)}`, read: readAddressTotals };
 }
 
 /** The number of coins of an address that transactions without a block spend. */

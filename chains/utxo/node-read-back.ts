@@ -14,6 +14,7 @@ type Scure = typeof import("@scure/btc-signer");
 interface Expected {
   readonly coins: readonly string[]; // txHash:output
   readonly changeSat: readonly bigint[];
+  readonly feeSat: bigint;
 }
 
 const hashTypeAll = 1;
@@ -31,7 +32,8 @@ export function readBackOn(network: UtxoNetwork): IndependentReading {
 
 function compare(scure: Scure, network: UtxoNetwork, bytes: Uint8Array, { payment, txParams, txHash, isCancel }: Said): string {
   const transaction = scure.Transaction.fromRaw(bytes, { allowUnknownOutputs: true, disableScriptCheck: true });
-  const { coins, changeSat } = expectedOf(txParams);
+  const { coins, changeSat, feeSat } = expectedOf(txParams);
+  const amount = payment.isFeeInside === true ? payment.amountUnits - feeSat : payment.amountUnits;
   const versions = { bech32: network.prefix, pubKeyHash: network.p2pkh, scriptHash: network.p2sh, wif: 0 };
   const addressOf = (script: Uint8Array | undefined): string =>
     script === undefined ? "" : scure.Address(versions).encode(scure.OutScript.decode(script));
@@ -48,7 +50,7 @@ function compare(scure: Scure, network: UtxoNetwork, bytes: Uint8Array, { paymen
     ["lock time", transaction.lockTime, 0],
     ["coins", spent.join(), coins.join()],
     ["receiver", paid.map(({ script }) => addressOf(script)).join(), isCancel ? "" : payment.destination],
-    ["amount", paid.map(({ amount }) => `${amount}`).join(), isCancel ? "" : `${payment.amountUnits}`],
+    ["amount", paid.map((output) => `${output.amount}`).join(), isCancel ? "" : `${amount}`],
     ["change", change.map(({ amount }) => `${amount}`).join(), changeSat.join()],
     ...change.map(({ script }) => ["receiver of the change", addressOf(script), payment.account] as const),
     ...inputs.flatMap((input) => stackChecks(scure, versions, input, payment.account)),
@@ -77,9 +79,10 @@ function stackChecks(
 }
 
 function expectedOf(txParams: Said["txParams"]): Expected {
-  const { coins = "", changeSat = "" } = txParams ?? {};
+  const { coins = "", changeSat = "", feeSat = "" } = txParams ?? {};
   return {
     coins: coins.split(",").map((coin) => coin.slice(0, coin.lastIndexOf(":"))),
     changeSat: changeSat === "0" ? [] : changeSat.split(",").map((change) => BigInt(change || "-1")),
+    feeSat: BigInt(feeSat || "-1"),
   };
 }

@@ -4,7 +4,7 @@
  * Decides nothing. Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
-import type { FeeMarket } from "../family.ts";
+import type { Coin, FeeMarket } from "../family.ts";
 import { inWaves } from "../map-limit.ts";
 import type {
   BroadcastAnswer,
@@ -31,7 +31,7 @@ import { createFeeMarket } from "./node-market.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { readReply, refusals } from "./node-refusals.ts";
-import { createTransactions, isEvidence } from "./node-transactions.ts";
+import { createTransactions, isEvidence, unusableOf } from "./node-transactions.ts";
 import { previousBytesMax } from "./previous.ts";
 import { dustOf } from "./size.ts";
 import { figuresOf } from "./tx-params.ts";
@@ -65,7 +65,7 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
-  const question = { pool, transactions: createTransactions(pool), histories: createHistories(pool), network };
+  const question = { pool, transactions: createTransactions(pool), histories: createHistories(pool), network, explained: new Map() };
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const tell = createNotice(log);
   return {
@@ -115,9 +115,12 @@ async function chainStateOf(question: StateQuestion, account: string): Promise<C
   ]);
   for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
   const coins = found.filter(({ made }) => isEvidence(made)).map(({ id, units }) => ({ id, units }));
-  const balances = new Map([["", balance ?? coins.reduce((sum, { units }) => sum + units, 0n)]]);
+  const unusable = unusableOf(found);
+  const sumOf = (some: readonly Coin[]): bigint => some.reduce((sum, { units }) => sum + units, 0n);
+  const balances = new Map([["", balance === null ? sumOf(coins) : balance - sumOf(unusable)]]);
   const { number: finalNumber } = final;
-  return { number: head.number, finalNumber, feeMarket, balances, coins, unfit: new Map(), accountHasCode: false };
+  const state = { number: head.number, finalNumber, feeMarket, balances, coins, unfit: new Map(), accountHasCode: false };
+  return unusable.length === 0 ? state : { ...state, unusable };
 }
 
 /** Names each coin that cannot be used only once. */

@@ -4,6 +4,7 @@
  * through node-pool.ts.
  */
 import { AgentError } from "../../base/fault.ts";
+import type { UnusableCoin } from "../nodes.ts";
 import { type ChainOutput, readWhole } from "./chain-transaction.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import { transactionQuestion } from "./node-questions.ts";
@@ -87,4 +88,13 @@ export function createScripts({ get }: KnownTransactions): (outpoint: string) =>
 /** True if the transaction can be evidence for a coin that it made. */
 export function isEvidence({ body }: KnownTransaction): boolean {
   return body.length <= previousBytesMax;
+}
+
+/** Those of these coins whose transactions are too large to be evidence, so that nothing spends them. */
+export function unusableOf(
+  coins: readonly (Pick<UnusableCoin, "id" | "units"> & { readonly made: KnownTransaction })[],
+): readonly UnusableCoin[] {
+  const wordsOf = ({ body }: KnownTransaction): string =>
+    `the transaction that made it has ${body.length} bytes, and one of more than ${previousBytesMax} cannot be proven`;
+  return coins.filter(({ made }) => !isEvidence(made)).map(({ id, units, made }) => ({ id, units, words: wordsOf(made) }));
 }

@@ -14,6 +14,7 @@ import type {
   Judgement,
   NodeLog,
   OutgoingTransaction,
+  UnusableCoin,
   WantedPayment,
   WatchedBlock,
   WatcherNodes,
@@ -80,7 +81,9 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const scriptOf = createScripts(transactions);
   const rewards = createRewards(pool, blocks, transactions);
   const feeMarketNow = createFeeMarket(pool, network, clock);
-  const tools = { pool, blocks, transactions, histories: createHistories(pool), network, feeMarketNow };
+  const unusable = createUnusable();
+  const histories = createHistories(pool);
+  const tools = { pool, blocks, transactions, histories, network, feeMarketNow, keepUnusable: unusable.keep, explained: new Map() };
   const indexOf = createIndexes((address) => keyOf(address, network));
   return {
     nobody: addressOfScript(nobodyScript, network) ?? "",
@@ -131,6 +134,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     // A transaction that fails is in no block.
     hasFailed: async () => false,
     cost: (account, payment) => costOf(tools, account, payment),
+    unusableCoins: unusable.of,
     isCoinShown: (coin) => isMakerShown(pool, coin),
     sightedCoins: async (account, coins) => {
       const { number: final } = await blocks.finalHead();
@@ -139,6 +143,20 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     // A foreign transaction shows by the coins that it spends, which `judge` compares.
     judgeOutgoing: async () => ({ kind: "waiting" }),
     pass: (final) => ({ judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin) }),
+  };
+}
+
+/** Accounts whose unusable coins are kept; a stranger has to pay a miner for each. */
+const unusableMax = 4_096;
+
+function createUnusable() {
+  const kept = new Map<string, readonly UnusableCoin[]>();
+  return {
+    of: (account: string): readonly UnusableCoin[] => kept.get(account) ?? [],
+    keep(account: string, coins: readonly UnusableCoin[]): void {
+      kept.delete(account);
+      if (coins.length > 0 && kept.size < unusableMax) kept.set(account, coins);
+    },
   };
 }
 
@@ -190,16 +208,19 @@ function wasUsed(pool: NodePool, account: string, block: number): Promise<boolea
 async function costOf(
   question: CoinQuestion & { readonly feeMarketNow: () => Promise<FeeMarket> },
   account: string,
-  { destination, amountUnits }: WantedPayment,
+  { destination, amountUnits, isFeeInside = false }: WantedPayment,
 ): ReturnType<WatcherNodes["cost"]> {
   const { network } = question;
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
   if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
-  // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
-  const { count, units: mostUnits } = await coinsAtOnce(question, account);
   const { satPerKvB = 0n } = await question.feeMarketNow();
-  const size = sizeOf(Math.max(usualCoins, count), parsed.script.length, changesMax);
+  // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
+  const { count, units: mostUnits, unusable } = await coinsAtOnce(question, account, { units: amountUnits, satPerKvB });
+  const size = isFeeInside
+    ? sizeOf(Math.max(1, count), parsed.script.length, 0)
+    : sizeOf(usualCoins, parsed.script.length, changesMax);
   const feeUnits = (size * satPerKvB * costRoom.numerator) / (1000n * costRoom.denominator) + 1n;
-  return account === "" ? { ok: true, feeUnits } : { ok: true, feeUnits, mostUnits };
+  if (account === "") return { ok: true, feeUnits };
+  return { ok: true, feeUnits, mostUnits, ...(unusable.length === 0 ? {} : { unusable }) };
 }

@@ -91,7 +91,8 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
         : { satPerKvB: higher((satPerKvB * BigInt(8 - step)) / 8n, satPerKvBMin), othersMost: 0n };
     },
     leastTip: () => 0n,
-    manualReplacement: (attempts, isCancel, wish, feeMarket = null) => manual(main, attempts, isCancel, wish, feeMarket),
+    manualReplacement: (attempts, isCancel, wish, feeMarket = null, isFeeInside = false) =>
+      manual(main, attempts, { isCancel, isFeeInside }, wish, feeMarket),
     beside: (txParams, feeMarket) => {
       const [own, asked] = [rateOf(txParams), satPerKvBOf(feeMarket)];
       const now = `nodes ask ${saySatPerByte(asked)} for the next three blocks`;
@@ -108,7 +109,7 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
 function manual(
   network: UtxoNetwork,
   attempts: readonly PricedAttempt[],
-  isCancel: boolean,
+  { isCancel, isFeeInside }: { readonly isCancel: boolean; readonly isFeeInside: boolean },
   wish: TxParams,
   feeMarket: FeeMarket | null,
 ): ReturnType<Bidding["manualReplacement"]> {
@@ -117,10 +118,13 @@ function manual(
   const newest = known.at(-1);
   const pin = pinIn(attempts);
   if (pin === null || (!isCancel && known.length !== attempts.length)) return unknownCoins;
-  const amounts = known.map((txParams) => amountOf(figuresOf(txParams)));
-  const amountUnits = [...amounts].reverse().find((amount) => amount > 0n);
-  if (!isCancel && amountUnits === undefined) return refuse("REPLACEMENT_FEES", "no earlier attempt pays");
-  const target = isCancel ? null : { amountUnits: amountUnits ?? 0n };
+  const paying = [...known]
+    .reverse()
+    .map(figuresOf)
+    .find((figures) => amountOf(figures) > 0n);
+  if (!isCancel && paying === undefined) return refuse("REPLACEMENT_FEES", "no earlier attempt pays");
+  const amountUnits = paying === undefined ? 0n : amountOf(paying) + (isFeeInside ? paying.feeSat : 0n);
+  const target = isCancel ? null : { amountUnits, isFeeInside };
   const own = newest === undefined ? satPerKvBMin : rateOf(newest);
   const asked = feeMarket === null ? 0n : satPerKvBOf(feeMarket);
   const rates = wish.satPerKvB

@@ -9,10 +9,10 @@ import { parseAddress } from "./address.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
 
-export type Payee = Pick<WantedPayment, "destination" | "amountUnits"> & { readonly account: string };
+export type Payee = Pick<WantedPayment, "destination" | "amountUnits" | "isFeeInside"> & { readonly account: string };
 
 /**
- * - paid: one output is exactly the payment, all others are change
+ * - paid: one output is exactly the payment, perhaps less the fee, all others are change
  * - cancelled: all outputs go back to the account
  * - moved: it pays something to the receiver, and is not the payment
  * - other: it pays only others
@@ -20,15 +20,16 @@ export type Payee = Pick<WantedPayment, "destination" | "amountUnits"> & { reado
 export type Effect = "paid" | "cancelled" | "moved" | "other";
 
 export function effectOf(
-  { account, destination, amountUnits }: Payee,
-  outputs: readonly ChainOutput[],
+  { account, destination, amountUnits, isFeeInside = false }: Payee,
+  { outputs, feeUnits }: { readonly outputs: readonly ChainOutput[]; readonly feeUnits: bigint },
   network: UtxoNetwork,
 ): Effect {
   const [own, wanted] = [scriptOf(account, network), scriptOf(destination, network)];
   const others = outputs.filter(({ script }) => !isSame(script, own));
   if (others.length === 0) return "cancelled";
   const [first, ...more] = others;
-  if (first !== undefined && more.length === 0 && isSame(first.script, wanted) && first.units === amountUnits) return "paid";
+  const units = isFeeInside ? amountUnits - feeUnits : amountUnits;
+  if (first !== undefined && more.length === 0 && isSame(first.script, wanted) && first.units === units) return "paid";
   return others.some(({ script }) => isSame(script, wanted)) ? "moved" : "other";
 }
 

@@ -9,8 +9,12 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import type { Coin } from "../family.ts";
 import { decodeTransaction, type TransactionOutput } from "./raw-transaction.ts";
 
-/** A coin made by a longer transaction is not used. */
-export const previousBytesMax = 60_000;
+/**
+ * A coin made by a longer transaction is not used. Nodes forward up to 400,000 units of weight, and
+ * each byte without SegWit data weighs four. Source: policy.h of Bitcoin Core
+ * (MAX_STANDARD_TX_WEIGHT).
+ */
+export const previousBytesMax: number = 400_000 / 4;
 const hexForm = /^[0-9a-f]+$/;
 
 /**

@@ -23,6 +23,7 @@ export interface Transfer {
   readonly account: string; // P2WPKH
   readonly destination: string | null;
   readonly amountUnits: bigint; // sat; 0 for a cancel
+  readonly isFeeInside?: boolean; // as `Payment` has it
 }
 
 /** The transfer in canonical spelling, and its exact fee in sat. */
@@ -46,7 +47,8 @@ interface Content {
 export function buildTransfer(network: UtxoNetwork, transfer: Transfer, txParams: TxParams): Uint8Array {
   const figures = figuresOf(txParams);
   const own = scriptOrThrow(transfer.account, network);
-  const { destination, amountUnits: units } = transfer;
+  const { destination, amountUnits, isFeeInside = false } = transfer;
+  const units = isFeeInside ? amountUnits - figures.feeSat : amountUnits;
   const paid = destination === null ? null : { script: scriptOrThrow(destination, network), units };
   const content = { own, paid, figures };
   const refusal = refusalOf(network, content);
@@ -73,9 +75,15 @@ export function unproven(
 /**
  * Reads unsigned bytes back. The parameters are compared, never believed. Refuses bytes that
  * `buildTransfer` does not make from them: TRANSACTION_PSBT, TRANSACTION_FIELD, or a code of
- * `parseAddress`. @throws JSON_SHAPE (parameters)
+ * `parseAddress`. With `isFeeInside` the fee counts as a part of the amount; the bytes do not say.
+ * @throws JSON_SHAPE (parameters)
  */
-export function describe(network: UtxoNetwork, unsigned: Uint8Array, txParams: TxParams, isCancel: boolean): Described {
+export function describe(
+  network: UtxoNetwork,
+  unsigned: Uint8Array,
+  txParams: TxParams,
+  { isCancel, isFeeInside = false }: { readonly isCancel: boolean; readonly isFeeInside?: boolean },
+): Described {
   const figures = figuresOf(txParams);
   const decoded = decodeUnsigned(unsigned);
   const own = decoded?.coins[0]?.script;
@@ -92,7 +100,9 @@ export function describe(network: UtxoNetwork, unsigned: Uint8Array, txParams: T
   if (Buffer.compare(bytesOf(network, content), unsigned) !== 0)
     return refuse("TRANSACTION_FIELD", "it is not made from these parameters");
   const account = addressOfScript(own, network) as string;
-  return { ok: true, transfer: { account, destination, amountUnits: paid?.units ?? 0n }, feeSat: figures.feeSat };
+  const { feeSat } = figures;
+  const amountUnits = paid === null ? 0n : paid.units + (isFeeInside ? feeSat : 0n);
+  return { ok: true, transfer: { account, destination, amountUnits }, feeSat };
 }
 
 /** The 32 bytes that get signed, for each coin in order. @throws TRANSACTION_PSBT */

@@ -38,10 +38,11 @@ export function utxoTransactions(coin: NativeCoin): Required<Transactions> & { r
 
 function describe(network: UtxoNetwork | null, unsigned: Uint8Array, told: Told, isCancel: boolean): Described {
   if (network === null) return { ok: false, code: "TRANSACTION_FIELD", detail: "the network is of another family" };
-  const found = transactions.describe(network, unsigned, told.txParams, isCancel);
+  const { txParams: asked, isFeeInside = false } = told;
+  const found = transactions.describe(network, unsigned, asked, { isCancel, isFeeInside });
   if (!found.ok) return found;
   const { account, destination, amountUnits } = found.transfer;
   const content = { account, contract: "", destination: destination ?? account, tag: "", amountUnits };
-  const txParams = txParamsOf(figuresOf(told.txParams));
+  const txParams = txParamsOf(figuresOf(asked));
   return { ok: true, description: { network: told.network, slot: told.slot, ...content, txParams, feeMaxUnits: found.feeSat } };
 }

@@ -11,6 +11,7 @@ import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readBalanceRow } from "../store/balances.ts";
+import { unusableUnitsOf } from "../store/unusable-coins.ts";
 import { createParsed } from "../store/parsed-text.ts";
 import { listReserved, promiseName } from "../store/reserved.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -92,5 +93,6 @@ export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCu
   const fundsUnits = BigInt(balance.units);
   const reservedUnits = reservedOf(database, agent, currency, balance.block);
   const { block } = balance;
-  return { block, fundsUnits, reservedUnits, availableUnits: fundsUnits > reservedUnits ? fundsUnits - reservedUnits : 0n };
+  const boundUnits = reservedUnits + unusableUnitsOf(database, balance.account, currency.id);
+  return { block, fundsUnits, reservedUnits, availableUnits: fundsUnits > boundUnits ? fundsUnits - boundUnits : 0n };
 }

@@ -11,9 +11,10 @@ import { type Act, listActsOn, recordAct } from "../store/audit.ts";
 import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
 import { completeExpiredDeposit } from "../store/deposits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
-import type { PaymentRow } from "../store/rows.ts";
+import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { listStrayTotals, type StrayTotal } from "../store/stray-sums.ts";
+import { listSweepNotes } from "../store/sweeps.ts";
 import {
   listedTransactions,
   listPaymentsTo,
@@ -22,7 +23,7 @@ import {
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
 import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
-import type { Operator } from "./accounts.ts";
+import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
 import { creditPayments, paymentName } from "./crediting.ts";
 import { areKnown } from "./named.ts";
@@ -179,7 +180,9 @@ function show(id: string, options: JsonOption): void {
         ...payeeOf(row.network, one.address),
       }));
       const inSums = shown.strays.map((one) => listedTotal(config, one));
-      printJson({ ...listedRecord(by, row, config), payments: paid, credited: more, strays: inSums, acts: listedActs(acts) });
+      const waits = unsweptNotes(by, row);
+      const all = { payments: paid, credited: more, strays: inSums, ...(waits.length === 0 ? {} : { unswept: waits }) };
+      printJson({ ...listedRecord(by, row, config), ...all, acts: listedActs(acts) });
       return;
     }
     print(
@@ -198,9 +201,19 @@ function show(id: string, options: JsonOption): void {
         `  credited ${amountText(config, currency, creditedUnits)}, block ${block}, that came to ${payeeText(row.network, address)}`,
       );
     for (const one of shown.strays) print(`  besides: ${totalText(config, one)}`);
+    for (const { currency, reason, detail } of unsweptNotes(by, row))
+      print(`  not swept: ${currency}: ${reason}${detail === "" ? "" : ` (${detail})`}`);
     if (acts.length > 0) print(describeActs(acts));
     for (const line of nextLines(shown)) print(`  next: ${line}`);
   });
+}
+
+/** Money on the deposit's address that no sweep will ever take. */
+function unsweptNotes({ store }: Operator, { network, depositAddress }: TransactionRow) {
+  const notes = listSweepNotes(store.database, network).filter((one) => {
+    return one.address === depositAddress && one.reason === "coin_too_large";
+  });
+  return notes.map(({ currency, reason, detail, at }) => ({ currency, reason, detail, at: dateOf(at) }));
 }
 
 /** The lines to type for payments that count for no request; none for another deposit. */

@@ -114,6 +114,15 @@ function stopProblems({ counts }: GatewayState): readonly Problem[] {
   });
 }
 
+/** Money of hot wallets that is there and that no payment of an agent can spend. */
+function coinProblems({ counts }: GatewayState): readonly Problem[] {
+  return (counts?.unusableCoins ?? []).map(({ account, currency, units, words }): Problem => {
+    const what = `the hot wallet ${account} has ${units} units of ${currency} that are not available: ${words}`;
+    const hint = "any other program with the wallet's mnemonic can send that coin to the wallet itself: docs/chains.md, section 7";
+    return { what, hint, isWarning: true };
+  });
+}
+
 /** Items of the chains that cannot be read, by kind and merchant. */
 function faultProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.faults ?? []).map(({ domain, merchant, count, since }): Problem => {
@@ -192,6 +201,7 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
   problems.push(
     ...placeProblems(state),
     ...stopProblems(state),
+    ...coinProblems(state),
     ...agentProblems(state),
     ...withdrawalProblems(state),
     ...callbackProblems(state),

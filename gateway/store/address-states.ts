@@ -3,6 +3,7 @@
  * a baseline (the balance before any customer could pay), and the balance that this database
  * explains. Addresses that have not left yet are read ahead, so that a used address is skipped.
  */
+import { isFeeInside } from "../../chains/families.ts";
 import type { Statements as Database } from "./statements.ts";
 import { summedUnits } from "./stray-sums.ts";
 
@@ -276,7 +277,8 @@ export function explainedUnits(
   units += summedUnits(database, { network, address, currency }, block, sumsBeyond);
   for (const row of swept) {
     if (row.currency === currency && row.status !== 2) units -= BigInt(row.units);
-    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);
+    const isFeeApart = row.feeUnits !== "" && !(row.status !== 2 && isFeeInside(network, "sweep"));
+    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(isFeeApart ? row.feeUnits : "0");
   }
   return units;
 }

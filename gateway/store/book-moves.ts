@@ -3,6 +3,7 @@
  * books. Payments and baselines come from their own tables. Sweeps, top-ups and withdrawals come
  * from the transaction that ended them, with the fee. Reads only.
  */
+import { isFeeInside } from "../../chains/families.ts";
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -19,6 +20,15 @@ export interface MoveRow {
   readonly feeUnits: string; // in the coin that pays fees; "" none
   readonly status: 0 | 1 | 2;
   readonly block: number;
+}
+
+/**
+ * The row with the amount that the receiver got. A fee that came out of the amount is not in it,
+ * and stays a movement of its own.
+ */
+function withoutFee<T extends MoveRow>(network: string, row: T): T {
+  const isInside = row.status === 1 && row.feeUnits !== "" && isFeeInside(network, row.kind);
+  return isInside ? { ...row, units: `${BigInt(row.units) - BigInt(row.feeUnits)}` } : row;
 }
 
 /** Every final movement into or out of these deposit addresses on a network. */
@@ -61,7 +71,7 @@ export function listDepositMoves(database: Database, network: string, addresses:
      FROM json_each(?) AS a CROSS JOIN baselines b ON b.address = a.value WHERE b.network = ?`,
     ...[list, network],
   );
-  return [...payments, ...unattributed, ...sweeps, ...topUps, ...baselines];
+  return [...payments, ...unattributed, ...sweeps.map((row) => withoutFee(network, row)), ...topUps, ...baselines];
 }
 
 /**
@@ -103,13 +113,15 @@ export function listHotWalletMoves(
   most: number,
 ): readonly (MoveRow & { readonly row: number })[] {
   const column = side === "out" ? "depositAddress" : "receiverAddress";
-  return database.all(
+  const rows = database.all<MoveRow & { readonly row: number }>(
     `SELECT operation AS kind, '${side}' AS side, ${column} AS address, currency, amountUnits AS units,
-       ${side === "out" ? "feeUnits" : "'' AS feeUnits"}, status, finalBlock AS block, rowid AS row
+       feeUnits, status, finalBlock AS block, rowid AS row
      FROM transactions WHERE ${column} = ? AND network = ? AND operation <> 'deposit' AND finalBlock IS NOT NULL
        AND (finalBlock, rowid) > (?, ?) ORDER BY finalBlock, rowid LIMIT ?`,
     ...[account, network, after.block, after.row, most],
   );
+  // The other account pays the fee of what comes in.
+  return rows.map((row) => withoutFee(network, row)).map((row) => (side === "in" ? { ...row, feeUnits: "" } : row));
 }
 
 /**

@@ -15,6 +15,7 @@ import { explaining } from "./outgoing-transactions.ts";
 import type { Database } from "./store.ts";
 import { listOpenSweepsByStage } from "./sweeps.ts";
 import { listPendingByStage } from "./withdrawals.ts";
+import { listUnusable, type UnusableRow } from "./unusable-coins.ts";
 
 const namedFaultsMax = 20;
 
@@ -55,6 +56,7 @@ export interface Counts {
   readonly waitingForReader: readonly WaitingForReader[]; // by network; none while no gateway runs
   readonly heldOrders: readonly HeldOrder[]; // the first of them
   readonly networkStops: readonly NetworkStop[]; // the first of them
+  readonly unusableCoins: readonly UnusableRow[]; // of hot wallets; the first of them
 }
 
 /** Items of one kind and one merchant's name that cannot be read; "" for nobody's. */
@@ -166,6 +168,7 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
     waitingForReader: run === null ? [] : listWaitingForReader(database, run),
     heldOrders: listHeldOrders(database),
     networkStops: listNetworkStops(database, namedMax),
+    unusableCoins: listUnusable(database, namedMax),
   };
 }
 

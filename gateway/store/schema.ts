@@ -185,6 +185,9 @@ CREATE TABLE cursors (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEX
 CREATE TABLE balances (
   account TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (account, currency)) STRICT;
+CREATE TABLE unusableCoins (
+  account TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, words TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (account, currency)) STRICT;
 CREATE TABLE outgoing (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL,
   receiver TEXT NOT NULL, tag TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL,

@@ -5,6 +5,7 @@
  * for, and the reason why an address is not swept.
  */
 
+import { isFeeInside } from "../../chains/families.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import type { UnsweptBalanceRow } from "./unswept-balances.ts";
@@ -144,14 +145,16 @@ export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "
  * open sweeps, and sweeps that ended in a later block.
  */
 export function sweepingUnits(database: Database, merchant: string, currency: string, block: number): bigint {
-  const rows = database.all<Pick<TransactionRow, "amountUnits">>(
-    `SELECT amountUnits FROM transactions INDEXED BY transactionsOpen
+  const rows = database.all<Pick<TransactionRow, "network" | "amountUnits" | "feeUnits">>(
+    `SELECT network, amountUnits, '' AS feeUnits FROM transactions INDEXED BY transactionsOpen
        WHERE operation = 'sweep' AND status = 0 AND merchant = ?1 AND currency = ?2
-     UNION ALL SELECT amountUnits FROM transactions INDEXED BY sweepsByBlock
+     UNION ALL SELECT network, amountUnits, feeUnits FROM transactions INDEXED BY sweepsByBlock
        WHERE operation = 'sweep' AND status = 1 AND merchant = ?1 AND currency = ?2 AND finalBlock > ?3`,
     ...[merchant, currency, block],
   );
-  return rows.reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
+  const feeOf = ({ network, feeUnits }: (typeof rows)[number]): bigint =>
+    feeUnits !== "" && isFeeInside(network, "sweep") ? BigInt(feeUnits) : 0n;
+  return rows.reduce((sum, row) => sum + BigInt(row.amountUnits) - feeOf(row), 0n);
 }
 
 /**

@@ -5,7 +5,7 @@
  * sweeps and top-ups stay the truth, and each start compares both. A network's native coin
  * (`nativeCoins`) pays the fees.
  */
-import { pinExclusionOf } from "../../chains/families.ts";
+import { isFeeInside, pinExclusionOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
@@ -79,8 +79,8 @@ function broughtBy(database: Database, row: Moved): readonly (readonly [Place, b
   }
   const place = { address: row.depositAddress, network, merchant };
   const taken = status === 2 ? 0n : -units;
-  const fee: (readonly [Place, bigint])[] =
-    native === undefined || row.feeUnits === "" ? [] : [[{ ...place, currency: native }, -BigInt(row.feeUnits)]];
+  const isPaidApart = native !== undefined && row.feeUnits !== "" && !(status !== 2 && isFeeInside(network, operation));
+  const fee: (readonly [Place, bigint])[] = isPaidApart ? [[{ ...place, currency: native }, -BigInt(row.feeUnits)]] : [];
   return [[{ ...place, currency }, taken], ...fee];
 }
 

@@ -21,6 +21,7 @@ export type Reason =
   | "not_automatic"
   | "below_least"
   | "below_fee"
+  | "coin_too_large" // its transaction cannot be proven, so no agent spends it
   | "not_there" // the chain shows less than was credited
   | "would_revert"
   | "sweeps_stuck" // so many that an operator must look before another begins
@@ -93,6 +94,7 @@ interface OnChain {
   readonly units: bigint; // in the currency, at the address
   readonly coinUnits: bigint; // in the native coin, at the address
   readonly feeUnits: bigint; // the highest cost of the sweep
+  readonly isFeeInside?: boolean; // the cost comes out of the amount
   readonly worth: Worth | null; // only for a token; null if prices are unknown
 }
 
@@ -112,7 +114,7 @@ export interface Measured {
 
 /**
  * The amount is the credited balance that is really there; of a native coin minus the highest cost
- * of the sweep.
+ * of the sweep, if that does not come out of the amount.
  */
 export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnChain): Measured | No {
   const there = smaller(chain.units, BigInt(row.units));
@@ -124,10 +126,13 @@ export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnC
     return { ok: true, amountUnits: there, topUpUnits: coinUnits >= feeUnits ? 0n : feeUnits - coinUnits };
   }
   const isWorth = row.wishedAt !== null || there >= feeUnits * BigInt(currency.sweep.feeMultiple);
-  const amountUnits = there - feeUnits;
-  if (!isWorth || amountUnits <= 0n)
-    return no("below_fee", `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`);
-  return { ok: true, amountUnits, topUpUnits: 0n };
+  const restUnits = there - feeUnits;
+  if (!isWorth || restUnits <= 0n) return belowFee(there, feeUnits, currency);
+  return { ok: true, amountUnits: chain.isFeeInside === true ? there : restUnits, topUpUnits: 0n };
+}
+
+export function belowFee(there: bigint, feeUnits: bigint, currency: GatewayCurrency): No {
+  return no("below_fee", `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`);
 }
 
 function bearsFee(units: bigint, { decimal, sweep }: GatewayCurrency, feeUnits: bigint, worth: Worth): boolean {

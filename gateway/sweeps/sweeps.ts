@@ -10,6 +10,8 @@ import { AgentError } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { resultOf } from "../../base/result.ts";
 import { momentOf } from "../../base/timestamp.ts";
+import { isFeeInside } from "../../chains/families.ts";
+import type { UnusableCoin } from "../../chains/nodes.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { fiats } from "../config/fiat.ts";
@@ -40,7 +42,7 @@ import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
 import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
 import { type NextSlot, nextSlotOf } from "./slots.ts";
-import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./sweep-threshold.ts";
+import { belowFee, inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./sweep-threshold.ts";
 import { type CoinMemory, checkUnknownCoins } from "./unknown-coins.ts";
 
 /** Addresses for which one pass asks the chain; the others come in the next passes. */
@@ -247,11 +249,21 @@ async function ask(
   ]);
   const amountUnits = smaller(units, BigInt(row.units));
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
-  const cost = await reader.cost(row.address, { contract, destination: hotWallet, tag: "", amountUnits });
+  const isInside = isFeeInside(row.network, "sweep");
+  const cost = await reader.cost(row.address, { contract, destination: hotWallet, tag: "", amountUnits, isFeeInside: isInside });
   if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
   // The rest of an address with very many coins is the next sweep's.
-  const { feeUnits, mostUnits = units } = cost;
-  return measure(row, currency, { units: smaller(units, mostUnits), coinUnits, feeUnits, worth });
+  const { feeUnits, mostUnits = units, unusable = [] } = cost;
+  const [large] = unusable;
+  if (mostUnits <= 0n && large !== undefined) return tooLarge(unusable, large, currency);
+  if (mostUnits <= 0n) return belowFee(amountUnits, feeUnits, currency);
+  return measure(row, currency, { units: smaller(units, mostUnits), coinUnits, feeUnits, isFeeInside: isInside, worth });
+}
+
+function tooLarge(all: readonly UnusableCoin[], { id, words }: UnusableCoin, currency: GatewayCurrency): No {
+  const units = all.reduce((sum, coin) => sum + coin.units, 0n);
+  const others = all.length === 1 ? "" : `, and ${all.length - 1} more`;
+  return { ok: false, reason: "coin_too_large", detail: `${inWords(units, currency)} in coin ${id}${others}: ${words}` };
 }
 
 /** Uses the first fiat currency in which both prices are known and fresh. */

@@ -11,6 +11,7 @@ import { Turns } from "../faults/turns.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets } from "../store/agents.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
+import { keepUnusable } from "../store/unusable-coins.ts";
 import type { WatchedChain } from "./chain.ts";
 import { askBalances, itemsOf, readableCurrencies, settleBalances } from "./items.ts";
 
@@ -74,11 +75,23 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
   if (balances.length > 0) {
     const nowMs = chain.clock();
     chain.store.write((database) => {
-      for (const { account, currency, units: known } of balances)
+      for (const { account, currency, units: known } of balances) {
         keepBalance(database, { account, currency, units: known.toString(), block: final.number, at: nowMs });
+        keepUnusable(database, { account, currency }, unusableIn(chain, account, currency, nowMs));
+      }
     });
   }
   for (const text of settleBalances(chain, items, told).keys()) memory.done.add(text);
+}
+
+/** Coins are the balance of the native coin; on other chains there are none. */
+function unusableIn({ currencies, reader }: WatchedChain, account: string, currency: string, at: number) {
+  const isNative = currencies.some(({ id, contract }) => id === currency && contract === "");
+  const coins = isNative ? (reader.unusableCoins?.(account) ?? []) : [];
+  const [first] = coins;
+  if (first === undefined) return null;
+  const units = coins.reduce((sum, coin) => sum + coin.units, 0n);
+  return { units: `${units}`, words: `coin ${first.id}: ${first.words}`, at };
 }
 
 interface Reading {

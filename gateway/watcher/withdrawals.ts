@@ -7,7 +7,7 @@
 
 import type { Caused } from "../../base/causes.ts";
 import { resultOf } from "../../base/result.ts";
-import { familyOf } from "../../chains/families.ts";
+import { familyOf, isFeeInside } from "../../chains/families.ts";
 import type { Payment } from "../../chains/family.ts";
 import { inWaves } from "../../chains/map-limit.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
@@ -155,6 +155,7 @@ function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
     destination: row.receiverAddress,
     tag: row.tag,
     amountUnits: BigInt(row.amountUnits),
+    isFeeInside: isFeeInside(chain.network, row.operation),
   };
 }
 

@@ -364,8 +364,10 @@ export class BitcoinTestNetwork implements TestNetwork {
         if (spender === undefined) continue;
         feesUnits += sum(from) - sum(to);
         const away = to.filter(({ address }) => address !== spender);
+        // The amount of a sweep is what leaves the address, its fee with it.
+        const units = sum(from) - sum(to.filter(({ address }) => address === spender));
         if (spender !== hotWalletAddress)
-          left.push({ txHash: one.txid, from: spender, to: away[0]?.address ?? "", currency: id, units: sum(away) });
+          left.push({ txHash: one.txid, from: spender, to: away[0]?.address ?? "", currency: id, units });
       }
     }
     const inCoin = (all: ReadonlyMap<string, bigint>) =>

@@ -23,6 +23,7 @@ import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
 import { attemptsApartMs } from "../../agent/socket/limits.ts";
 import { encodeMessage, withFrames } from "../../agent/socket/line.ts";
+import { framedOffer, type Offered } from "../../agent/socket/offered.ts";
 import type { OperatorView, Push } from "../../agent/socket/verbs.ts";
 import { agentEvents } from "../../base/events.ts";
 import { parseJson } from "../../base/json.ts";
@@ -235,7 +236,9 @@ export class Kit {
   }
 
   #sendOnce(verb: string, body: object, answer: (answer: AnyAnswer) => void): void {
-    const { line, frames } = encodeMessage({ id: this.#nextId++, verb, ...body });
+    const isOffer = verb === "sign" || verb === "replace";
+    const sent = isOffer ? framedOffer(body as Offered) : body;
+    const { line, frames } = encodeMessage({ id: this.#nextId++, verb, ...sent });
     const request = withFrames(readRequest(Buffer.from(line.trimEnd())), frames);
     this.#courier(request, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
   }

@@ -7,6 +7,7 @@ import { Transaction } from "bitcoinjs-lib";
 import { describe, expect, it } from "vitest";
 import { first } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
+import { evidenceBytesMax } from "../../agent/socket/offered.ts";
 import { coinMadeBy, previousBytesMax } from "../../chains/utxo/previous.ts";
 import { decodeTransaction, encodeTransaction, txHashOf } from "../../chains/utxo/raw-transaction.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
@@ -169,15 +170,14 @@ describe("previous transactions", () => {
   });
 
   it("bytes at the limit are read, and one more is not", () => {
-    const long = (length: number) => {
-      const rest =
-        length -
-        encodeTransaction({ ...transaction, inputs: [{ ...transaction.inputs[0]!, script: new Uint8Array(300) }] }).length +
-        300;
-      return encodeTransaction({ ...transaction, inputs: [{ ...transaction.inputs[0]!, script: new Uint8Array(rest) }] });
+    const of = (scriptBytes: number) => {
+      const inputs = [50_000, scriptBytes].map((size) => ({ ...transaction.inputs[0]!, script: new Uint8Array(size) }));
+      return encodeTransaction({ ...transaction, inputs });
     };
+    const long = (length: number) => of(length - of(300).length + 300);
     const [whole, over] = [long(previousBytesMax), long(previousBytesMax + 1)];
     expect([whole.length, over.length]).toEqual([previousBytesMax, previousBytesMax + 1]);
+    expect([previousBytesMax, evidenceBytesMax]).toEqual([100_000, 100_000]);
     const idOf = (raw: Uint8Array) => `${txHashOf(raw)}:0`;
     expect(coinMadeBy(idOf(whole), hexOf(whole)).ok).toBe(true);
     expect(coinMadeBy(idOf(over), hexOf(over))).toMatchObject({ ok: false, code: "TRANSACTION_EVIDENCE" });

@@ -73,6 +73,20 @@ export class Values {
     return { id: `${decodeTransaction(made)?.txHash}:${output}`, units, made: Buffer.from(made).toString("hex") };
   }
 
+  /** A coin whose transaction has so many bytes without SegWit data, at least some hundred. */
+  largeCoin(script: Uint8Array, units: bigint, length: number): MadeCoin {
+    const of = (scripts: readonly number[]): Uint8Array => {
+      const inputs = scripts.map((size, at) => ({
+        ...{ txHash: Buffer.from(this.bytes(32)).toString("hex"), output: at },
+        ...{ script: new Uint8Array(size), sequence: 0xffffffff },
+      }));
+      return encodeTransaction({ version: 2, inputs, outputs: [{ units, script }], lockTime: 0 });
+    };
+    const long = Array.from({ length: Math.floor(length / 60_000) }, () => 50_000);
+    const made = of([...long, length - of([...long, 300]).length + 300]);
+    return { id: `${decodeTransaction(made)?.txHash}:0`, units, made: Buffer.from(made).toString("hex") };
+  }
+
   coins(script: Uint8Array, count: number): MadeCoin[] {
     return Array.from({ length: count }, () => this.coin(script, this.units(20_000, 5_000_000)));
   }

@@ -37,7 +37,7 @@ const known: KnownChain = {
   feeMarket: null,
   balances: new Map(),
   unfit: new Map(),
-  lost: "",
+  lost: "", unusable: "",
 };
 
 function saidOf(nodes: readonly NodeStatus[], change: Partial<KnownChain> = {}) {

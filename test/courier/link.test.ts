@@ -93,7 +93,7 @@ describe("the handshake", () => {
     const twin = await gateway();
     const up = linkTo(twin.url);
     await until(() => up.link.isUp);
-    expect(twin.peers[0]?.hello).toMatchObject({ kinds: 11 });
+    expect(twin.peers[0]?.hello).toMatchObject({ kinds: 12 });
   });
 
   it("tells of a gateway that wants a newer program, in that gateway's words", async () => {
@@ -326,7 +326,7 @@ describe("a recovery offered instead of a welcome", () => {
 
 describe("the link's address", () => {
   it("is TLS off loopback", () => {
-    expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link?kinds=11");
+    expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link?kinds=12");
     expect(() => linkAddress("http://pay.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://127.0.0.1.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://10.0.0.1")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));

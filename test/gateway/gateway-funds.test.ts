@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { balanceNumber } from "../../gateway/balance/balance.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
+import { keepUnusable } from "../../gateway/store/unusable-coins.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { auto, countOf, db, decide, deposit, eachTestItsGateway, ether, gateway, read, ready } from "../support/shop.ts";
 
@@ -23,6 +24,18 @@ describe("funds", () => {
     expect((await auto({ amount: "9.99" })).status).toBe(200);
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, available: "0", reserved: "10" });
     expect((await auto({ amount: "0.001", orderId: "order-2" })).body.code).toBe("balance_insufficient");
+  });
+
+  it("are not those that lie in coins which no payment can spend, until the balance was read without", async () => {
+    await ready();
+    const { account } = db().get<{ account: string }>("SELECT account FROM balances WHERE currency = 'eth'")!;
+    const place = { account, currency: "eth" };
+    keepUnusable(db(), place, { units: `${4n * ether}`, words: "coin x: too large", at: 1 });
+    expect((await read("/balance/eth")).body).toMatchObject({ available: "6", reserved: "0" });
+    expect((await auto({ amount: "5.990000000000000001" })).body).toMatchObject({ code: "balance_insufficient", available: "6" });
+    expect((await auto({ amount: "5.99" })).status).toBe(200);
+    keepUnusable(db(), place, null);
+    expect((await read("/balance/eth")).body).toMatchObject({ available: "4", reserved: "6" });
   });
 
   it("of a token need the native coin for the fee", async () => {

@@ -4,6 +4,7 @@
  * end of a sweep whose top-up no block took. tronweb signs in the place of the agent.
  */
 import { beforeEach, describe, expect, it } from "vitest";
+import type { UnusableCoin } from "../../chains/nodes.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
@@ -37,6 +38,8 @@ eachTestItsNetwork();
 
 const customer = inhabitant("a customer");
 const hourMs = 3_600_000;
+/** Coins that the chain's reader says nothing can spend. */
+let large: readonly UnusableCoin[] = [];
 
 beforeEach(async () => {
   testNetwork.node.fund(customer.address, 10_000_000_000n);
@@ -46,8 +49,14 @@ beforeEach(async () => {
   const lifetimes = { depositMinutes: 60, confirmingHours: 24, withdrawalHours: 1, approvalDays: 1 };
   const config = { ...configOf(), lifetimes, sweepsAtOnce: 4 };
   const signals = createSignals();
-  const { onPass } = createSweeps({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run });
-  await watch({ onPass });
+  const sweeps = createSweeps({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run });
+  large = [];
+  await watch({
+    onPass: (chain, tip) => {
+      const cost = async () => ({ ok: true, feeUnits: 1n, mostUnits: 0n, unusable: large }) as const;
+      return sweeps.onPass(large.length === 0 ? chain : { ...chain, reader: { ...chain.reader, cost } }, tip);
+    },
+  });
 });
 
 const ordered = (operation: "sweep" | "topup"): readonly TransactionRow[] =>
@@ -250,5 +259,19 @@ describe("a sweep of the coin", () => {
     expect(row(sweep.id)).toMatchObject({ status: 1 });
     expect(unsweptBalanceOf(db.store.database, rich.address, network, "trx")).toBe(testNetwork.node.balance(rich.address));
     expect([ordered("topup"), alarms()]).toEqual([[], []]);
+  });
+
+  it("is not ordered over coins that nothing can spend, and the reason stands at the address until that ends", async () => {
+    const at = depositAddress("large");
+    large = [{ id: `${"ab".repeat(32)}:1`, units: 60_000_000n, words: "the transaction that made it has 100001 bytes" }];
+    await pays(at, 100_000_000n, false);
+    const notes = () => listSweepNotes(db.store.database, network);
+    await comesTo(() => notes().length > 0);
+    expect(notes()).toMatchObject([{ address: at.address, reason: "coin_too_large" }]);
+    expect(notes()[0]?.detail).toBe(`60 trx in coin ${"ab".repeat(32)}:1: the transaction that made it has 100001 bytes`);
+    expect(ordered("sweep")).toEqual([]);
+    large = [];
+    await comesTo(() => ordered("sweep").length > 0);
+    expect(notes()).toEqual([]);
   });
 });

@@ -23,14 +23,15 @@ import {
   type MessageLimits,
   withFrames,
 } from "../../agent/socket/line.ts";
-import { evidenceLengthMax, evidenceMax } from "../../agent/socket/offered.ts";
-import type {
-  CourierAnswers,
-  CourierRequests,
-  OperatorAnswers,
-  OperatorRequests,
-  Push,
-  Request,
+import { evidenceBytesMax, evidenceMax, framedOffer, offerOf } from "../../agent/socket/offered.ts";
+import {
+  type CourierAnswers,
+  type CourierRequests,
+  type OperatorAnswers,
+  type OperatorRequests,
+  type Push,
+  type Request,
+  requestFramesMax,
 } from "../../agent/socket/verbs.ts";
 import type { AgentError } from "../../base/fault.ts";
 import { until } from "../support/until.ts";
@@ -246,16 +247,18 @@ describe("requests", () => {
   });
 
   it("an offer with as much evidence as is allowed fits into one request of the courier, and of no other", async () => {
-    const evidence = Array.from({ length: evidenceMax }, () => "ab".repeat(evidenceLengthMax / 2));
-    const body = { transactionId: "a".repeat(64), txParams: { coins: "1".repeat(8192) }, evidence };
+    const evidence = Array.from({ length: evidenceMax }, (_, at) => `${at + 10}`.repeat(evidenceBytesMax));
+    const body = framedOffer({ transactionId: "a".repeat(64), txParams: { coins: "1".repeat(8192) }, evidence });
     const [wide, narrow] = [place(), place()];
     const lengths: number[] = [];
     const onRequest: LineServerOptions["onRequest"] = ({ id, ...rest }, answer) => {
-      lengths.push(...(rest as unknown as typeof body).evidence.map((text) => text.length));
+      const offer = offerOf(rest as unknown as typeof body);
+      expect(offer.evidence).toEqual(evidence);
+      lengths.push(...(offer.evidence ?? []).map((text) => text.length));
       answer({ id, ok: true });
     };
-    await serve(wide, { requestBytesMax: courierLineBytesMax, onRequest });
-    await serve(narrow, { onRequest });
+    await serve(wide, { requestBytesMax: courierLineBytesMax, framesMax: requestFramesMax, onRequest });
+    await serve(narrow, { framesMax: requestFramesMax, onRequest });
     const courier = client(wide) as unknown as SocketClient<CourierRequests, CourierAnswers>;
     expect(await courier.request("sign", body)).toEqual({ ok: true });
     expect(lengths).toEqual(evidence.map((text) => text.length));

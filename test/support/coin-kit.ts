@@ -14,7 +14,7 @@ import { seed } from "./evm-values.ts";
 
 export const network = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
 export const row = networkOf(bitcoin, network)!;
-const keys = keysOf("bitcoinregtest", [network]);
+export const keys = keysOf("bitcoinregtest", [network]);
 export const sender = keys.vault.accounts[0]!.id;
 const limits = { maxPerWithdrawal: "1", maxPerDay: "10", maxFee: "0.001", maxFeePerDay: "0.1" };
 const coinSettings: SignerSettings = {

@@ -4,7 +4,7 @@
  */
 
 import { parseAddress } from "../../../chains/address-forms.ts";
-import { families, networkOf } from "../../../chains/families.ts";
+import { families, isFeeInside, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { readBackOf } from "../../../chains/read-back.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
@@ -49,6 +49,7 @@ function canonical(chain: ConfiguredChain, contract: string): string {
 
 function saidOf(withdrawal: CourierView, attempt: AttemptView): Parameters<ReturnType<typeof readBackOf>>[1] {
   const { network, account, slot, contract, address, tag, amountUnits } = withdrawal;
-  const payment = { network, account, slot, contract, destination: address, tag, amountUnits: BigInt(amountUnits) };
+  const units = { amountUnits: BigInt(amountUnits), isFeeInside: isFeeInside(network, withdrawal.mode) };
+  const payment = { network, account, slot, contract, destination: address, tag, ...units };
   return { payment, txParams: attempt.txParams, txHash: attempt.txHash, isCancel: attempt.isCancel === true };
 }

@@ -3,6 +3,7 @@
  * each offer. A coin that one withdrawal may spend is offered to no other, because only one of the
  * two could be paid. Pure.
  */
+import { isFeeInside } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, Market, TxParams, Wanted } from "../../../chains/family.ts";
 import type { Account, Item, OwnCoins } from "./item.ts";
 
@@ -19,8 +20,8 @@ export function marketOf(item: Item, feeMarket: FeeMarket, computeLimit: bigint)
 
 /** The payment without its sender. */
 export function wantedOf({ view, amountUnits }: Item): Wanted {
-  const { network, contract, address: destination, tag } = view;
-  return { network, contract, destination, tag, amountUnits };
+  const { network, mode, contract, address: destination, tag } = view;
+  return { network, contract, destination, tag, amountUnits, isFeeInside: isFeeInside(network, mode) };
 }
 
 function freeCoins({ account, view }: Item): readonly Coin[] {

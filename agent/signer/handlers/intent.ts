@@ -6,6 +6,7 @@
  */
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
+import { isFeeInside } from "../../../chains/families.ts";
 import type { TxParams } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
@@ -73,20 +74,21 @@ export function clear(context: RequestContext, next: Next): Cleared | Refusal {
   const unpinned = unlike ?? pinRefusal(context, next);
   if (unpinned !== null) return unpinned;
   const place = { account: next.account.account, slot };
-  const unsigned = bytesOf(withdrawal.job.network, place, approval, txParams);
+  const unsigned = bytesOf(withdrawal, place, approval, txParams);
   const built = builtOf(context, withdrawal, { ...place, unsigned, txParams, attempt, tipAllowedUnits }, approval);
   const cleared = "approval" in built ? policy.clear(built, context.nowMs) : policy.clearCancel(built, context.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-type Bytes = Omit<Built, "approval" | "addressIndex">;
+type Bytes = Omit<Built, "approval" | "addressIndex" | "isFeeInside">;
 type Place = Pick<Bytes, "account" | "slot">;
 
-function bytesOf(network: string, place: Place, approval: Approval | null, txParams: TxParams): Uint8Array {
+function bytesOf({ job }: Withdrawal, place: Place, approval: Approval | null, txParams: TxParams): Uint8Array {
+  const { network } = job;
   if (approval !== null) {
     const { contract, address: destination, tag, amountUnits } = approval;
     const payment = { ...place, network: approval.network, contract, destination, tag, amountUnits };
-    return transactionsOf(approval.network).build(payment, txParams);
+    return transactionsOf(approval.network).build({ ...payment, isFeeInside: isFeeInside(network, job.mode) }, txParams);
   }
   const { cancels } = transactionsOf(network);
   invariant(cancels !== null, "an attempt that ends by expiry is cancelled without another one");
@@ -97,7 +99,8 @@ function builtOf({ core }: RequestContext, one: Withdrawal, bytes: Bytes, approv
   const { transactionId, job } = one;
   const { addressIndex = null } = core.policy.sender(job) ?? {};
   const isFirstHere = bytes.attempt > 1 && one.attempts.every(({ raw }) => raw === "");
-  if (approval !== null) return { ...bytes, approval, addressIndex, isFirstHere };
+  if (approval !== null)
+    return { ...bytes, approval, addressIndex, isFirstHere, isFeeInside: isFeeInside(job.network, job.mode) };
   return { ...bytes, transactionId, currency: limitGroupOf(job), network: job.network, addressIndex };
 }
 

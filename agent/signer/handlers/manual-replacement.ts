@@ -8,7 +8,7 @@
  */
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
-import { familyOf, saySlot } from "../../../chains/families.ts";
+import { familyOf, isFeeInside, saySlot } from "../../../chains/families.ts";
 import type { Bidding, FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import type { ReplacementPlan, ReplacementWish } from "../../socket/verbs.ts";
@@ -50,7 +50,8 @@ export function planReplacement(
     return refused ?? { ok: true, withdrawal, plan: { act: wish.act, attempt: withdrawal.attempts.length + 1, txParams: {} } };
   }
   const wished = readWish(withdrawal, wish.txParams);
-  const txParams = bidding.manualReplacement(withdrawal.attempts, act === "cancel", wished, feeMarket);
+  const isInside = isFeeInside(withdrawal.job.network, withdrawal.job.mode);
+  const txParams = bidding.manualReplacement(withdrawal.attempts, act === "cancel", wished, feeMarket, isInside);
   if (!txParams.ok) return txParams;
   let first: Refusal | null = null;
   for (const each of txParams.txParams) {

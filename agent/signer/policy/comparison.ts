@@ -21,10 +21,11 @@ export interface Built {
   readonly addressIndex: number | null; // as in `ClearedFields`
   readonly slot: string; // this withdrawal's, or about to be
   readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
+  readonly isFeeInside?: boolean; // as `Payment` has it
 }
 
 /** A cancel that was built for a withdrawal's slot. The caller keeps the buffer. */
-export interface BuiltCancel extends Omit<Built, "approval"> {
+export interface BuiltCancel extends Omit<Built, "approval" | "isFeeInside"> {
   readonly transactionId: string;
   readonly currency: string;
   readonly network: string; // CAIP-2
@@ -38,7 +39,8 @@ export interface Compared {
 }
 
 /** Compares a payment. Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
-export function compare({ approval, unsigned, txParams, attempt, account, addressIndex, slot }: Built): Compared | Refusal {
+export function compare(built: Built): Compared | Refusal {
+  const { approval, unsigned, txParams, attempt, account, addressIndex, slot, isFeeInside = false } = built;
   const { network, contract, address, tag, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
@@ -48,7 +50,7 @@ export function compare({ approval, unsigned, txParams, attempt, account, addres
     said.tag === tag &&
     said.amountUnits === amountUnits &&
     said.slot === slot;
-  const told = { network, account, slot, txParams };
+  const told = { network, account, slot, txParams, isFeeInside };
   const read = likeness(transactionsOf(network).describe(unsigned, told), isSame, "the bytes do not say what was approved");
   if (!read.ok) return read;
   const fields = { transactionId, attempt, account, addressIndex, isCancel: false };

@@ -4,6 +4,7 @@
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { networkOf } from "../../../chains/families.ts";
+import type { FramedOffer, Offered } from "../../socket/offered.ts";
 import type { CourierAnswers, CourierRequests, CourierVerb, CourierView } from "../../socket/verbs.ts";
 import { acknowledge } from "../handlers/ack.ts";
 import { admit } from "../handlers/admit.ts";
@@ -26,7 +27,7 @@ import { slotOn } from "./slots.ts";
 type Acts = {
   readonly [V in Exclude<CourierVerb, "each" | "tell">]: (
     signer: Signer,
-    body: CourierRequests[V],
+    body: V extends "sign" | "replace" ? Omit<CourierRequests[V], keyof FramedOffer> & Offered : CourierRequests[V],
     reply: Reply<V extends "hello" ? Hello : CourierAnswers[V]>,
   ) => void;
 };

@@ -20,7 +20,7 @@ import {
 import { type ConfigRead, isOlder } from "../../socket/config-read.ts";
 import { eachMax } from "../../socket/each.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
-import { evidenceLengthMax, evidenceMax } from "../../socket/offered.ts";
+import { evidenceBytesMax, evidenceMax, evidencePieceBytes, offerOf } from "../../socket/offered.ts";
 import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
 import { courierActs, tell } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
@@ -53,7 +53,15 @@ const frames: Reader<Uint8Array> = (value, path) => {
 
 const feeMarket: Reader<TxParams> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
 const txParams: Reader<TxParams> = record(txParam, { keysMax: txParamsMax, keyPattern: txParamName });
-const evidence = list(string({ min: 2, max: evidenceLengthMax, pattern: /^[0-9a-f]+$/ }), evidenceMax);
+const evidence = list(integer({ min: 1, max: evidenceBytesMax }), evidenceMax);
+/** Pieces of the transactions that made the coins, which came before the line. */
+const pieces: Reader<readonly Uint8Array[]> = (value, path) => {
+  const all: readonly unknown[] = Array.isArray(value) ? value : [];
+  const isPiece = (one: unknown): one is Uint8Array => one instanceof Uint8Array && one.length <= evidencePieceBytes;
+  if (!all.every(isPiece)) throw shapeFault(path, `must be frames of at most ${evidencePieceBytes} bytes`);
+  return all;
+};
+const proofs = { evidence, frames: pieces };
 
 const config: Reader<ConfigRead> = object({ digest: hex(32), readMs: integer({ min: 0 }) });
 
@@ -103,11 +111,14 @@ export function courierVerbs(
   const verbs: { readonly [V in CourierVerb]: Verb } = {
     hello: verb("hello", object({}, { config }), (body, reply) => hello(signer, source, body, reply)),
     admit: verb("admit", object({ frames }), (body, reply) => courierActs.admit(signer, { frames: [body.frames] }, reply)),
-    sign: verb("sign", object({ transactionId, txParams }, { evidence }), (body, reply) => courierActs.sign(signer, body, reply)),
+    sign: verb("sign", object({ transactionId, txParams }, proofs), ({ transactionId: id, ...offer }, reply) =>
+      courierActs.sign(signer, { transactionId: id, ...offerOf(offer) }, reply),
+    ),
     replace: verb(
       "replace",
-      object({ transactionId, above: integer({ min: 1, max: 1000 }), txParams }, { evidence }),
-      (body, reply) => courierActs.replace(signer, body, reply),
+      object({ transactionId, above: integer({ min: 1, max: 1000 }), txParams }, proofs),
+      ({ transactionId: id, above, ...offer }, reply) =>
+        courierActs.replace(signer, { transactionId: id, above, ...offerOf(offer) }, reply),
     ),
     release: verb("release", object({ frames }), (body, reply) => courierActs.release(signer, { frames: [body.frames] }, reply)),
     sightings: verb("sightings", object({ frames }), (body, reply) =>

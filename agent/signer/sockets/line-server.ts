@@ -17,7 +17,6 @@ import {
   lineBytesMax,
   withFrames,
 } from "../../socket/line.ts";
-import { evidenceLengthMax } from "../../socket/offered.ts";
 import type { Answer, Push, Request } from "../../socket/verbs.ts";
 
 /** One client. Both calls are harmless after it has gone. */
@@ -62,8 +61,8 @@ const unreadBytesDefault = 67_108_864;
 const pathBytesMax = 107;
 /** The time that a client with broken framing has to read the reason. */
 const hangUpMs = 1000;
-/** The longest string in a request is a transaction that made a coin. */
-const jsonLimits = { bytesMax: courierLineBytesMax, stringBytesMax: evidenceLengthMax } as const;
+/** The longest string in a request names the coins of an attempt. */
+const jsonLimits = { bytesMax: courierLineBytesMax, stringBytesMax: 16_384 } as const;
 
 /**
  * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from

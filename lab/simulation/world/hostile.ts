@@ -3,6 +3,7 @@
  * signer and the link's frames to show again. It sends any verb with any content, keeps every byte
  * that was ever released, and publishes it when it hurts.
  */
+import { type FramedOffer, framedOffer } from "../../../agent/socket/offered.ts";
 import type { CourierRequests, CourierView } from "../../../agent/socket/verbs.ts";
 import type { TxParams } from "../../../chains/family.ts";
 import { kernel } from "../kernel/kernel.ts";
@@ -213,9 +214,9 @@ export class Hostile {
   }
 
   /** Parameters, and the transactions that made their coins. */
-  #proven(txParams: TxParams): { readonly txParams: TxParams; readonly evidence?: readonly string[] } {
+  #proven(txParams: TxParams): FramedOffer {
     const evidence = this.#world.chainFixture.hostilities.evidence?.(txParams);
-    return { txParams, ...(evidence === undefined ? {} : { evidence }) };
+    return framedOffer({ txParams, ...(evidence === undefined ? {} : { evidence }) });
   }
 
   /** A frame that passed once, whole or touched. */
