@@ -57,6 +57,7 @@ export const codes = {
   NODE_UNREACHABLE: ["fault", "unknown", "operator", "the node could not be reached or cut the line", "check the node and the network", "nodes"],
   NODE_TIMEOUT: ["fault", "unknown", "operator", "the node did not answer in time", "check the node's load", "nodes"],
   NODE_HTTP: ["fault", "unknown", "operator", "the node answered with an HTTP error", "check the address, the key and the rate limit", "nodes"],
+  NODE_PATH: ["fault", "unknown", "operator", "the server does not have the path that is asked for", "name a server that has the path of the message, or a newer version of it; where it has no path at all, correct the part of its address behind the host", "nodes"],
   NODE_QUOTA: ["fault", "unknown", "operator", "the node's provider says that it is asked too much, or that the quota is used up", "wait, take a larger plan of the provider, or name a second node in config.json", "nodes"],
   NODE_ANSWER: ["fault", "unknown", "operator", "the node's answer has the wrong shape", "use another node"],
   NODE_ANSWER_SIZE: ["fault", "unknown", "operator", "the node's answer is too large", "use another node"],

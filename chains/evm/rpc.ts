@@ -40,7 +40,7 @@ export interface Rpc {
   readonly origin: string;
   /**
    * The node's result or its error object.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
    * NODE_CLOSED; effect is none for reads
    */
   call(method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
@@ -50,6 +50,9 @@ export interface Rpc {
    */
   close(): void;
 }
+
+/** Codes of answers that refuse what was asked. */
+const refusing: ReadonlySet<string> = new Set(["NODE_HTTP", "NODE_PATH", "NODE_ANSWER"]);
 
 interface Pending extends RpcCallOptions {
   readonly id: number;
@@ -127,7 +130,7 @@ export function createRpc(options: RpcOptions): Rpc {
   function failBatch(batch: readonly Pending[], failure: Failure, rest: readonly Pending[], refusals: number): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
     if (isBatchFault || failure.quietMs !== undefined) size.refused(batch.length);
-    const isRefusal = !isClosed && (failure.code === "NODE_HTTP" || failure.code === "NODE_ANSWER");
+    const isRefusal = !isClosed && refusing.has(failure.code);
     if (isBatchFault && isRefusal && batch.every((call) => !call.isWrite)) {
       const half = batch.length >> 1;
       send(batch.slice(0, half), [...batch.slice(half), ...rest]);

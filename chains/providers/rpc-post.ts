@@ -27,6 +27,7 @@ export interface Failure {
     | "NODE_UNREACHABLE"
     | "NODE_TIMEOUT"
     | "NODE_HTTP"
+    | "NODE_PATH"
     | "NODE_QUOTA"
     | "NODE_ANSWER"
     | "NODE_ANSWER_SIZE"

@@ -7,6 +7,8 @@ import type { NodeLog } from "../nodes.ts";
 import { type CanonicalText, pathOf } from "../providers/canonical-text.ts";
 import { isLacking } from "../providers/market.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
+import { pathWords, shownPath } from "../providers/node-words.ts";
+import { pathCode } from "../providers/status-failure.ts";
 import { readHash } from "./answers.ts";
 import { createEsplora, type Esplora, type Told } from "./esplora.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -107,7 +109,9 @@ export function createPool({ urls, network, timeoutMs, patienceMs, log, clock }:
     }
     if (told.isAbsent && question.absent !== undefined) return question.absent;
     const { origin } = node.rpc;
-    if (told.isAbsent) throw new AgentError("NODE_NO_BLOCK", "none", told.words, { node: origin });
+    if (told.isAbsent)
+      throw new AgentError("NODE_NO_BLOCK", "none", `${told.words} (${shownPath(question.path)})`, { node: origin });
+    if (told.status === 404) throw new AgentError(pathCode, "none", pathWords(question.path, told.words), { node: origin });
     throw new AgentError("NODE_ERROR", "none", told.words, { node: origin });
   }
 

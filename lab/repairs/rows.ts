@@ -21,6 +21,15 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "path-that-a-server-lacks",
+    fault: "A server without a path was told as a wrong address, a wrong key or too many questions.",
+    file: "chains/providers/status-failure.ts",
+    find: "if (status !== notFound)",
+    replace: "if (status !== notFound || path !== undefined)",
+    test: "test/chains/node-path.test.ts",
+    title: "of tron with 404 lacks a path",
+  },
+  {
     name: "word-on-an-order-for-good",
     fault: "The gateway's word that nothing pays an order was never too old, although the chain showed its payment since.",
     file: "agent/signer/handlers/known-sightings.ts",
