@@ -5,6 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Lack, NodeView } from "../nodes.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import { createPool } from "./node-pool.ts";
@@ -12,7 +13,7 @@ import { lacksOf } from "./node-probe.ts";
 import { decimalsCall } from "./token-reads.ts";
 
 export interface NodeQuestion {
-  readonly url: string;
+  readonly url: ServerAddress;
   readonly chainId: number;
   readonly confirmations: number | "finalized";
   readonly feeModel: FeeModel;

@@ -5,12 +5,13 @@ import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
 import { quotaFault } from "../providers/node-quota.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { readQuantity } from "./answers.ts";
 import { createRpc, type Rpc, type RpcCallOptions } from "./rpc.ts";
 import type { Envelope } from "./rpc-envelope.ts";
 
 export interface PoolOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: bigint;
   readonly timeoutMs: number;
   readonly log: NodeLog;
@@ -54,6 +55,7 @@ const smallAnswerBytesMax = 64 * 1024;
 export function createPool(options: PoolOptions): NodePool {
   const { chainId, timeoutMs, log, clock } = options;
   const pool = createNodePool({
+    servers: options.urls,
     clients: options.urls.map((url) => createRpc({ url, timeoutMs, callsMax, batchBytesMax })),
     chain: `${chainId}`,
     askChain: (rpc) => read(rpc, "eth_chainId", [], { answerBytesMax: smallAnswerBytesMax }),
@@ -64,7 +66,7 @@ export function createPool(options: PoolOptions): NodePool {
   const inOneGo = new Map<string, Promise<Envelope>>();
 
   const exchange: NodePool["exchange"] = (node, method, params, call) =>
-    pool.exchange(node, (rpc) => rpc.call(method, params, call));
+    pool.exchange(node, (rpc) => rpc.call(method, params, call), call.isWrite === true ? "write" : "read");
 
   /**
    * The same question in the same tick would stand in a batch twice. One answer serves both,

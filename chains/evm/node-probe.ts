@@ -7,6 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { Lack } from "../nodes.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { post, targetOf } from "../providers/rpc-post.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { readHash } from "./answers.ts";
 import { dataFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
@@ -27,7 +28,7 @@ import { createTips } from "./node-tip.ts";
 
 /** The values that the questions use, and their chain. */
 export interface ProbeQuestion {
-  readonly url: string;
+  readonly url: ServerAddress;
   readonly confirmations: number | "finalized";
   readonly contracts: readonly string[];
   readonly feeModel: FeeModel;

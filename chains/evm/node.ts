@@ -8,6 +8,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, BroadcastAnswer, NodeLog, NodeStatus, SlotCounts } from "../nodes.ts";
 import { broadcastTo, otherId, type Reply, taken } from "../providers/broadcasts.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, readFoundLogs } from "./answers.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
@@ -21,7 +22,7 @@ import { refusals } from "./node-refusals.ts";
 
 /** The nodes of one chain, and the time and size that an answer may have. */
 export interface EvmNodesOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: number | bigint;
   readonly confirmations: number | "finalized";
   readonly feeModel?: FeeModel; // default ethereum

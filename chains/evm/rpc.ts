@@ -8,6 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { Size } from "../providers/ask-smaller.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import {
+  type Address,
   closedText,
   type Exchange,
   type Failure,
@@ -20,7 +21,7 @@ import {
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
 export interface RpcOptions {
-  readonly url: string; // http or https; user, password and path are never shown
+  readonly url: Address; // http or https; user, password and path are never shown
   readonly timeoutMs: number; // for one HTTP exchange, connecting included
   readonly callsMax: number; // in one batch
   readonly batchBytesMax: number; // answer of one batch; a call that allows more is sent without others

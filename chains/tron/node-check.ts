@@ -5,13 +5,14 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeView } from "../nodes.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { headQuestion } from "./node-blocks.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { lacksOf } from "./node-probe.ts";
 import { decimalsQuestion } from "./node-questions.ts";
 
 export interface NodeQuestion {
-  readonly url: string;
+  readonly url: ServerAddress;
   readonly chainId: string; // as readChainId spells it
   readonly contracts: readonly string[];
   readonly timeoutMs: number; // time limit of one exchange

@@ -6,11 +6,12 @@ import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import type { QuestionValue } from "../providers/canonical-text.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { readHead } from "./answers.ts";
 import { type Api, type AskOptions, createApi } from "./rpc.ts";
 
 export interface PoolOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: string; // as readChainId spells it
   readonly timeoutMs: number;
   readonly patienceMs: number;
@@ -42,6 +43,7 @@ const smallBytesMax = 256 * 1024;
 
 export function createPool({ urls, chainId, timeoutMs, patienceMs, log, clock }: PoolOptions): NodePool {
   const pool = createNodePool({
+    servers: urls,
     clients: urls.map((url) => createApi({ url, timeoutMs, patienceMs })),
     chain: chainId,
     askChain: (api) => api.ask("/wallet/getblock", { id_or_num: "0", detail: false }, { answerBytesMax: smallBytesMax }),
@@ -65,7 +67,7 @@ export function createPool({ urls, chainId, timeoutMs, patienceMs, log, clock }:
   }
 
   function exchange(node: PoolNode, path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions) {
-    return pool.exchange(node, (api) => api.ask(path, fields, options));
+    return pool.exchange(node, (api) => api.ask(path, fields, options), options.isWrite === true ? "write" : "read");
   }
 
   return {

@@ -22,6 +22,7 @@ import { broadcastTo, type Reply } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
@@ -42,7 +43,7 @@ import { decodeMessage } from "./protobuf.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 export interface SenderOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: string; // as readChainId spells it
   readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back

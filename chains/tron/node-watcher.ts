@@ -20,6 +20,7 @@ import type {
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
@@ -34,7 +35,7 @@ import { type AttemptEvidence, judgePayout } from "./outcome.ts";
 import { decodeTransferCall } from "./trc20.ts";
 
 export interface WatcherOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: string; // as readChainId spells it
   readonly log: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back

@@ -10,7 +10,7 @@ import type { Refusal } from "../providers/node-pool.ts";
 import { quietMsOf, readQuota } from "../providers/node-quota.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
-import { type Failure, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { type Address, type Failure, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
 import { parseJson } from "./rpc-json.ts";
 
@@ -19,7 +19,7 @@ export interface ApiOptions {
    * http or https; the part before /wallet and /walletsolidity. A user without a password is the
    * provider's API key.
    */
-  readonly url: string;
+  readonly url: Address;
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
@@ -105,7 +105,7 @@ function readAnswer({ status, body }: Extract<Outcome, { ok: true }>, path: stri
   }
 }
 
-function addressed(url: string) {
+function addressed(url: Address) {
   const whole = targetOf(url);
   const isKey = whole.user !== "" && whole.password === "";
   return {

@@ -10,6 +10,7 @@ import { readQuota } from "../providers/node-quota.ts";
 import { shownWords, wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
+  type Address,
   type BytesOutcome,
   type Exchange,
   failure,
@@ -23,7 +24,7 @@ import {
 import { statusFailure } from "../providers/status-failure.ts";
 
 export interface EsploraOptions {
-  readonly url: string; // http or https; the part before /blocks, /tx and /address
+  readonly url: Address; // http or https; the part before /blocks, /tx and /address
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }

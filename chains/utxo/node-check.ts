@@ -5,6 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeView } from "../nodes.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { createNewest } from "./node-blocks.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
@@ -12,7 +13,7 @@ import { lacksOf } from "./node-probe.ts";
 import { hashQuestion } from "./node-questions.ts";
 
 export interface NodeQuestion {
-  readonly url: string;
+  readonly url: ServerAddress;
   readonly network: UtxoNetwork;
   readonly timeoutMs: number; // time limit of one exchange
 }

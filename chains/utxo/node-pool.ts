@@ -8,13 +8,14 @@ import { type CanonicalText, pathOf } from "../providers/canonical-text.ts";
 import { isLacking } from "../providers/market.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
 import { pathWords, shownPath } from "../providers/node-words.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { pathCode } from "../providers/status-failure.ts";
 import { readHash } from "./answers.ts";
 import { createEsplora, type Esplora, type Told } from "./esplora.ts";
 import type { UtxoNetwork } from "./network.ts";
 
 export interface PoolOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly network: UtxoNetwork;
   readonly timeoutMs: number;
   readonly patienceMs: number;
@@ -56,6 +57,7 @@ const smallBytesMax = 64 * 1024;
 
 export function createPool({ urls, network, timeoutMs, patienceMs, log, clock }: PoolOptions): NodePool {
   const pool = createNodePool<Esplora, Told>({
+    servers: urls,
     clients: urls.map((url) => createEsplora({ url, timeoutMs, patienceMs })),
     chain: network.reference,
     askChain: (client) => client.ask({ path: pathOf`/block-height/0`, answerBytesMax: smallBytesMax }),
@@ -120,7 +122,7 @@ export function createPool({ urls, network, timeoutMs, patienceMs, log, clock }:
     ask,
     askEither,
     send: (node, raw) =>
-      pool.exchange(node, (client) => client.ask({ path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax })),
+      pool.exchange(node, (client) => client.ask({ path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax }), "write"),
   };
 }
 

@@ -19,6 +19,7 @@ import type {
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { parseAddress } from "./address.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -37,7 +38,7 @@ import { dustOf } from "./size.ts";
 import { figuresOf } from "./tx-params.ts";
 
 export interface SenderOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly network: UtxoNetwork;
   readonly confirmations: number | "finalized"; // blocks from a final one to the head, itself counted
   readonly clock: () => number; // milliseconds, never running back

@@ -21,6 +21,7 @@ import type {
 import { createIndexes } from "../providers/address-index.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { addressOfScript, parseAddress } from "./address.ts";
 import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -41,7 +42,7 @@ import { dustOf, sizeOf } from "./size.ts";
 import { changesMax } from "./tx-params.ts";
 
 export interface WatcherOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly network: UtxoNetwork;
   readonly confirmations: number | "finalized"; // blocks from a final one to the head, itself counted
   readonly log: NodeLog;

@@ -5,13 +5,14 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeView } from "../nodes.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { newestOf } from "./node-ledgers.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
 import { lacksOf } from "./node-probe.ts";
 import { ledgerQuestion } from "./node-questions.ts";
 
 export interface NodeQuestion {
-  readonly url: string;
+  readonly url: ServerAddress;
   readonly networkId: number;
   readonly timeoutMs: number; // time limit of one exchange
 }

@@ -6,11 +6,12 @@ import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import type { QuestionValue } from "../providers/canonical-text.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { type Marker, readNetworkId } from "./node-answers.ts";
 import { createRpc, type Fields, type Rpc, type Told } from "./rpc.ts";
 
 export interface PoolOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly networkId: number;
   readonly timeoutMs: number;
   readonly patienceMs: number;
@@ -53,6 +54,7 @@ const noLedgerErrors: ReadonlySet<string> = new Set([
 
 export function createPool({ urls, networkId, timeoutMs, patienceMs, log, clock }: PoolOptions): NodePool {
   const pool = createNodePool<Rpc, Told>({
+    servers: urls,
     clients: urls.map((url) => createRpc({ url, timeoutMs, patienceMs })),
     chain: `${networkId}`,
     askChain: (client) => client.ask({ method: "server_info", params: {}, answerBytesMax: smallBytesMax }),
@@ -87,8 +89,10 @@ export function createPool({ urls, networkId, timeoutMs, patienceMs, log, clock 
       }
     },
     send: (node, raw) =>
-      pool.exchange(node, (client) =>
-        client.ask({ method: "submit", params: { tx_blob: raw }, answerBytesMax: smallBytesMax, isWrite: true }),
+      pool.exchange(
+        node,
+        (client) => client.ask({ method: "submit", params: { tx_blob: raw }, answerBytesMax: smallBytesMax, isWrite: true }),
+        "write",
       ),
   };
 }

@@ -17,6 +17,7 @@ import type {
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { balanceOf, receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History } from "./node-history.ts";
@@ -29,7 +30,7 @@ import { readReply, refusals } from "./node-refusals.ts";
 import { transactionId } from "./node-transaction-id.ts";
 
 export interface SenderOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly networkId: number;
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;

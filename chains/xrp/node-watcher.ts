@@ -11,6 +11,7 @@ import { inWaves } from "../map-limit.ts";
 import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
 import { agreedAccount, balanceOf, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
@@ -23,7 +24,7 @@ import { judgeUser, receivedBy } from "./node-outcome.ts";
 import { createPool } from "./node-pool.ts";
 
 export interface WatcherOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly networkId: number;
   readonly log: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back

@@ -12,11 +12,11 @@ import type { Refusal } from "../providers/node-pool.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import { shownWords } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
-import { failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { type Address, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
 
 export interface RpcOptions {
-  readonly url: string; // http or https
+  readonly url: Address; // http or https
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }

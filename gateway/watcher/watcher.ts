@@ -16,6 +16,7 @@ import { healthOf } from "../../chains/health.ts";
 import { lookPauseMs } from "../../chains/look-pause.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
+import { readSecretFile } from "../config/secret-file.ts";
 import { FaultBook } from "../faults/book.ts";
 import { unreadPrefix } from "../faults/domains.ts";
 import { idIn } from "../faults/fault.ts";
@@ -143,7 +144,7 @@ export class ChainWatch {
 
   constructor(name: string, chain: GatewayChain, options: ChainWatchOptions, currencies: GatewayConfig["currencies"]) {
     const { store, signals, log, clock, run, ownClock, monotonic } = options;
-    const reader = (options.openReader ?? openWatcher)({ chain, log: nodeLog(log, name) });
+    const reader = (options.openReader ?? openWatcher)({ chain, readSecretFile, log: nodeLog(log, name) });
     this.#chain = {
       name,
       network: chain.network,

@@ -21,6 +21,33 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "headers-that-change",
+    fault: "A token of a node that changes needed a restart of the program.",
+    file: "chains/providers/further-headers.ts",
+    find: "nowMs - this.#known.atMs < rereadMs",
+    replace: "nowMs - this.#known.atMs >= 0",
+    test: "test/chains/node-servers.test.ts",
+    title: "are read again when they change",
+  },
+  {
+    name: "headers-that-others-read",
+    fault: "A gateway took a node's token from a file that other users read.",
+    file: "gateway/config/secret-file.ts",
+    find: "if ((mode & othersBits) !== 0)",
+    replace: "if ((mode & othersBits) > 0o777)",
+    test: "test/chains/node-servers.test.ts",
+    title: "come by the gateway's reader",
+  },
+  {
+    name: "hour-without-end",
+    fault: "A server was asked as often as the work wanted, whatever its provider allows in an hour.",
+    file: "chains/providers/node-gate.ts",
+    find: 'if (use === "read") refuseAboveHour(node);',
+    replace: 'if (use === "write") refuseAboveHour(node);',
+    test: "test/chains/node-servers.test.ts",
+    title: "stops reads above it",
+  },
+  {
     name: "path-that-a-server-lacks",
     fault: "A server without a path was told as a wrong address, a wrong key or too many questions.",
     file: "chains/providers/status-failure.ts",

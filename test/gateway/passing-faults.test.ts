@@ -484,6 +484,8 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
   NODE_TIMEOUT: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_TIMEOUT") },
   NODE_HTTP: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_HTTP") },
   NODE_PATH: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_PATH") },
+  NODE_HEADERS: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_HEADERS") },
+  NODE_HOUR_NEAR: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_HOUR_NEAR") },
   NODE_QUOTA: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_QUOTA") },
   NODE_STALE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_STALE") },
   CHAIN_FINAL_STALE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("CHAIN_FINAL_STALE") },
