@@ -3,13 +3,22 @@
  * for a pause, and that its hour still allows; and remembers how each node does. Knows no protocol.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Client, NodePool, PoolNode, PoolOptions } from "./node-pool.ts";
+import type { Client, PoolNode, PoolOptions } from "./pool-node.ts";
 
 const restFirstMs = 1_000;
 const restMaxMs = 30_000;
 export interface Gate<C extends Client> {
-  exchange: NodePool<C>["exchange"];
-  fail: NodePool<C>["fail"];
+  /**
+   * One exchange with one node, after a check that the node serves the right chain. A read waits for
+   * no node that was asked as often as its hour allows; a write is sent in any case. @throws
+   * NODE_WRONG_CHAIN, NODE_QUOTA, or the fault of the exchange
+   */
+  exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>, use?: "read" | "write"): Promise<T>;
+  /**
+   * Counts a failure that the node's answer showed. A fault with `quietMs` in its context stops
+   * questions to the node for that time; 0 means until the end of its rest.
+   */
+  fail(node: PoolNode<C>, error: AgentError): void;
   check(node: PoolNode<C>): Promise<void>;
 }
 

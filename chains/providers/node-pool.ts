@@ -5,71 +5,21 @@
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
-import type { BlockRange, NodeLog, NodeStatus } from "../nodes.ts";
-import type { HourCount } from "./hour-count.ts";
-import { createGate } from "./node-gate.ts";
+import type { NodeStatus } from "../nodes.ts";
+import { createGate, type Gate } from "./node-gate.ts";
 import { Heads, type Link } from "./node-heads.ts";
 import { inOrder } from "./node-order.ts";
-import { hourOf, type ServerAddress } from "./server.ts";
+import type { Client, PoolNode, PoolOptions } from "./pool-node.ts";
+import { hourOf } from "./server.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
 
-/** The connection to one node, in its family's protocol. */
-export interface Client {
-  readonly origin: string; // scheme, host and port only
-  /**
-   * The refusal of a provider that has refused every question for some time while those questions
-   * still wait.
-   */
-  refusal?(): Refusal | null;
-  close(): void;
-}
-
-export interface Refusal {
-  readonly detail: string; // begins with a code
-  readonly forMs: number;
-}
-
-export interface PoolOptions<C extends Client, A> {
-  readonly servers?: readonly ServerAddress[]; // of the clients, in their order
-  readonly clients: readonly C[];
-  readonly chain: string; // chain that every node must serve, as `chainOf` returns it
-  /** One exchange. */
-  readonly askChain: (client: C) => Promise<A>;
-  readonly chainOf: (answer: A, client: C) => string;
-  /** The cure for a node that answers with this chain; "" for nothing but another address. */
-  readonly cureOf?: (answered: string) => string;
-  readonly log: NodeLog;
-  readonly clock: () => number; // milliseconds, never running back
-}
-
-export interface PoolNode<C extends Client> {
-  readonly rpc: C;
-  chain: "unchecked" | "right" | "wrong";
-  checking: Promise<void> | null;
-  failures: number; // in a row; those of questions that were under way at one failure count once
-  asked: number; // exchanges begun
-  failedAt: number; // exchanges begun before the newest failure
-  outAt: number | null; // time of the first failure, or since the node showed another chain
-  restUntil: number;
-  quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // the provider asked for no questions until then
-  detail: string;
-  readonly heads: Heads;
-  readonly finals: Heads; // its newest final blocks
-  ranges: readonly BlockRange[] | null; // blocks that it keeps, where it said so
-  readonly hour: HourCount | null; // null without a limit by the hour
-}
+export type { Client, PoolNode, PoolOptions, Refusal } from "./pool-node.ts";
 
 export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: AgentError };
 
-export interface NodePool<C extends Client> {
+export interface NodePool<C extends Client> extends Omit<Gate<C>, "check"> {
   readonly nodes: readonly PoolNode<C>[];
   readonly quorumMin: number; // min(2, configured)
-  /**
-   * One exchange with one node, after a check that the node serves the right chain. A read waits for
-   * no node that was asked as often as its hour allows; a write is sent in any case. @throws
-   * NODE_WRONG_CHAIN, NODE_QUOTA, or the fault of the exchange
-   */
-  exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>, use?: "read" | "write"): Promise<T>;
   /**
    * A newest head that the node showed. `atMs` is the block's own time, 0 for unknown; `link` joins
    * it to the blocks of other nodes.
@@ -88,11 +38,6 @@ export interface NodePool<C extends Client> {
    * answer is at once.
    */
   unreadable(node: PoolNode<C>, error: AgentError, isOfOthers: boolean): AgentError;
-  /**
-   * Counts a failure that the node's answer showed. A fault with `quietMs` in its context stops
-   * questions to the node for that time; 0 means until the end of its rest.
-   */
-  fail(node: PoolNode<C>, error: AgentError): void;
   /**
    * Asks one node after the other until one has the answer; null if all that answered returned
    * null. @throws the first fault

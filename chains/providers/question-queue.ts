@@ -5,8 +5,8 @@
  * sent at most once. Reaches the network only through its caller.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Refusal } from "./node-pool.ts";
 import { Pace } from "./pace.ts";
+import type { Refusal } from "./pool-node.ts";
 import { closedText, type Exchange, type Failure, failure, figuresOf } from "./rpc-post.ts";
 
 export interface Asked {

@@ -218,7 +218,7 @@ describe("a limit by the hour", () => {
   });
 
   it("is the preset's public figure for an address without a key, and the configuration's otherwise", () => {
-    const { bitcoin: chain } = chains as { bitcoin: ConfiguredChain };
+    const chain = chains.bitcoin as ConfiguredChain;
     const url = "https://blockstream.info/api";
     expect(serverLinesOf(chain, url)).toEqual({ questionsPerHour: 700 });
     expect(serverLinesOf(chain, "https://user:key@blockstream.info/api")).toEqual({});
