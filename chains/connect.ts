@@ -5,22 +5,23 @@
 import { AgentError } from "../base/fault.ts";
 import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
-import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
+import { examineEvm } from "./evm/node-probe.ts";
 import { createSender } from "./evm/node-sender.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
 import type { NodeLog, NodeQuestion, NodeView, PaidToken, SenderNodes, WatcherNodes } from "./nodes.ts";
 import type { ReadSecretFile } from "./providers/further-headers.ts";
+import type { Examined } from "./providers/node-check.ts";
 import { type ServerAddress, type ServerOptions, serverOf } from "./providers/server.ts";
 import { serverLinesOf } from "./server-lines.ts";
-import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./tron/node-check.ts";
+import { examineTron } from "./tron/node-probe.ts";
 import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 import { ofEachFamily, type UtxoNetwork } from "./utxo/network.ts";
-import { lookAtNode as lookAtUtxoNode, blockHashAt as utxoBlockHashAt } from "./utxo/node-check.ts";
+import { examineUtxo } from "./utxo/node-probe.ts";
 import { createUtxoSender } from "./utxo/node-sender.ts";
 import { createUtxoWatcher } from "./utxo/node-watcher.ts";
-import { lookAtNode as lookAtXrpNode, blockHashAt as xrpBlockHashAt } from "./xrp/node-check.ts";
+import { examineXrp } from "./xrp/node-probe.ts";
 import { createXrpSender } from "./xrp/node-sender.ts";
 import { createXrpWatcher } from "./xrp/node-watcher.ts";
 
@@ -37,7 +38,7 @@ type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile">;
 type Opened<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly ServerAddress[] };
 
 /** Names one block of one node. */
-type BlockQuestion = Pick<NodeQuestion, "url" | "timeoutMs" | "readSecretFile"> & { readonly chain: ConfiguredChain };
+type BlockQuestion = Omit<NodeQuestion, "contracts">;
 
 /** A question to one server, opened. */
 type At<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: ServerAddress };
@@ -45,16 +46,14 @@ type At<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: ServerAddress }
 interface Connectors {
   sender(options: Opened<NodesOptions>): SenderNodes;
   watcher(options: Opened<WatchOptions>): WatcherNodes;
-  lookAtNode(question: At<NodeQuestion>): Promise<NodeView>;
-  blockHashAt(question: At<BlockQuestion>, number: number): Promise<string>;
+  examine(question: At<NodeQuestion>): Examined;
 }
 
 function utxoConnectors(network: UtxoNetwork): Connectors {
   return {
     sender: ({ urls, chain: { confirmations }, clock, log }) => createUtxoSender({ urls, network, confirmations, clock, log }),
     watcher: ({ urls, chain: { confirmations }, log }) => createUtxoWatcher({ urls, network, confirmations, log }),
-    lookAtNode: ({ url, timeoutMs }) => lookAtUtxoNode({ url, timeoutMs, network }),
-    blockHashAt: ({ url, timeoutMs }, number) => utxoBlockHashAt({ url, timeoutMs, network }, number),
+    examine: ({ url, timeoutMs }) => examineUtxo({ url, timeoutMs, network }),
   };
 }
 
@@ -66,28 +65,22 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
       return createSender(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
     },
     watcher: ({ urls, chain, log }) => createWatcher({ ...chain, nodes: urls, chainId: Number(chain.chainId) }, log),
-    lookAtNode: ({ chain, ...question }) => {
+    examine: ({ chain, ...question }) => {
       const { chainId, confirmations } = chain;
-      return lookAtEvmNode({ ...question, chainId: Number(chainId), confirmations, feeModel: feeModelOf(chain) });
+      return examineEvm({ ...question, chainId: Number(chainId), confirmations, feeModel: feeModelOf(chain) });
     },
-    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
-      evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
   },
   tron: {
     sender: ({ urls, chain: { chainId }, tokens, clock, log }) =>
       createTronSender({ urls, chainId: String(chainId), tokens, clock, log }),
     watcher: ({ urls, chain: { chainId }, log }) => createTronWatcher({ urls, chainId: String(chainId), log }),
-    lookAtNode: ({ chain: { chainId }, ...question }) => lookAtTronNode({ ...question, chainId: String(chainId) }),
-    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
-      tronBlockHashAt({ ...question, chainId: String(chainId) }, number),
+    examine: ({ chain: { chainId }, ...question }) => examineTron({ ...question, chainId: String(chainId) }),
   },
   ...ofEachFamily(utxoConnectors),
   xrp: {
     sender: ({ urls, chain: { chainId }, clock, log }) => createXrpSender({ urls, networkId: Number(chainId), clock, log }),
     watcher: ({ urls, chain: { chainId }, log }) => createXrpWatcher({ urls, networkId: Number(chainId), log }),
-    lookAtNode: ({ chain: { chainId }, url, timeoutMs }) => lookAtXrpNode({ url, timeoutMs, networkId: Number(chainId) }),
-    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
-      xrpBlockHashAt({ ...question, networkId: Number(chainId) }, number),
+    examine: ({ chain: { chainId }, url, timeoutMs }) => examineXrp({ url, timeoutMs, networkId: Number(chainId) }),
   },
 };
 
@@ -118,18 +111,21 @@ export function openWatcher({ readSecretFile, ...options }: WatchOptions): Watch
 }
 
 /** Looks at one node. Rejects only for bugs. */
-export function lookAtNode({ readSecretFile, ...question }: NodeQuestion): Promise<NodeView> {
-  const { chain, url } = question;
-  return connectors[chain.family].lookAtNode({ ...question, url: opened(chain, url, reading(readSecretFile)) });
+export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
+  return examined(question).look(question.contracts);
 }
 
 /**
  * The hash of a block that all nodes of a chain should share, "" if this node does not give one.
  * Rejects only for bugs.
  */
-export function blockHashAt({ readSecretFile, ...question }: BlockQuestion, number: number): Promise<string> {
+export function blockHashAt(question: BlockQuestion, number: number): Promise<string> {
+  return examined({ ...question, contracts: [] }).hashAt(number);
+}
+
+function examined({ readSecretFile, ...question }: NodeQuestion): Examined {
   const { chain, url } = question;
-  return connectors[chain.family].blockHashAt({ ...question, url: opened(chain, url, reading(readSecretFile)) }, number);
+  return connectors[chain.family].examine({ ...question, url: opened(chain, url, reading(readSecretFile)) });
 }
 
 function reading(readSecretFile: ReadSecretFile | undefined): Partial<ServerOptions> {

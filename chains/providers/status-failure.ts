@@ -6,7 +6,7 @@ import { pathWords, statusWords } from "./node-words.ts";
 import { type Failure, failure, isPassing } from "./rpc-post.ts";
 
 export const pathCode = "NODE_PATH";
-const notFound = 404;
+export const notFound = 404;
 
 /**
  * `path`: the question's own path below the address; null if all questions have the address's

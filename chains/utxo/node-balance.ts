@@ -2,14 +2,14 @@
  * The balance of an account at the end of a block. Nodes list only coins that are unspent now, so
  * those that later transactions spent are added from the account's history: a payment on its way
  * changes no balance before it is final. Where a node lists no coins, or hides transactions that no
- * block has, its history by blocks alone counts. Touches nodes only through node-pool.ts.
+ * block has, its history by blocks alone counts. Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { AddressTransaction, UnspentOutput } from "./answers.ts";
 import { addressOf, type CoinQuestion, listed, reached, withMade } from "./node-coins.ts";
 import { type Address, historyLimits } from "./node-history.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, newestQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 const triesMax = 4;
 /** Pages of transactions since the block beside a list; more of them are the history's. */

@@ -1,7 +1,7 @@
 /**
  * The questions of payments to the nodes of such a coin: the account's final coins and the market
  * in every block, places and outcomes of transactions, the evidence for coins, and broadcasts.
- * Decides nothing. Reaches the network only through node-pool.ts.
+ * Decides nothing. Reaches the network only through node-wire.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import type { FeeMarket } from "../family.ts";
@@ -18,6 +18,7 @@ import type {
   WantedPayment,
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
+import { pathOf } from "../providers/canonical-text.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { parseAddress } from "./address.ts";
@@ -29,10 +30,10 @@ import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { agreedSpender, outpointOf } from "./node-judge.ts";
 import { createFeeMarket } from "./node-market.ts";
-import { createPool, type NodePool } from "./node-pool.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { readReply, refusals } from "./node-refusals.ts";
 import { createTransactions, isEvidence } from "./node-transactions.ts";
+import { createPool, type NodePool, smallBytesMax } from "./node-wire.ts";
 import { previousBytesMax } from "./previous.ts";
 import { dustOf } from "./size.ts";
 import { figuresOf } from "./tx-params.ts";
@@ -203,5 +204,6 @@ async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = readWhole(Buffer.from(raw, "hex"))?.txHash ?? "";
-  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.send(node, raw), txHash) });
+  const ask = { path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax };
+  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.hand(node, ask), txHash) });
 }

@@ -2,7 +2,7 @@
  * The questions of the gateway's watcher to the nodes of such a coin. Data that changes the state
  * of money (final blocks, coins, places and spends) needs the same answer of min(2, configured)
  * nodes, or bytes that an agreed hash proves. Data that only shows progress may come from one node.
- * Reaches the network only through node-pool.ts.
+ * Reaches the network only through node-wire.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import { type Result, resultOf } from "../../base/result.ts";
@@ -33,11 +33,11 @@ import { createHistories } from "./node-history.ts";
 import { judge } from "./node-judge.ts";
 import { isMakerShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
-import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { transactionCountQuestion } from "./node-questions.ts";
 import { createRewards } from "./node-rewards.ts";
 import { createScripts, createTransactions } from "./node-transactions.ts";
 import { unconfirmedOf } from "./node-unconfirmed.ts";
+import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
 import { dustOf, sizeOf } from "./size.ts";
 import { changesMax } from "./tx-params.ts";
 

@@ -3,7 +3,7 @@
  * money (final ledgers, an account's transactions, balances) needs the same answer of min(2,
  * configured) nodes. Data that only shows progress may come from one node. Payments are found by
  * account, because a ledger has many transactions and few of them are ours. Reaches the network
- * only through node-pool.ts.
+ * only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
@@ -21,7 +21,7 @@ import { createJudge, shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { judgeUser, receivedBy } from "./node-outcome.ts";
-import { createPool } from "./node-pool.ts";
+import { createPool } from "./node-wire.ts";
 
 export interface WatcherOptions {
   readonly urls: readonly ServerAddress[];

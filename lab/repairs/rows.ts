@@ -204,7 +204,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "paths-of-mempool",
     fault: "A server without one path of the Esplora API stopped the deposits of its chain.",
-    file: "chains/utxo/node-pool.ts",
+    file: "chains/providers/question-pool.ts",
     find: "if (!isLacking(fault)) throw fault;",
     replace: "if (!isLacking(fault) || questions !== null) throw fault;",
     test: "test/chains/ask-smaller.test.ts",
@@ -277,7 +277,7 @@ export const repairs: readonly Repair[] = [
     name: "check-asks-receipts-of-tron",
     fault: "The check asked for no receipt by its id, without which no payment on Tron is ever found.",
     file: "chains/tron/node-probe.ts",
-    find: '  await ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));\n',
+    find: '  await lacks.ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));\n',
     replace: "",
     test: "test/chains/check-complete.test.ts",
     title: "on Tron",
@@ -1301,7 +1301,7 @@ export const repairs: readonly Repair[] = [
   {
     name: "lines-of-a-stock-rippled",
     fault: "A stock rippled that names no network was 'another chain: correct the address or the chain id'.",
-    file: "chains/xrp/node-pool.ts",
+    file: "chains/xrp/node-wire.ts",
     find: 'answered === "none" ? networkLines(networkId) : ""',
     replace: 'answered === "no name" ? networkLines(networkId) : ""',
     test: "test/chains/xrp-sums.test.ts",
