@@ -2,21 +2,26 @@
  * Opens the interfaces to the nodes of a configured chain, by its family. Opens no connection
  * before the first question.
  */
+import { AgentError } from "../base/fault.ts";
 import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
-import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
+import { examineEvm } from "./evm/node-probe.ts";
 import { createSender } from "./evm/node-sender.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
 import type { NodeLog, NodeQuestion, NodeView, PaidToken, SenderNodes, WatcherNodes } from "./nodes.ts";
-import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./tron/node-check.ts";
+import type { ReadSecretFile } from "./providers/further-headers.ts";
+import type { Examined } from "./providers/node-check.ts";
+import { type ServerAddress, type ServerOptions, serverOf } from "./providers/server.ts";
+import { serverLinesOf } from "./server-lines.ts";
+import { examineTron } from "./tron/node-probe.ts";
 import { createSender as createTronSender } from "./tron/node-sender.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 import { ofEachFamily, type UtxoNetwork } from "./utxo/network.ts";
-import { lookAtNode as lookAtUtxoNode, blockHashAt as utxoBlockHashAt } from "./utxo/node-check.ts";
+import { examineUtxo } from "./utxo/node-probe.ts";
 import { createUtxoSender } from "./utxo/node-sender.ts";
 import { createUtxoWatcher } from "./utxo/node-watcher.ts";
-import { lookAtNode as lookAtXrpNode, blockHashAt as xrpBlockHashAt } from "./xrp/node-check.ts";
+import { examineXrp } from "./xrp/node-probe.ts";
 import { createXrpSender } from "./xrp/node-sender.ts";
 import { createXrpWatcher } from "./xrp/node-watcher.ts";
 
@@ -25,75 +30,89 @@ export interface NodesOptions {
   readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
+  /** Reads a node's `headersFile`; a chain without such a line needs none. */
+  readonly readSecretFile?: ReadSecretFile;
 }
 
+type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile">;
+type Opened<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly ServerAddress[] };
+
 /** Names one block of one node. */
-type BlockQuestion = Pick<NodeQuestion, "url" | "timeoutMs"> & { readonly chain: ConfiguredChain };
+type BlockQuestion = Omit<NodeQuestion, "contracts">;
+
+/** A question to one server, opened. */
+type At<Q> = Omit<Q, "url" | "readSecretFile"> & { readonly url: ServerAddress };
 
 interface Connectors {
-  sender(options: NodesOptions): SenderNodes;
-  watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
-  lookAtNode(question: NodeQuestion): Promise<NodeView>;
-  blockHashAt(question: BlockQuestion, number: number): Promise<string>;
+  sender(options: Opened<NodesOptions>): SenderNodes;
+  watcher(options: Opened<WatchOptions>): WatcherNodes;
+  examine(question: At<NodeQuestion>): Examined;
 }
 
 function utxoConnectors(network: UtxoNetwork): Connectors {
   return {
-    sender: ({ chain: { nodes: urls, confirmations }, clock, log }) =>
-      createUtxoSender({ urls, network, confirmations, clock, log }),
-    watcher: ({ chain: { nodes: urls, confirmations }, log }) => createUtxoWatcher({ urls, network, confirmations, log }),
-    lookAtNode: ({ url, timeoutMs }) => lookAtUtxoNode({ url, timeoutMs, network }),
-    blockHashAt: ({ url, timeoutMs }, number) => utxoBlockHashAt({ url, timeoutMs, network }, number),
+    sender: ({ urls, chain: { confirmations }, clock, log }) => createUtxoSender({ urls, network, confirmations, clock, log }),
+    watcher: ({ urls, chain: { confirmations }, log }) => createUtxoWatcher({ urls, network, confirmations, log }),
+    examine: ({ url, timeoutMs }) => examineUtxo({ url, timeoutMs, network }),
   };
 }
 
 const connectors: Readonly<Record<FamilyName, Connectors>> = {
   evm: {
-    sender: ({ chain, tokens, clock, log }) => {
-      const { nodes: urls, confirmations } = chain;
+    sender: ({ urls, chain, tokens, clock, log }) => {
+      const { confirmations } = chain;
       const chainId = Number(chain.chainId);
       return createSender(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
     },
-    watcher: ({ chain, log }) => createWatcher({ ...chain, chainId: Number(chain.chainId) }, log),
-    lookAtNode: ({ chain, ...question }) => {
+    watcher: ({ urls, chain, log }) => createWatcher({ ...chain, nodes: urls, chainId: Number(chain.chainId) }, log),
+    examine: ({ chain, ...question }) => {
       const { chainId, confirmations } = chain;
-      return lookAtEvmNode({ ...question, chainId: Number(chainId), confirmations, feeModel: feeModelOf(chain) });
+      return examineEvm({ ...question, chainId: Number(chainId), confirmations, feeModel: feeModelOf(chain) });
     },
-    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
-      evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
   },
   tron: {
-    sender: ({ chain: { chainId, nodes: urls }, tokens, clock, log }) =>
+    sender: ({ urls, chain: { chainId }, tokens, clock, log }) =>
       createTronSender({ urls, chainId: String(chainId), tokens, clock, log }),
-    watcher: ({ chain: { chainId, nodes: urls }, log }) => createTronWatcher({ urls, chainId: String(chainId), log }),
-    lookAtNode: ({ chain: { chainId }, ...question }) => lookAtTronNode({ ...question, chainId: String(chainId) }),
-    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
-      tronBlockHashAt({ ...question, chainId: String(chainId) }, number),
+    watcher: ({ urls, chain: { chainId }, log }) => createTronWatcher({ urls, chainId: String(chainId), log }),
+    examine: ({ chain: { chainId }, ...question }) => examineTron({ ...question, chainId: String(chainId) }),
   },
   ...ofEachFamily(utxoConnectors),
   xrp: {
-    sender: ({ chain: { chainId, nodes: urls }, clock, log }) =>
-      createXrpSender({ urls, networkId: Number(chainId), clock, log }),
-    watcher: ({ chain: { chainId, nodes: urls }, log }) => createXrpWatcher({ urls, networkId: Number(chainId), log }),
-    lookAtNode: ({ chain: { chainId }, url, timeoutMs }) => lookAtXrpNode({ url, timeoutMs, networkId: Number(chainId) }),
-    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
-      xrpBlockHashAt({ ...question, networkId: Number(chainId) }, number),
+    sender: ({ urls, chain: { chainId }, clock, log }) => createXrpSender({ urls, networkId: Number(chainId), clock, log }),
+    watcher: ({ urls, chain: { chainId }, log }) => createXrpWatcher({ urls, networkId: Number(chainId), log }),
+    examine: ({ chain: { chainId }, url, timeoutMs }) => examineXrp({ url, timeoutMs, networkId: Number(chainId) }),
   },
 };
 
+const noReader: ReadSecretFile = (path) => {
+  throw new AgentError("NODE_HEADERS", "none", `${path} is not read by this program`);
+};
+
+function opened(
+  chain: ConfiguredChain,
+  url: string,
+  { readSecretFile = noReader, clock = () => performance.now() }: Partial<ServerOptions>,
+): ServerAddress {
+  return serverOf(url, serverLinesOf(chain, url), { readSecretFile, clock });
+}
+
 /** For the courier. @throws NODE_URL */
-export function openSender(options: NodesOptions): SenderNodes {
-  return connectors[options.chain.family].sender(options);
+export function openSender({ readSecretFile, ...options }: NodesOptions): SenderNodes {
+  const { chain, clock } = options;
+  const urls = chain.nodes.map((url) => opened(chain, url, { ...reading(readSecretFile), clock }));
+  return connectors[chain.family].sender({ ...options, urls });
 }
 
 /** For the gateway's watcher. @throws NODE_URL */
-export function openWatcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes {
-  return connectors[options.chain.family].watcher(options);
+export function openWatcher({ readSecretFile, ...options }: WatchOptions): WatcherNodes {
+  const { chain } = options;
+  const urls = chain.nodes.map((url) => opened(chain, url, reading(readSecretFile)));
+  return connectors[chain.family].watcher({ ...options, urls });
 }
 
 /** Looks at one node. Rejects only for bugs. */
 export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
-  return connectors[question.chain.family].lookAtNode(question);
+  return examined(question).look(question.contracts);
 }
 
 /**
@@ -101,5 +120,14 @@ export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
  * Rejects only for bugs.
  */
 export function blockHashAt(question: BlockQuestion, number: number): Promise<string> {
-  return connectors[question.chain.family].blockHashAt(question, number);
+  return examined({ ...question, contracts: [] }).hashAt(number);
+}
+
+function examined({ readSecretFile, ...question }: NodeQuestion): Examined {
+  const { chain, url } = question;
+  return connectors[chain.family].examine({ ...question, url: opened(chain, url, reading(readSecretFile)) });
+}
+
+function reading(readSecretFile: ReadSecretFile | undefined): Partial<ServerOptions> {
+  return readSecretFile === undefined ? {} : { readSecretFile };
 }

@@ -1,10 +1,11 @@
 /**
- * Causes of late payments on a chain whose nodes can be used: a final block that stands, and
- * blocks that too few nodes keep. Words for operators. Pure. Sources: ethereum-optimism/optimism
+ * Causes of late payments on a chain whose nodes can be used: a final block that stands, blocks
+ * that too few nodes keep, and servers that were asked almost as often as they allow. Words for operators. Pure. Sources: ethereum-optimism/optimism
  * #11234 and #13809, bnb-chain/opbnb #244 (the head goes on, the final block stands for hours);
  * XRPLF/rippled #2903 and #4262 (a stock server keeps some 512 ledgers).
  */
 import type { Code } from "../base/codes.ts";
+import { isNearLimit } from "./hour-share.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
 
 export interface Delay {
@@ -27,7 +28,7 @@ export interface Ages {
 }
 
 export function delaysOf(ages: Ages): readonly Delay[] {
-  return [...finalDelay(ages), ...historyDelay(ages)];
+  return [...finalDelay(ages), ...historyDelay(ages), ...hourDelay(ages)];
 }
 
 function finalDelay({ chain, nodes, nowMs, stale }: Ages): readonly Delay[] {
@@ -55,6 +56,14 @@ function historyDelay({ chain, nodes, neededFrom, finalNumber }: Ages): readonly
   const plain = `${span} of ${chain} are still to be read, and ${has}: name a node with the full history`;
   const each = short.map(({ url, ranges }) => `${url} keeps ${rangeWords(ranges ?? [])}`).join(", ");
   return [{ code: "NODE_HISTORY_SHORT", words: `${plain} (${each})`, plain }];
+}
+
+function hourDelay({ chain, nodes }: Ages): readonly Delay[] {
+  const near = nodes.filter(isNearLimit);
+  if (near.length === 0) return [];
+  const each = near.map(({ url, hour }) => `${url} ${hour?.asked} of ${hour?.perHour}`).join(", ");
+  const plain = `${near.length === 1 ? "a node" : `${near.length} nodes`} of ${chain} had almost as many questions in the last hour as questionsPerHour allows`;
+  return [{ code: "NODE_HOUR_NEAR", words: `${plain} (${each}): comparison and looks wait`, plain }];
 }
 
 function firstAfter(ranges: NonNullable<NodeStatus["ranges"]>, number: number): number {

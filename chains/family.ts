@@ -29,6 +29,13 @@ export interface ConfiguredChain {
   readonly chainId: ChainId;
   readonly feeModel?: string; // one of the family's fee models; by default the chain's id decides
   readonly nodesFrom?: NodesFrom;
+  readonly servers?: Readonly<Record<string, ServerLines>>; // further lines of its nodes, by address
+}
+
+/** What a configuration says of one server beside its address. */
+export interface ServerLines {
+  readonly headersFile?: string; // path of the file with further headers of each question
+  readonly questionsPerHour?: number; // most questions that this program asks it in an hour
 }
 
 /** The party that named a chain's nodes: the service in its gateway's file, or the merchant. */

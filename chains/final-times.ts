@@ -40,6 +40,7 @@ export function presetBlockMs(chain: Pick<ConfiguredChain, "family" | "chainId">
   return presetOf(chain)?.blockMs ?? null;
 }
 
-function presetOf({ family, chainId }: Pick<ConfiguredChain, "family" | "chainId">): ChainPreset | undefined {
+/** The preset of this network, if it has one. */
+export function presetOf({ family, chainId }: Pick<ConfiguredChain, "family" | "chainId">): ChainPreset | undefined {
   return Object.values(chainPresets).find(({ lines }) => lines.family === family && `${lines.chainId}` === `${chainId}`);
 }

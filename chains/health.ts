@@ -182,4 +182,5 @@ const clauses: Readonly<Record<string, string>> = {
   NODE_ANSWER: "gives answers that cannot be read",
   NODE_ANSWER_SIZE: "gives answers that are too large",
   NODE_WRONG_CHAIN: "serves another chain",
+  NODE_HEADERS: "lacks its further headers",
 };

@@ -12,7 +12,7 @@ import { headLimitMs } from "./health.ts";
 import type { Lack, NodeView } from "./nodes.ts";
 
 /** Codes of failures that do not pass by themselves. */
-const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_NO_BLOCK", "CHAIN_PLAIN_GAS"]);
+const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_PATH", "NODE_NO_BLOCK", "CHAIN_PLAIN_GAS"]);
 
 /** Heads of honest nodes may differ by this number of blocks at any time. */
 const lagBlocksMax = 3;

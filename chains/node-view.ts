@@ -15,6 +15,13 @@ export interface NodeStatus {
   readonly head: HeadView | null; // movement of that head; null before the first
   readonly final: HeadView | null; // movement of its newest final block; null before the first
   readonly ranges: readonly BlockRange[] | null; // blocks that it keeps; null if it does not say
+  readonly hour?: HourView | null; // its questions of the last hour; null without a limit
+}
+
+/** Questions to one server within an hour. */
+export interface HourView {
+  readonly perHour: number; // the most
+  readonly asked: number; // those of the last hour
 }
 
 /** Blocks from the first to the last, both counted. */
@@ -45,6 +52,8 @@ export interface NodeQuestion {
   readonly url: string;
   readonly contracts: readonly string[];
   readonly timeoutMs: number; // time limit of one exchange
+  /** Reads the node's `headersFile`. @throws AgentError */
+  readonly readSecretFile?: (path: string) => Uint8Array;
 }
 
 /** The result for one node. `code` is "" for a node that serves the right chain and answered. */

@@ -23,6 +23,7 @@ import { createCallbackSender } from "./callbacks/send.ts";
 import { certificateState } from "./config/certificate-end.ts";
 import type { GatewayConfig } from "./config/config.ts";
 import { listenFault } from "./config/listen-fault.ts";
+import { readSecretFile } from "./config/secret-file.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
@@ -268,7 +269,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
         tellUnstored(log, chain, error);
       }
     };
-    watcher = startWatcher({ ...common, onRead, onPass });
+    watcher = startWatcher({ ...common, readSecretFile, onRead, onPass });
     besides.push(startWatchingSkipped({ store, log, clock }));
     callbacks = callbacksOf(service);
     return { url: urlOf(config, port), store, key, renewCertificate: certificate.renew, close };

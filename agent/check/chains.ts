@@ -11,6 +11,7 @@ import type { ChainId } from "../../chains/family.ts";
 import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import type { AgentSettings } from "../config/settings.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 
 /**
  * The answers of a chain's nodes, in the order of config.json. `hashes` are of one block, which all
@@ -37,7 +38,9 @@ export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefau
     Object.entries(settings.chains).map(async ([name, chain]) => {
       const urls = chain.nodes;
       const contracts = tokensOn(settings, name).map(({ contract }) => contract);
-      const nodes = await Promise.all(urls.map((url) => lookAtNode({ chain, url, contracts, timeoutMs })));
+      const nodes = await Promise.all(
+        urls.map((url) => lookAtNode({ chain, url, contracts, timeoutMs, readSecretFile: readPrivateFile })),
+      );
       const answered = nodes.filter((node) => node.code === "");
       const level = Math.max(0, Math.min(...answered.map((node) => node.block)) - agreedDepth);
       const hashes =
@@ -45,7 +48,9 @@ export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefau
           ? nodes.map(() => "")
           : await Promise.all(
               nodes.map((node, at) =>
-                node.code === "" ? blockHashAt({ chain, url: urls[at] ?? "", timeoutMs }, level) : Promise.resolve(""),
+                node.code === ""
+                  ? blockHashAt({ chain, url: urls[at] ?? "", timeoutMs, readSecretFile: readPrivateFile }, level)
+                  : Promise.resolve(""),
               ),
             );
       return { chain: name, chainId: chain.chainId, nodes, hashes };

@@ -2,7 +2,7 @@
  * config.json as types: all that the agent reads, without its three secrets. `config.ts` parses it.
  */
 import type { Egress } from "../../base/egress.ts";
-import type { ChainId, FamilyName, NodesFrom } from "../../chains/family.ts";
+import type { ChainId, FamilyName, NodesFrom, ServerLines } from "../../chains/family.ts";
 
 export interface ChainSettings {
   readonly family: FamilyName;
@@ -11,6 +11,7 @@ export interface ChainSettings {
   readonly confirmations: number | "finalized"; // 1 … 10000
   readonly feeModel?: string; // one of the family's fee models; by default the chain's id decides
   readonly nodesFrom?: NodesFrom; // the party that named them: chains/families.ts
+  readonly servers?: Readonly<Record<string, ServerLines>>; // further lines of nodes, by address
 }
 
 export interface CurrencySettings {

@@ -14,6 +14,7 @@ import { namesNetwork } from "../../chains/several-networks.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import { readNetwork } from "./network.ts";
+import { readNodes } from "./nodes.ts";
 import { readMetrics, readNotify } from "./notify.ts";
 import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings, SweepSettings } from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";
@@ -51,7 +52,6 @@ const listKeys = ["allow", "deny"] as const;
 const neededPolicyKeys = ["maxPerWithdrawal", "maxPerDay", "maxFee", "maxFeePerDay"];
 
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-const nodesMax = 8;
 const confirmationsMax = 10_000;
 /**
  * A chain's own final block comes after a quarter of an hour; the rest is for full blocks and
@@ -127,20 +127,7 @@ function readChain(value: JsonValue, path: string): ChainSettings {
   const chain = asObject(value, path, [...chainKeys, presetKey]);
   const family = readFamily(needed(chain, "family", path), path);
   const chainId = readChainId(family, needed(chain, "chainId", path), `${path}.chainId`);
-  const nodes = asList(needed(chain, "nodes", path), `${path}.nodes`, nodesMax).map((node, index) => {
-    const text = asText(node, `${path}.nodes[${index}]`);
-    const [placeholder] = /<[^<>]*>/.exec(text) ?? [];
-    if (placeholder !== undefined)
-      throw fault("CONFIG_PLACEHOLDER", `still to be replaced with your own: ${placeholder} in ${path}.nodes[${index}]`);
-    if (parseUrl(text) === null) throw fault("CONFIG_NODE_URL", `${path}.nodes[${index}] is not an http or https address`);
-    return text;
-  });
-  if (nodes.length === 0)
-    throw fault(
-      "CONFIG_VALUE",
-      `${path}.nodes is empty: write the addresses of your own nodes there, two or more of different providers`,
-    );
-  if (new Set(nodes).size < nodes.length) throw fault("CONFIG_VALUE", `${path}.nodes names one node twice`);
+  const nodes = readNodes(needed(chain, "nodes", path), `${path}.nodes`);
   const wanted = needed(chain, "confirmations", path);
   if (typeof wanted === "string" && wanted !== "finalized") {
     throw fault("CONFIG_VALUE", `${path}.confirmations must be a whole number or "finalized"`);
@@ -151,7 +138,7 @@ function readChain(value: JsonValue, path: string): ChainSettings {
   const confirmations = wanted === "finalized" ? wanted : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
   const feeModel = chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, family) };
   const nodesFrom = chain.nodesFrom === undefined ? {} : { nodesFrom: readNodesFrom(chain.nodesFrom, `${path}.nodesFrom`) };
-  return { family: family.name, chainId, nodes, confirmations, ...feeModel, ...nodesFrom };
+  return { family: family.name, chainId, ...nodes, confirmations, ...feeModel, ...nodesFrom };
 }
 
 function readNodesFrom(value: JsonValue, path: string): NodesFrom {

@@ -21,6 +21,7 @@ import { useEgress } from "../../outgoing/egress.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import type { CourierSettings, MetricsSettings } from "../config/settings.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 import { createSocketClient } from "../socket/client.ts";
 import type { CourierAnswers, CourierRequests } from "../socket/verbs.ts";
 import { createCourier } from "./courier.ts";
@@ -113,7 +114,7 @@ async function main(): Promise<void> {
       const tokens = Object.values(settings.currencies).flatMap(({ chain: on, contract, decimal }) =>
         on === name && contract ? [{ contract, decimal }] : [],
       );
-      const nodes = openSender({ chain, tokens, clock: monotonic, log: nodeLog(log, name) });
+      const nodes = openSender({ chain, tokens, clock: monotonic, log: nodeLog(log, name), readSecretFile: readPrivateFile });
       return [name, createChainAccess(nodes, monotonic, paceOf(chain))] as const;
     }),
   );

@@ -1,13 +1,13 @@
 /**
  * Receipts of many transactions from one node. From some number on, one question for all receipts
  * of a block stands in the place of a question for each. An answer for a block never says that a
- * receipt is absent: what it lacks is asked for alone. Touches nodes only through node-pool.ts.
+ * receipt is absent: what it lacks is asked for alone. Touches nodes only through node-wire.ts.
  * Source: Ethereum execution-apis, eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../base/fault.ts";
 import { canonicalText } from "../providers/canonical-text.ts";
 import { type Receipt, readReceipt } from "./answers.ts";
-import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
 const receiptBytesMax = 512 * 1024;

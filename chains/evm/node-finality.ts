@@ -9,8 +9,8 @@ import { agreedOrNone, byQuorum, createChainBlocks, idOf } from "../providers/ch
 import type { Settled } from "../providers/node-pool.ts";
 import { type BlockHead, type BlockPlace, type Receipt, readPlace } from "./answers.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { askHead, countQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 import type { Rpc } from "./rpc.ts";
 
 const seenMax = 4_096;

@@ -5,18 +5,20 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Lack } from "../nodes.ts";
+import { type Examined, examine, Lacks } from "../providers/node-check.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { post, targetOf } from "../providers/rpc-post.ts";
-import { readHash } from "./answers.ts";
+import type { ServerAddress } from "../providers/server.ts";
+import { type BlockHead, readHash, readHead } from "./answers.ts";
 import { dataFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { gasPlain } from "./gas.ts";
 import { blockReceiptsQuestion, receiptQuestion } from "./node-block-receipts.ts";
 import { hexOf } from "./node-finality.ts";
-import type { NodePool, Question } from "./node-pool.ts";
 import {
   askHead,
   balanceQuestion,
+  callQuestion,
   codeQuestion,
   countQuestion,
   gasQuestion,
@@ -24,10 +26,13 @@ import {
   tipQuestion,
 } from "./node-questions.ts";
 import { createTips } from "./node-tip.ts";
+import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
+import { decimalsCall } from "./token-reads.ts";
 
-/** The values that the questions use, and their chain. */
+/** One server, and the values that the questions use. */
 export interface ProbeQuestion {
-  readonly url: string;
+  readonly url: ServerAddress;
+  readonly chainId: number;
   readonly confirmations: number | "finalized";
   readonly contracts: readonly string[];
   readonly feeModel: FeeModel;
@@ -42,50 +47,86 @@ const blockBytesMax = 32 * 1024 * 1024;
 const batchCalls = 8;
 const batchBytesMax = 64 * 1024;
 
-type Need = Lack["neededBy"];
+/** Number of blocks that show a chain's pace. */
+const paceBlocks = 20;
+
+export function examineEvm(question: ProbeQuestion): Examined {
+  const { url, chainId, timeoutMs } = question;
+  const options = { urls: [url], chainId: BigInt(chainId), timeoutMs, log: () => undefined };
+  const headAt = async (pool: NodePool, node: PoolNode, number: number): Promise<BlockHead | null> => {
+    const read = (result: unknown): BlockHead | null => (result === null ? null : headOf(result, number));
+    return pool.ask(node, { method: "eth_getBlockByNumber", params: [hexOf(number), false], block: number, read });
+  };
+  return examine<NodePool, PoolNode, BlockHead>({
+    open: () => createPool({ ...options, clock: () => performance.now() }),
+    newest: askHead,
+    atMsOf: ({ timestamp }) => timestamp * 1000,
+    hashAt: async (pool, node, number) => (await headAt(pool, node, number))?.hash ?? null,
+    lacksOf: (pool, { number }) => lacksOf(pool, number, question),
+    paceOf: async (pool, node, { number, timestamp }) => {
+      const before = number < paceBlocks ? null : await headAt(pool, node, number - paceBlocks);
+      return before === null || timestamp <= before.timestamp ? null : ((timestamp - before.timestamp) * 1000) / paceBlocks;
+    },
+    decimalsOf: async (pool, node, contract) => {
+      if ((await pool.ask(node, codeQuestion(contract, "latest"))) === "0x") return -1n;
+      const answer = await pool.ask(node, callQuestion(contract, decimalsCall, "latest"));
+      return /^0x[0-9a-f]{64}$/.test(answer) ? BigInt(answer) : -1n;
+    },
+  });
+}
+
+function headOf(result: unknown, number: number): BlockHead {
+  const head = readHead(result);
+  if (head.number === number) return head;
+  throw new AgentError("NODE_ANSWER", "none", "the node answered another block", { number });
+}
 
 /**
  * The questions that the node does not answer. `head` is its newest block. Rejects only for bugs.
  */
-export async function lacksOf(pool: NodePool, head: number, question: ProbeQuestion): Promise<readonly Lack[]> {
-  const lacks: Lack[] = [];
+export async function lacksOf(pool: NodePool, head: number, question: Omit<ProbeQuestion, "chainId">): Promise<readonly Lack[]> {
   const [node] = pool.nodes;
-  if (node === undefined) return lacks;
-  const ask = async <T>(neededBy: Need, what: string, asked: Question<T>, isOptional = false): Promise<T | null> => {
-    try {
-      return await pool.ask(node, asked);
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      lacks.push({ question: what, neededBy, isOptional, code: error.code, words: error.message });
-      return null;
-    }
-  };
+  if (node === undefined) return [];
+  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
   const { confirmations, contracts, feeModel } = question;
   const final =
-    confirmations === "finalized" ? await ask("both", "the final block", finalQuestion) : Math.max(0, head - confirmations + 1);
+    confirmations === "finalized"
+      ? await lacks.ask("both", "the final block", finalQuestion)
+      : Math.max(0, head - confirmations + 1);
   if (final !== null) {
-    await ask("both", "a balance at the final block", balanceQuestion(nobody, "", final));
+    await lacks.ask("both", "a balance at the final block", balanceQuestion(nobody, "", final));
     for (const contract of contracts)
-      await ask("both", `a token's balance at the final block`, balanceQuestion(nobody, contract, final));
-    await ask("payments", "a count at the final block", countQuestion(nobody, hexOf(final)));
-    await ask("deposits", "logs of the final block", logsQuestion(final, contracts));
-    const txHash = await ask("deposits", "the final block with its transactions", blockQuestion(final));
-    if (typeof txHash === "string" && txHash !== "") await ask("both", "a receipt of the final block", receiptQuestion(txHash));
-    await ask("both", "the receipts of a block together", blockReceiptsQuestion(final, new Set()), true);
+      await lacks.ask("both", `a token's balance at the final block`, balanceQuestion(nobody, contract, final));
+    await lacks.ask("payments", "a count at the final block", countQuestion(nobody, hexOf(final)));
+    await lacks.ask("deposits", "logs of the final block", logsQuestion(final, contracts));
+    const txHash = await lacks.ask("deposits", "the final block with its transactions", blockQuestion(final));
+    if (typeof txHash === "string" && txHash !== "")
+      await lacks.ask("both", "a receipt of the final block", receiptQuestion(txHash));
+    await lacks.ask("both", "the receipts of a block together", blockReceiptsQuestion(final, new Set()), true);
   }
-  await ask("payments", "a count with the pool", countQuestion(nobody, "pending"));
-  await ask("payments", "the code of an address", codeQuestion(nobody, "latest"));
-  const gas = await ask("payments", "an estimate of gas", gasQuestion({ from: nobody, to: nobody, valueWei: 0n, data: "0x" }));
+  await lacks.ask("payments", "a count with the pool", countQuestion(nobody, "pending"));
+  await lacks.ask("payments", "the code of an address", codeQuestion(nobody, "latest"));
+  const gas = await lacks.ask(
+    "payments",
+    "an estimate of gas",
+    gasQuestion({ from: nobody, to: nobody, valueWei: 0n, data: "0x" }),
+  );
   if (gas !== null && gas > gasPlain && feeModel !== "arbitrum") {
     const words = `a plain payment takes ${gas} gas there, and is offered ${gasPlain}`;
-    lacks.push({ question: "a plain payment's gas", neededBy: "payments", isOptional: false, code: "CHAIN_PLAIN_GAS", words });
+    lacks.found.push({
+      question: "a plain payment's gas",
+      neededBy: "payments",
+      isOptional: false,
+      code: "CHAIN_PLAIN_GAS",
+      words,
+    });
   }
-  await ask("payments", "a tip", tipQuestion, await createTips(pool).hasOther(node, askHead(pool, node)));
-  if (feeModel === "op-stack") await ask("payments", "the fee for data", oracleQuestion(dataFeeCall));
+  await lacks.ask("payments", "a tip", tipQuestion, await createTips(pool).hasOther(node, askHead(pool, node)));
+  if (feeModel === "op-stack") await lacks.ask("payments", "the fee for data", oracleQuestion(dataFeeCall));
   const refused = await batchRefusal(question);
   if (refused !== "")
-    lacks.push({ question: "questions together", neededBy: "both", isOptional: true, code: "CHECK_BATCH", words: refused });
-  return lacks;
+    lacks.found.push({ question: "questions together", neededBy: "both", isOptional: true, code: "CHECK_BATCH", words: refused });
+  return lacks.found;
 }
 
 const finalQuestion: Question<number> = {
@@ -128,7 +169,7 @@ function logsQuestion(number: number, contracts: readonly string[]): Question<nu
 }
 
 /** The node's text if it refuses batches; "" if it answers them, or does not answer at all. */
-function batchRefusal({ url, timeoutMs }: ProbeQuestion): Promise<string> {
+function batchRefusal({ url, timeoutMs }: Pick<ProbeQuestion, "url" | "timeoutMs">): Promise<string> {
   const calls = Array.from({ length: batchCalls }, (_, at) => ({
     jsonrpc: "2.0",
     id: at + 1,

@@ -5,7 +5,7 @@
 import { AgentError } from "../../base/fault.ts";
 import { type BlockHead, parentIn, readData, readHead, readQuantity } from "./answers.ts";
 import { gasPriceOracle } from "./data-fee.ts";
-import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 import { encodeBalanceCall } from "./token-reads.ts";
 
 /**

@@ -13,7 +13,6 @@ import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
 import type { FeeModel } from "./fee-model.ts";
 import type { AskReceipt } from "./node-block-receipts.ts";
 import { receiptKey, type SeenReceipts } from "./node-finality.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import {
   askHead,
   balanceQuestion,
@@ -26,6 +25,7 @@ import {
 } from "./node-questions.ts";
 import { isRevert } from "./node-refusals.ts";
 import { createTips, type Tips } from "./node-tip.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /**
  * Wei per gas. Honest nodes suggest different tips, so both ends are given. A payment offers the

@@ -1,12 +1,12 @@
 /**
  * All logs of one block from the receipts of its transactions, with the logs that a list leaves
- * out. Touches nodes only through node-pool.ts. Source: Ethereum execution-apis,
+ * out. Touches nodes only through node-wire.ts. Source: Ethereum execution-apis,
  * eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
 import { type Block, type FoundLog, readReceiptLogs } from "./answers.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** Receipts of calls with many logs reach hundreds of kilobytes. */
 const receiptBytesMax = 512 * 1024;

@@ -8,8 +8,8 @@
 import { AgentError } from "../../base/fault.ts";
 import { isLacking, middleOf, Ways } from "../providers/market.ts";
 import { type BlockHead, readQuantity } from "./answers.ts";
-import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import { gasPriceQuestion, tipQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
 /**
  * Number of blocks whose rewards are asked for, and the percentile of a block's transactions that

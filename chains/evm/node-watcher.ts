@@ -12,6 +12,7 @@ import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
 import { PacedWaves } from "../providers/paced-waves.ts";
 import { pacedResults } from "../providers/results.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { findEach, joinFinds } from "../providers/unread.ts";
 import type { BlockTransaction } from "./answers.ts";
 import { decodeTransferCall } from "./erc20.ts";
@@ -41,7 +42,7 @@ const costDenominator = 2n;
 
 interface WatchedNodes {
   readonly chainId: number;
-  readonly nodes: readonly string[];
+  readonly nodes: readonly ServerAddress[];
   readonly confirmations: number | "finalized";
 }
 
@@ -55,7 +56,7 @@ export interface Reader {
 }
 
 export function createWatcher({ nodes: urls, chainId, confirmations }: WatchedNodes, log: NodeLog): WatcherNodes {
-  const open = (some: readonly string[]): EvmNodes =>
+  const open = (some: readonly ServerAddress[]): EvmNodes =>
     createEvmNodes({ urls: some, chainId, confirmations, answerBytesMax, timeoutMs, log });
   const together = open(urls);
   return watcherOf({ together, each: urls.length === 1 ? [together] : urls.map((url) => open([url])) });

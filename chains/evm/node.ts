@@ -8,20 +8,21 @@
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId, BroadcastAnswer, NodeLog, NodeStatus, SlotCounts } from "../nodes.ts";
 import { broadcastTo, otherId, type Reply, taken } from "../providers/broadcasts.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, readFoundLogs } from "./answers.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { type AskReceipt, createReceipts } from "./node-block-receipts.ts";
 import { createFinality, createSeenReceipts, hexOf, type SeenReceipts } from "./node-finality.ts";
-import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
 import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } from "./node-questions.ts";
 import { createNodeQuorum, type NodeQuorum } from "./node-quorum.ts";
 import { logsByReceipts } from "./node-receipts.ts";
 import { refusals } from "./node-refusals.ts";
+import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 
 /** The nodes of one chain, and the time and size that an answer may have. */
 export interface EvmNodesOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: number | bigint;
   readonly confirmations: number | "finalized";
   readonly feeModel?: FeeModel; // default ethereum
@@ -183,7 +184,7 @@ function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = txHashOf(Buffer.from(raw.slice(2), "hex"));
   const options = { answerBytesMax: sendBytesMax, isWrite: true };
   const hand = async (node: PoolNode): Promise<Reply> => {
-    const envelope = await pool.exchange(node, "eth_sendRawTransaction", [raw], options);
+    const envelope = await pool.hand(node, { method: "eth_sendRawTransaction", params: [raw], ...options });
     if (!envelope.ok) return { kind: "refused", words: envelope.message };
     return typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash ? taken : otherId;
   };

@@ -5,23 +5,14 @@
  */
 
 import { parseForeign } from "../../base/foreign-json.ts";
-import { shownWords, statusWords } from "../providers/node-words.ts";
-import { isPassing } from "../providers/rpc-post.ts";
+import { shownWords } from "../providers/node-words.ts";
+import { type Failure, failure } from "../providers/rpc-post.ts";
+import { statusFailure } from "../providers/status-failure.ts";
 
 /** The node's result, or its error object with the text made safe to print. */
 export type Envelope =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly code: number; readonly message: string };
-
-interface Unreadable {
-  readonly ok: false;
-  readonly code: "NODE_HTTP" | "NODE_ANSWER";
-  readonly message: string;
-  readonly status?: number; // of HTTP, if it is a refusal
-  readonly isUnsent: false;
-  readonly isCut: boolean;
-  readonly isBatchFault: true;
-}
 
 /**
  * The values of an answer above this size are counted first, because the answer may hold more than
@@ -36,15 +27,10 @@ const countedMin = 1024 * 1024;
 export function readEnvelopes(
   status: number,
   body: string,
-): { readonly ok: true; readonly byId: ReadonlyMap<number | null, Envelope> } | Unreadable {
+): { readonly ok: true; readonly byId: ReadonlyMap<number | null, Envelope> } | Failure {
   const isSuccess = status >= 200 && status < 300;
-  const bad = (message: string, isTorn = false): Unreadable => ({
-    ok: false,
-    code: isSuccess ? "NODE_ANSWER" : "NODE_HTTP",
-    message: isSuccess ? message : statusWords(status, body),
-    ...(isSuccess ? {} : { status }),
-    isUnsent: false,
-    isCut: isPassing(status) && (isTorn || !isSuccess),
+  const bad = (message: string, isTorn = false): Failure => ({
+    ...(isSuccess ? failure("NODE_ANSWER", message, { isCut: isTorn }) : statusFailure(status, body, null)),
     isBatchFault: true,
   });
   let value: unknown;

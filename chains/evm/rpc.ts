@@ -8,6 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { Size } from "../providers/ask-smaller.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import {
+  type Address,
   closedText,
   type Exchange,
   type Failure,
@@ -20,7 +21,7 @@ import {
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
 export interface RpcOptions {
-  readonly url: string; // http or https; user, password and path are never shown
+  readonly url: Address; // http or https; user, password and path are never shown
   readonly timeoutMs: number; // for one HTTP exchange, connecting included
   readonly callsMax: number; // in one batch
   readonly batchBytesMax: number; // answer of one batch; a call that allows more is sent without others
@@ -40,7 +41,7 @@ export interface Rpc {
   readonly origin: string;
   /**
    * The node's result or its error object.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
    * NODE_CLOSED; effect is none for reads
    */
   call(method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
@@ -50,6 +51,9 @@ export interface Rpc {
    */
   close(): void;
 }
+
+/** Codes of answers that refuse what was asked. */
+const refusing: ReadonlySet<string> = new Set(["NODE_HTTP", "NODE_PATH", "NODE_ANSWER"]);
 
 interface Pending extends RpcCallOptions {
   readonly id: number;
@@ -127,7 +131,7 @@ export function createRpc(options: RpcOptions): Rpc {
   function failBatch(batch: readonly Pending[], failure: Failure, rest: readonly Pending[], refusals: number): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
     if (isBatchFault || failure.quietMs !== undefined) size.refused(batch.length);
-    const isRefusal = !isClosed && (failure.code === "NODE_HTTP" || failure.code === "NODE_ANSWER");
+    const isRefusal = !isClosed && refusing.has(failure.code);
     if (isBatchFault && isRefusal && batch.every((call) => !call.isWrite)) {
       const half = batch.length >> 1;
       send(batch.slice(0, half), [...batch.slice(half), ...rest]);

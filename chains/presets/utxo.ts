@@ -8,7 +8,7 @@ const ids = "chainagnostic.org, namespace bip122: the first 32 digits of the fir
 const target = "chainparams.cpp of the coin's own program: nPowTargetSpacing";
 const ours = "ours: docs/chains.md, section 1";
 
-interface Figures extends Pick<ChainPreset, "name" | "isTest" | "blockMs" | "maxFee" | "maxFeePerDay"> {
+interface Figures extends Pick<ChainPreset, "name" | "isTest" | "blockMs" | "maxFee" | "maxFeePerDay" | "publicServers"> {
   readonly family: "bitcoin" | "bitcointestnet4" | "bitcoinsignet" | "litecoin";
   readonly chainId: string;
   readonly confirmations: number;
@@ -49,6 +49,9 @@ export const utxoChains: Readonly<Record<string, ChainPreset>> = {
     isTest: false,
     chainId: "000000000019d6689c085ae165831e93",
     explorer: "https://mempool.space/tx/",
+    publicServers: {
+      "blockstream.info": { questionsPerHour: 700, source: "CypherBoxLLC/Cypher-Box #194: 700 an hour for an address" },
+    },
   }),
   "bitcoin-testnet4": network({
     ...bitcoin,

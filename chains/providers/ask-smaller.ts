@@ -13,7 +13,7 @@ const answersToGrow = 16;
  * not show that the size is wrong, and a server at its quota wants no more questions. For these the
  * next call tries a smaller size.
  */
-const mendable = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_ANSWER", "NODE_ANSWER_SIZE"]);
+const mendable = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_PATH", "NODE_ANSWER", "NODE_ANSWER_SIZE"]);
 const suspect = new Set(["NODE_TIMEOUT", "NODE_UNREACHABLE", "NODE_QUOTA"]);
 
 /** Whether a smaller question may help at once. */

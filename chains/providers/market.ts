@@ -59,7 +59,7 @@ function rising(a: bigint, b: bigint): number {
 }
 
 /** Codes of a node that lacks a question: by a refusal, a status, or an odd answer. */
-const lackingCodes: ReadonlySet<string> = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_ANSWER", "NODE_NO_BLOCK"]);
+const lackingCodes: ReadonlySet<string> = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_PATH", "NODE_ANSWER", "NODE_NO_BLOCK"]);
 /** After this number of answers by another way, the node is asked in the usual way again. */
 const usualAgainAfter = 64;
 

@@ -5,65 +5,21 @@
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../base/fault.ts";
-import type { BlockRange, NodeLog, NodeStatus } from "../nodes.ts";
+import type { NodeStatus } from "../nodes.ts";
+import { createGate, type Gate } from "./node-gate.ts";
 import { Heads, type Link } from "./node-heads.ts";
 import { inOrder } from "./node-order.ts";
+import type { Client, PoolNode, PoolOptions } from "./pool-node.ts";
+import { hourOf } from "./server.ts";
 import { UnreadAnswers } from "./unread-answers.ts";
 
-/** The connection to one node, in its family's protocol. */
-export interface Client {
-  readonly origin: string; // scheme, host and port only
-  /**
-   * The refusal of a provider that has refused every question for some time while those questions
-   * still wait.
-   */
-  refusal?(): Refusal | null;
-  close(): void;
-}
-
-export interface Refusal {
-  readonly detail: string; // begins with a code
-  readonly forMs: number;
-}
-
-export interface PoolOptions<C extends Client, A> {
-  readonly clients: readonly C[];
-  readonly chain: string; // chain that every node must serve, as `chainOf` returns it
-  /** One exchange. */
-  readonly askChain: (client: C) => Promise<A>;
-  readonly chainOf: (answer: A, client: C) => string;
-  /** The cure for a node that answers with this chain; "" for nothing but another address. */
-  readonly cureOf?: (answered: string) => string;
-  readonly log: NodeLog;
-  readonly clock: () => number; // milliseconds, never running back
-}
-
-export interface PoolNode<C extends Client> {
-  readonly rpc: C;
-  chain: "unchecked" | "right" | "wrong";
-  checking: Promise<void> | null;
-  failures: number; // in a row; those of questions that were under way at one failure count once
-  asked: number; // exchanges begun
-  failedAt: number; // exchanges begun before the newest failure
-  outAt: number | null; // time of the first failure, or since the node showed another chain
-  restUntil: number;
-  quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // the provider asked for no questions until then
-  detail: string;
-  readonly heads: Heads;
-  readonly finals: Heads; // its newest final blocks
-  ranges: readonly BlockRange[] | null; // blocks that it keeps, where it said so
-}
+export type { Client, PoolNode, PoolOptions, Refusal } from "./pool-node.ts";
 
 export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: AgentError };
 
-export interface NodePool<C extends Client> {
+export interface NodePool<C extends Client> extends Omit<Gate<C>, "check"> {
   readonly nodes: readonly PoolNode<C>[];
   readonly quorumMin: number; // min(2, configured)
-  /**
-   * One exchange with one node, after a check that the node serves the right chain. @throws
-   * NODE_WRONG_CHAIN, or the fault of the exchange
-   */
-  exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>): Promise<T>;
   /**
    * A newest head that the node showed. `atMs` is the block's own time, 0 for unknown; `link` joins
    * it to the blocks of other nodes.
@@ -82,11 +38,6 @@ export interface NodePool<C extends Client> {
    * answer is at once.
    */
   unreadable(node: PoolNode<C>, error: AgentError, isOfOthers: boolean): AgentError;
-  /**
-   * Counts a failure that the node's answer showed. A fault with `quietMs` in its context stops
-   * questions to the node for that time; 0 means until the end of its rest.
-   */
-  fail(node: PoolNode<C>, error: AgentError): void;
   /**
    * Asks one node after the other until one has the answer; null if all that answered returned
    * null. @throws the first fault
@@ -108,14 +59,12 @@ export interface NodePool<C extends Client> {
   close(): void;
 }
 
-const restFirstMs = 1_000;
-const restMaxMs = 30_000;
 /** A head counts as known for this time after the node showed it. */
 const headKnownMs = 5_000;
 
 export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>): NodePool<C> {
   const nodes = options.clients.map(
-    (rpc): PoolNode<C> => ({
+    (rpc, at): PoolNode<C> => ({
       rpc,
       chain: "unchecked",
       checking: null,
@@ -129,6 +78,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       heads: new Heads(),
       finals: new Heads(),
       ranges: null,
+      hour: hourOf(options.servers?.[at]),
     }),
   );
   const quorumMin = Math.min(2, nodes.length);
@@ -206,97 +156,12 @@ function statusOf(node: PoolNode<Client>, nowMs: number): NodeStatus {
   const { rpc, chain, failures, outAt, detail, heads, finals, ranges } = node;
   const refusal = rpc.refusal?.() ?? null;
   const head = heads.view(nowMs);
-  const shown = { url: rpc.origin, block: head?.number ?? null, head, final: finals.view(nowMs), ranges };
+  const hour = node.hour?.view(nowMs) ?? null;
+  const shown = { url: rpc.origin, block: head?.number ?? null, head, final: finals.view(nowMs), ranges, hour };
   if (chain === "right" && failures === 0 && refusal === null) return { ...shown, ok: true, detail: "", outForMs: null };
   const failedForMs = outAt === null ? null : nowMs - outAt;
   const outForMs = refusal === null ? failedForMs : Math.max(refusal.forMs, failedForMs ?? 0);
   return { ...shown, ok: false, detail: refusal?.detail ?? detail, outForMs };
-}
-
-interface Gate<C extends Client> {
-  exchange: NodePool<C>["exchange"];
-  fail: NodePool<C>["fail"];
-  check(node: PoolNode<C>): Promise<void>;
-}
-
-/**
- * Lets a question through only to a node that serves the right chain, and remembers how each node
- * does.
- */
-function createGate<C extends Client, A>({ chain, askChain, chainOf, cureOf, log, clock }: PoolOptions<C, A>): Gate<C> {
-  async function talk<T>(node: PoolNode<C>, exchange: (client: C) => Promise<T>): Promise<T> {
-    node.asked += 1;
-    const number = node.asked;
-    try {
-      const answer = await exchange(node.rpc);
-      // An answer that was under way when another question failed does not end the rest.
-      if (number <= node.failedAt) return answer;
-      if (node.failures > 0) log("node-recovered", { node: node.rpc.origin });
-      node.failures = 0;
-      node.quiet = null;
-      if (node.chain !== "wrong") {
-        node.restUntil = 0;
-        node.outAt = null;
-      }
-      return answer;
-    } catch (error) {
-      if (error instanceof AgentError && error.code !== "NODE_CLOSED") fail(node, error);
-      throw error;
-    }
-  }
-
-  function fail(node: PoolNode<C>, error: AgentError): void {
-    const nowMs = clock();
-    // One cause refuses all questions under way, so their failures are one.
-    if (node.failures === 0 || node.restUntil <= nowMs) node.failures += 1;
-    node.failedAt = node.asked;
-    node.outAt ??= nowMs;
-    node.detail = `${error.code}: ${error.message}`;
-    const restMs = Math.min(restMaxMs, restFirstMs * 2 ** Math.min(node.failures - 1, 10));
-    const { quietMs } = error.context;
-    const isQuiet = typeof quietMs === "number";
-    node.restUntil = nowMs + Math.max(restMs, isQuiet ? quietMs : 0);
-    if (isQuiet) node.quiet = { untilMs: node.restUntil, fault: error };
-    // After a failure, another machine may stand behind the same address.
-    if (node.chain === "right") node.chain = "unchecked";
-    if (node.failures === 1) log("node-failed", { node: node.rpc.origin, code: error.code, message: error.message });
-  }
-
-  async function compare(node: PoolNode<C>): Promise<void> {
-    const answered = chainOf(await talk(node, askChain), node.rpc);
-    if (answered === chain) {
-      node.chain = "right";
-      node.restUntil = 0;
-      node.outAt = null;
-      return;
-    }
-    if (node.chain !== "wrong") log("node-wrong-chain", { node: node.rpc.origin, expected: chain, answered });
-    node.chain = "wrong";
-    node.outAt ??= clock();
-    const cure = cureOf?.(answered) ?? "";
-    node.detail = `NODE_WRONG_CHAIN: chain id ${answered} instead of ${chain}${cure === "" ? "" : `; ${cure}`}`;
-    node.restUntil = clock() + restMaxMs;
-    throw wrongChain(node, cure);
-  }
-
-  function check(node: PoolNode<C>): Promise<void> {
-    node.checking ??= compare(node).finally(() => {
-      node.checking = null;
-    });
-    return node.checking;
-  }
-
-  return {
-    check,
-    fail,
-    exchange: async (node, exchange) => {
-      if (node.chain === "wrong" && node.restUntil > clock()) throw wrongChain(node);
-      // No byte leaves, so a write is surely unsent.
-      if (node.quiet !== null && node.quiet.untilMs > clock()) throw stillQuiet(node.quiet.fault);
-      if (node.chain !== "right") await check(node);
-      return talk(node, exchange);
-    },
-  };
 }
 
 /** Only faults of the world outside are values here; a bug is thrown on. */
@@ -370,15 +235,6 @@ function saidBy(names: readonly string[], said: ReadonlyMap<number, string>): st
     .sort(([a], [b]) => a - b)
     .map(([at, key]) => `${names[at]} says ${shown(key.replace(/[^\x20-\x7e]+/g, " "))}`)
     .join(", ");
-}
-
-function stillQuiet({ code, message, context }: AgentError): AgentError {
-  return new AgentError(code, "none", message, context);
-}
-
-function wrongChain(node: PoolNode<Client>, cure = ""): AgentError {
-  const words = cure === "" ? "the node serves another chain" : `the node does not say that it serves the chain: ${cure}`;
-  return new AgentError("NODE_WRONG_CHAIN", "none", words, { node: node.rpc.origin });
 }
 
 export function noNode(): AgentError {

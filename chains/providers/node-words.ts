@@ -51,6 +51,7 @@ function parsed(body: string): unknown {
 const statusNames: Readonly<Record<number, string>> = {
   401: "unauthorized",
   403: "forbidden",
+  404: "not found",
   413: "too large",
   429: "too many requests",
   500: "internal error",
@@ -65,6 +66,27 @@ export function statusWords(status: number, body: string): string {
   const words = wordsInBody(body);
   const isSame = words === "" || words.toLowerCase() === name || words.toLowerCase() === `${status} ${name}`;
   return `HTTP status ${status}${name === undefined ? "" : ` (${name})`}${isSame ? "" : `: ${words}`}`;
+}
+
+/** A part of a path that names one thing, and no kind of question: a hash, an address, a number. */
+const namingPart = /^(?:[0-9]+|[A-Za-z0-9:]{20,})$/;
+
+/** The kind of question that a path asks, without what it is about. */
+export function shownPath(path: string): string {
+  return path
+    .split("/")
+    .map((part) => (namingPart.test(part) ? "..." : part))
+    .join("/");
+}
+
+/**
+ * Names the path that a server lacks, with the server's own text if there is one. `path` as
+ * `statusFailure` has it.
+ */
+export function pathWords(path: string | null, body: string): string {
+  const lacks = path === null ? "the server has nothing at the path of its address" : `the server has no ${shownPath(path)}`;
+  const words = wordsInBody(body);
+  return words === "" || /^(?:404 ?)?(?:not found|error)?$/i.test(words) ? lacks : `${lacks}: ${words}`;
 }
 
 /** Null if the value has no text. */

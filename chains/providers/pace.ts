@@ -3,7 +3,7 @@
  * for the time that it names, and after a refusal the questions come slower for a while. Touches
  * nothing itself: the clock is passed in.
  */
-import type { Refusal } from "./node-pool.ts";
+import type { Refusal } from "./pool-node.ts";
 
 /** The pause for a provider at its quota that gives no time. */
 const quietMs = 1_000;

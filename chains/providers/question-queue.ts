@@ -5,8 +5,8 @@
  * sent at most once. Reaches the network only through its caller.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { Refusal } from "./node-pool.ts";
 import { Pace } from "./pace.ts";
+import type { Refusal } from "./pool-node.ts";
 import { closedText, type Exchange, type Failure, failure, figuresOf } from "./rpc-post.ts";
 
 export interface Asked {
@@ -29,7 +29,7 @@ export interface QueueOptions<Q extends Asked, T> {
 export interface QuestionQueue<Q extends Asked, T> {
   /**
    * The provider's answer.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
    * NODE_CLOSED; effect is none for reads
    */
   ask(question: Q): Promise<T>;
@@ -42,6 +42,8 @@ export interface QuestionQueue<Q extends Asked, T> {
   close(): void;
 }
 
+/** Failures of a provider that is there and answers. */
+const answering: ReadonlySet<string> = new Set(["NODE_HTTP", "NODE_PATH", "NODE_ANSWER"]);
 const exchangesMax = 8;
 /** Most questions that wait for a provider; an answer to more would come too late. */
 const queueMax = 256;
@@ -101,7 +103,7 @@ export function createQuestionQueue<Q extends Asked, T>(options: QueueOptions<Q,
       else fail(waiting, answer);
       return;
     }
-    if (answer.code === "NODE_HTTP" || answer.code === "NODE_ANSWER") pace.answered();
+    if (answering.has(answer.code)) pace.answered();
     else pace.failed(answer.code);
     // A second time if no answer of the provider came.
     const mayAskAgain = answer.isCut && waiting.question.isWrite !== true && !waiting.isSecond;

@@ -4,7 +4,17 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { createOutgoing, type Outgoing, type Outcome as Sent } from "../../outgoing/exchange.ts";
+import { createOutgoing, type Outgoing, type Request, type Outcome as Sent } from "../../outgoing/exchange.ts";
+
+/** Further headers of each question; null for none. Secrets. @throws AgentError NODE_HEADERS */
+export type FurtherLines = (() => Readonly<Record<string, string>>) | null;
+
+/** The address of a node, alone or with further headers. */
+export type Address = string | { readonly url: string; readonly headers: FurtherLines };
+
+export function urlOf(address: Address): string {
+  return typeof address === "string" ? address : address.url;
+}
 
 /** The address of a node. User, password and path are never shown. */
 export interface Target {
@@ -16,6 +26,7 @@ export interface Target {
   readonly user: string; // "" for none
   readonly password: string;
   readonly path: string;
+  readonly headers: FurtherLines;
   readonly outgoing: Outgoing; // the connections that are kept
   close(): void;
 }
@@ -27,10 +38,12 @@ export interface Failure {
     | "NODE_UNREACHABLE"
     | "NODE_TIMEOUT"
     | "NODE_HTTP"
+    | "NODE_PATH"
     | "NODE_QUOTA"
     | "NODE_ANSWER"
     | "NODE_ANSWER_SIZE"
-    | "NODE_CLOSED";
+    | "NODE_CLOSED"
+    | "NODE_HEADERS";
   readonly message: string;
   readonly status?: number; // of HTTP, of an answer that is a refusal
   readonly quietMs?: number; // only for NODE_QUOTA: the pause that the provider wants, 0 if it gives no time
@@ -80,6 +93,8 @@ export function figuresOf({ status, quietMs }: Pick<Failure, "status" | "quietMs
 
 export const closedText = "the connection to the node was closed by us";
 
+const aborted = failure("NODE_CLOSED", closedText, { isUnsent: true });
+
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
@@ -102,27 +117,41 @@ export function get(
   { target, path, headers, bytesMax, timeoutMs }: Omit<Post, "body">,
   done: (outcome: BytesOutcome) => void,
 ): Exchange {
-  const request = { method: "GET", path: path ?? target.path, bytesMax, timeoutMs } as const;
-  return target.outgoing.send({ ...request, headers: headers ?? loginOf(target) }, (sent) =>
-    done(sent.ok ? { ok: true, status: sent.status, retryAfter: sent.retryAfter, bytes: sent.body } : failureOf(sent)),
-  );
+  return sendTo(target, { method: "GET", path: path ?? target.path, bytesMax, timeoutMs }, headers, done);
 }
 
 /** Sends one POST. Calls `done` exactly once, never before `post` has returned. */
 export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post, done: (outcome: Outcome) => void): Exchange {
-  const request = { method: "POST", path: path ?? target.path, body, bytesMax, timeoutMs } as const;
-  return target.outgoing.send({ ...request, headers: headers ?? loginOf(target) }, (sent) => done(outcomeOf(sent)));
+  return sendTo(target, { method: "POST", path: path ?? target.path, body, bytesMax, timeoutMs }, headers, (outcome) => {
+    if (!outcome.ok) return done(outcome);
+    const { bytes, ...answer } = outcome;
+    done({ ...answer, body: bytes.toString("utf8") });
+  });
+}
+
+function sendTo(target: Target, request: Request, own: Post["headers"], done: (outcome: BytesOutcome) => void): Exchange {
+  let further: Readonly<Record<string, string>>;
+  try {
+    further = target.headers?.() ?? {};
+  } catch (fault) {
+    if (!(fault instanceof AgentError)) throw fault;
+    let isAborted = false;
+    queueMicrotask(() => done(isAborted ? aborted : failure("NODE_HEADERS", fault.message, { isUnsent: true })));
+    return {
+      abort: () => {
+        isAborted = true;
+      },
+    };
+  }
+  return target.outgoing.send({ ...request, headers: { ...(own ?? loginOf(target)), ...further } }, (sent) =>
+    done(sent.ok ? { ok: true, status: sent.status, retryAfter: sent.retryAfter, bytes: sent.body } : failureOf(sent)),
+  );
 }
 
 /** RFC 7617; none if the target has no user. */
 export function loginOf({ user, password }: Pick<Target, "user" | "password">): Readonly<Record<string, string>> {
   if (user === "" && password === "") return {};
   return { authorization: `Basic ${Buffer.from(`${user}:${password}`, "utf8").toString("base64")}` };
-}
-
-function outcomeOf(sent: Sent): Outcome {
-  if (sent.ok) return { ok: true, status: sent.status, retryAfter: sent.retryAfter, body: sent.body.toString("utf8") };
-  return failureOf(sent);
 }
 
 function failureOf({ kind, why, isUnsent, isCut }: Extract<Sent, { ok: false }>): Failure {
@@ -140,10 +169,10 @@ const codes: Readonly<Record<Extract<Sent, { ok: false }>["kind"], Failure["code
 /**
  * @throws NODE_URL
  */
-export function targetOf(text: string): Target {
+export function targetOf(address: Address): Target {
   let url: URL;
   try {
-    url = new URL(text);
+    url = new URL(urlOf(address));
   } catch {
     throw new AgentError("NODE_URL", "none", "the node's address is not a URL");
   }
@@ -156,6 +185,7 @@ export function targetOf(text: string): Target {
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
     path: url.pathname + url.search,
+    headers: typeof address === "string" ? null : address.headers,
     outgoing,
     close: () => outgoing.close(),
   };

@@ -7,6 +7,9 @@ import type { AgentError } from "../../base/fault.ts";
 
 type Settled = { readonly ok: true } | { readonly ok: false; readonly error: AgentError };
 
+/** Faults of an answer that came. */
+const ofAnswer: ReadonlySet<string> = new Set(["NODE_ANSWER", "CHAIN_NO_EIP1559"]);
+
 export class UnreadAnswers<N> {
   readonly #fail: (node: N, error: AgentError) => void;
   readonly #unread = new WeakMap<AgentError, N>();
@@ -17,7 +20,7 @@ export class UnreadAnswers<N> {
 
   /** Takes the fault of a reader, and returns it. */
   take(node: N, error: AgentError, isOfOthers: boolean): AgentError {
-    if (error.code !== "NODE_ANSWER") return error;
+    if (!ofAnswer.has(error.code)) return error;
     if (isOfOthers) this.#unread.set(error, node);
     else this.#fail(node, error);
     return error;

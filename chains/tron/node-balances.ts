@@ -4,7 +4,7 @@
  * payments, and are asked again. Reaches the network only through its callers.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 const triesMax = 4;
 

@@ -1,7 +1,7 @@
 /**
  * Blocks and receipts from one node, or by agreement of min(2, configured) nodes. A solidified
  * block does not change, so agreed blocks are kept for a while. A chain that breaks this rule
- * empties the memory. Touches nodes only through node-pool.ts.
+ * empties the memory. Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Finds } from "../nodes.ts";
@@ -19,7 +19,7 @@ import {
   readReceipt,
   readReceipts,
 } from "./answers.ts";
-import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+import type { NodePool, PoolNode, Question } from "./node-wire.ts";
 
 /** The head's side of the API, and that of solidified blocks. */
 export type Side = "/wallet" | "/walletsolidity";

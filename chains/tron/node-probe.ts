@@ -5,10 +5,12 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Lack } from "../nodes.ts";
-import { readFields } from "./answers.ts";
+import { type Examined, examine, Lacks } from "../providers/node-check.ts";
+import type { ServerAddress } from "../providers/server.ts";
+import { type BlockHead, readFields } from "./answers.ts";
 import { blockQuestion, headQuestion, receiptQuestion } from "./node-blocks.ts";
-import type { NodePool, PoolNode, Question } from "./node-pool.ts";
-import { accountQuestion, feeScheduleQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
+import { accountQuestion, decimalsQuestion, feeScheduleQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
+import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 /** An address whose key nobody has, in the chain's spelling. */
@@ -19,36 +21,51 @@ const callsMin = 200;
 /** Most blocks that are searched for these calls. */
 const blocksMax = 20;
 
+/** One server of Tron. */
+export interface ProbeQuestion {
+  readonly url: ServerAddress;
+  readonly chainId: string; // as readChainId spells it
+  readonly contracts: readonly string[];
+  readonly timeoutMs: number; // time limit of one exchange
+}
+
+export function examineTron({ url, chainId, contracts, timeoutMs }: ProbeQuestion): Examined {
+  const options = { urls: [url], chainId, timeoutMs, patienceMs: timeoutMs, log: () => undefined };
+  return examine<NodePool, PoolNode, BlockHead>({
+    open: () => createPool({ ...options, clock: () => performance.now() }),
+    newest: (pool, node) => pool.ask(node, headQuestion("/wallet", null)),
+    atMsOf: ({ timestampMs }) => timestampMs,
+    hashAt: async (pool, node, number) => (await pool.ask(node, headQuestion("/wallet", number))).hash,
+    lacksOf: (pool) => lacksOf(pool, contracts),
+    decimalsOf: (pool, node, contract) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)),
+  });
+}
+
 /** The questions that the node does not answer. Rejects only for bugs. */
 export async function lacksOf(pool: NodePool, contracts: readonly string[]): Promise<readonly Lack[]> {
-  const lacks: Lack[] = [];
   const [node] = pool.nodes;
-  if (node === undefined) return lacks;
-  const ask = async <T>(neededBy: Lack["neededBy"], what: string, asked: Question<T>): Promise<T | null> => {
-    try {
-      return await pool.ask(node, asked);
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      lacks.push({ question: what, neededBy, isOptional: false, code: error.code, words: error.message });
-      return null;
-    }
-  };
-  const solid = await ask("both", "the solidified block", headQuestion("/walletsolidity", null));
-  await ask("both", "an account at the solidified block", accountQuestion("/walletsolidity", nobody));
-  await ask("payments", "an account", accountQuestion("/wallet", nobody));
-  await ask("payments", "the chain's prices", feeScheduleQuestion);
-  await ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));
+  if (node === undefined) return [];
+  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
+  const solid = await lacks.ask("both", "the solidified block", headQuestion("/walletsolidity", null));
+  await lacks.ask("both", "an account at the solidified block", accountQuestion("/walletsolidity", nobody));
+  await lacks.ask("payments", "an account", accountQuestion("/wallet", nobody));
+  await lacks.ask("payments", "the chain's prices", feeScheduleQuestion);
+  await lacks.ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));
   for (const contract of contracts) {
-    await ask("both", "a token's balance at the solidified block", tokenBalanceQuestion("/walletsolidity", contract, nobody));
+    await lacks.ask(
+      "both",
+      "a token's balance at the solidified block",
+      tokenBalanceQuestion("/walletsolidity", contract, nobody),
+    );
     const data = Buffer.from(encodeTransferCall(nobody, 0n)).toString("hex");
-    await ask("payments", "a trial of a transfer", trialQuestion("/wallet", nobody, contract, data));
+    await lacks.ask("payments", "a trial of a transfer", trialQuestion("/wallet", nobody, contract, data));
   }
   if (solid !== null) {
-    await ask("deposits", "a block with its transactions", blockQuestion("/walletsolidity", solid.number));
-    const newest = await ask("deposits", "the receipts of a block", receiptsOf(solid.number));
+    await lacks.ask("deposits", "a block with its transactions", blockQuestion("/walletsolidity", solid.number));
+    const newest = await lacks.ask("deposits", "the receipts of a block", receiptsOf(solid.number));
     const words = newest === null ? "" : await internalLack(pool, node, solid.number, newest);
     if (words !== "")
-      lacks.push({
+      lacks.found.push({
         question: "internal transactions",
         neededBy: "deposits",
         isOptional: false,
@@ -56,7 +73,7 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
         words,
       });
   }
-  return lacks;
+  return lacks.found;
 }
 
 /** Counts in a block's receipts: calls of contracts, and receipts with internal entries. */

@@ -7,7 +7,7 @@ import { type CanonicalText, canonicalText } from "../providers/canonical-text.t
 import { addressBytes } from "./address.ts";
 import { type Account, readAccount, readFields, readParameters, readTrial, type Trial } from "./answers.ts";
 import type { Side } from "./node-blocks.ts";
-import type { Question } from "./node-pool.ts";
+import type { Question } from "./node-wire.ts";
 
 /** balanceOf(address) and decimals(), as functions of TIP-20. */
 const balanceSelector = "70a08231";

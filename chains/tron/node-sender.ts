@@ -1,7 +1,7 @@
 /**
  * The questions of payments to Tron's nodes: the chain's state per block, energy for one payment,
  * locations and outcomes of transactions, and proof that one is void. Turns the nodes' answers into
- * the interface's and decides nothing. Reaches the network only through node-pool.ts.
+ * the interface's and decides nothing. Reaches the network only through node-wire.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import type { FeeMarket } from "../family.ts";
@@ -22,12 +22,12 @@ import { broadcastTo, type Reply } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, blockQuestion, createBlocks, type Shown } from "./node-blocks.ts";
-import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import {
   accountQuestion,
   feeScheduleQuestion,
@@ -37,12 +37,13 @@ import {
 } from "./node-questions.ts";
 import { Replies, readReply, refusals } from "./node-refusals.ts";
 import { createVoid } from "./node-void.ts";
+import { createPool, type NodePool, type PoolNode, smallBytesMax } from "./node-wire.ts";
 import { outcomeOf } from "./outcome.ts";
 import { decodeMessage } from "./protobuf.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 export interface SenderOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: string; // as readChainId spells it
   readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back
@@ -288,8 +289,9 @@ function broadcast(pool: NodePool, replies: Replies, raw: string): Promise<Broad
   const decoded = decodeMessage(Buffer.from(transaction, "hex"));
   const rawData = decoded.ok ? decoded.message.get(1) : undefined;
   const txHash = rawData instanceof Uint8Array ? txHashOf(rawData) : "";
+  const ask = { path: "/wallet/broadcasthex", answerBytesMax: smallBytesMax, isWrite: true };
   const hand = async (node: PoolNode): Promise<Reply> => {
-    const reply = readReply(await pool.send(node, "/wallet/broadcasthex", { transaction }), txHash);
+    const reply = readReply(await pool.hand(node, { ...ask, fields: { transaction } }), txHash);
     return replies.take(node.rpc.origin, txHash, reply);
   };
   return broadcastTo({ nodes: pool.nodes, refusals, hand });

@@ -2,7 +2,7 @@
  * The questions of the gateway's watcher to Tron's nodes. Data that changes the state of money
  * (solidified blocks and their receipts, balances, decimals) needs the same answer of min(2,
  * configured) nodes. Data that only shows progress may come from one node. Reaches the network only
- * through node-pool.ts.
+ * through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
@@ -20,21 +20,22 @@ import type {
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { findEach, joinFinds } from "../providers/unread.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks, headQuestion } from "./node-blocks.ts";
-import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { accountQuestion, decimalsQuestion, hexOf, tokenBalanceQuestion } from "./node-questions.ts";
 import { computeLimitOf, feeMarketOf } from "./node-sender.ts";
 import { createVoid } from "./node-void.ts";
+import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
 import { type AttemptEvidence, judgePayout } from "./outcome.ts";
 import { decodeTransferCall } from "./trc20.ts";
 
 export interface WatcherOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly chainId: string; // as readChainId spells it
   readonly log: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back

@@ -8,9 +8,10 @@
  */
 import type { Refusal } from "../providers/node-pool.ts";
 import { quietMsOf, readQuota } from "../providers/node-quota.ts";
-import { statusWords, wordsInBody } from "../providers/node-words.ts";
-import { createQuestionQueue } from "../providers/question-queue.ts";
-import { type Failure, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { wordsInBody } from "../providers/node-words.ts";
+import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
+import { type Address, type Failure, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { statusFailure } from "../providers/status-failure.ts";
 import { parseJson } from "./rpc-json.ts";
 
 export interface ApiOptions {
@@ -18,7 +19,7 @@ export interface ApiOptions {
    * http or https; the part before /wallet and /walletsolidity. A user without a password is the
    * provider's API key.
    */
-  readonly url: string;
+  readonly url: Address;
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
@@ -33,7 +34,7 @@ export interface Api {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
   /**
    * The node's answer.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
    * NODE_CLOSED; effect is none for reads
    */
   ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
@@ -66,7 +67,9 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     patienceMs,
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done) => {
       const options = { target: target.whole, path: target.prefix + path, body, bytesMax, timeoutMs: timeLeft };
-      return post({ ...options, ...login }, (outcome) => done(outcome.ok ? (quotaOf(outcome) ?? readAnswer(outcome)) : outcome));
+      return post({ ...options, ...login }, (outcome) =>
+        done(outcome.ok ? (quotaOf(outcome) ?? readAnswer(outcome, path)) : outcome),
+      );
     },
     close: () => target.whole.close(),
   });
@@ -91,19 +94,18 @@ function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
   return quiet === null ? null : failure("NODE_QUOTA", words, { quietMs: quiet });
 }
 
-function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonly ok: true; readonly value: unknown } | Failure {
+function readAnswer({ status, body }: Extract<Outcome, { ok: true }>, path: string): Answer<unknown> {
   if (status === 401 || status === 403)
     return failure("NODE_HTTP", `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`, { status });
-  const isCut = isPassing(status);
-  if (status < 200 || status >= 300) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
+  if (status < 200 || status >= 300) return statusFailure(status, body, path);
   try {
     return { ok: true, value: parseJson(body) };
   } catch {
-    return failure("NODE_ANSWER", "the answer is not JSON", { isCut });
+    return failure("NODE_ANSWER", "the answer is not JSON", { isCut: isPassing(status) });
   }
 }
 
-function addressed(url: string) {
+function addressed(url: Address) {
   const whole = targetOf(url);
   const isKey = whole.user !== "" && whole.password === "";
   return {

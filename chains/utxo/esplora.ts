@@ -7,9 +7,10 @@
 import type { CanonicalText } from "../providers/canonical-text.ts";
 import type { Refusal } from "../providers/node-pool.ts";
 import { readQuota } from "../providers/node-quota.ts";
-import { shownWords, statusWords, wordsInBody } from "../providers/node-words.ts";
+import { shownWords, wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
 import {
+  type Address,
   type BytesOutcome,
   type Exchange,
   failure,
@@ -20,9 +21,10 @@ import {
   post,
   targetOf,
 } from "../providers/rpc-post.ts";
+import { statusFailure } from "../providers/status-failure.ts";
 
 export interface EsploraOptions {
-  readonly url: string; // http or https; the part before /blocks, /tx and /address
+  readonly url: Address; // http or https; the part before /blocks, /tx and /address
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
@@ -42,7 +44,7 @@ export type Told =
 export interface Esplora {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
   /**
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
    * NODE_CLOSED; effect is none for reads
    */
   ask(question: Ask): Promise<Told>;
@@ -69,9 +71,9 @@ export function createEsplora({ url, timeoutMs, patienceMs }: EsploraOptions): E
     patienceMs,
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done): Exchange => {
       const request = { target, path: wholePathOf(path), bytesMax, timeoutMs: timeLeft };
-      if (body === undefined) return get(request, (outcome) => done(read(outcome)));
+      if (body === undefined) return get(request, (outcome) => done(read(outcome, path)));
       const headers = { ...loginOf(target), "content-type": "text/plain" };
-      return post({ ...request, headers, body }, (outcome) => done(read(bytesOf(outcome))));
+      return post({ ...request, headers, body }, (outcome) => done(read(bytesOf(outcome), path)));
     },
     close: () => target.close(),
   });
@@ -89,19 +91,20 @@ function bytesOf(outcome: Outcome): BytesOutcome {
   return { ok: true, status, retryAfter, bytes: Buffer.from(body, "utf8") };
 }
 
-function read(outcome: BytesOutcome): Answer<Told> {
+function read(outcome: BytesOutcome, path: string): Answer<Told> {
   if (!outcome.ok) return outcome;
   const { status, retryAfter, bytes } = outcome;
-  const isCut = isPassing(status);
   const isPage = pageForm.test(bytes.toString("latin1", 0, 64));
   if (status >= 200 && status < 300)
-    return isPage ? failure("NODE_ANSWER", "the answer is a page", { isCut }) : { ok: true, value: { ok: true, bytes } };
+    return isPage
+      ? failure("NODE_ANSWER", "the answer is a page", { isCut: isPassing(status) })
+      : { ok: true, value: { ok: true, bytes } };
   const body = bytes.toString("utf8", 0, wordsMax);
   const quota = readQuota({ status, retryAfter, body });
   if (quota !== null) return quota;
   // Signed bytes that the node refuses are answered with 400, or 500 by older servers.
   const isOwn = (status === 400 || status === 404 || status === 500) && !isPage && bytes.length <= wordsMax && body.trim() !== "";
-  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
+  if (!isOwn) return statusFailure(status, body, path);
   const words = refusalWords(body);
   return { ok: true, value: { ok: false, status, isAbsent: status === 404 && absentForm.test(words), words } };
 }

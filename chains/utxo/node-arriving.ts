@@ -1,7 +1,7 @@
 /**
  * Payments to an address in the mempools of nodes. Any node's word shows one, and none proves that
  * a payment will be in a block: this is for people who wait, never for credit. Touches nodes only
- * through node-pool.ts.
+ * through node-wire.ts.
  */
 import type { Arriving, ArrivingPayment } from "../nodes.ts";
 import { graceMs } from "../providers/chain-blocks.ts";
@@ -10,8 +10,8 @@ import type { AddressTransaction } from "./answers.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { addressOf } from "./node-coins.ts";
 import { historyLimits } from "./node-history.ts";
-import type { NodePool } from "./node-pool.ts";
 import { poolQuestion } from "./node-questions.ts";
+import type { NodePool } from "./node-wire.ts";
 
 /**
  * `satPerKvBMin`: a lower rate makes a payment unsure; null if no rate is known, and then each one

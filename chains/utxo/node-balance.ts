@@ -5,15 +5,15 @@
  * address, since a list may leave something out: what they do not explain is asked for again, and
  * then by other pages. Where a node lists no coins, or hides transactions that no block has, its
  * history by blocks alone counts, which has to make the totals too. Touches nodes only through
- * node-pool.ts. Source: XRPLF/clio #1389 (a transaction left out at the border of a page).
+ * node-wire.ts. Source: XRPLF/clio #1389 (a transaction left out at the border of a page).
  */
 import { AgentError } from "../../base/fault.ts";
 import type { AddressTransaction, UnspentOutput } from "./answers.ts";
 import { addressOf, type CoinQuestion, type Explained, listed, reached, withMade } from "./node-coins.ts";
 import { type Address, historyLimits } from "./node-history.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { addressTotalsQuestion, historyQuestion, newestQuestion } from "./node-questions.ts";
 import { unusableOf } from "./node-transactions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 const triesMax = 4;
 /** A node's lists and totals, read one after the other; then its history is read. */

@@ -1,7 +1,7 @@
 /**
  * Heads, blocks and places of transactions from one node, or by agreement of min(2, configured)
  * nodes. A block is final by its depth. Nodes only have to agree on its hash, because the hash
- * proves the bytes. Touches nodes only through node-pool.ts.
+ * proves the bytes. Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
@@ -10,8 +10,8 @@ import { KeptBlocks } from "../providers/kept-blocks.ts";
 import type { BlockHead, Place } from "./answers.ts";
 import { type Block, readBlock } from "./block.ts";
 import { finalDepth } from "./family.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { hashQuestion, headQuestion, rawBlockQuestion, statusQuestion, tipHash } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** A block with its number, which the chain gives and not the bytes. */
 export type NumberedBlock = Block & { readonly number: number };

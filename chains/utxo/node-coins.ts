@@ -2,7 +2,7 @@
  * The final coins of an account, as enough nodes list them. A coin that any of them shows as spent,
  * in its chain or its mempool, is left out. Amount and script are those of the transaction that
  * made the coin. A node that refuses the list shows the coins by the account's history. Touches
- * nodes only through node-pool.ts.
+ * nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../map-limit.ts";
@@ -14,9 +14,9 @@ import type { UnspentOutput } from "./answers.ts";
 import { feeOfInput, fitting } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { type Address, type Histories, historyLimits } from "./node-history.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { headQuestion, outspendQuestions, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
 import { type KnownTransaction, type KnownTransactions, unusableOf } from "./node-transactions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 type Coin = NonNullable<ChainState["coins"]>[number];
 
@@ -118,7 +118,13 @@ export async function coinsAtOnce(
   const fee = feeOfInput(satPerKvB);
   const isWorth = ({ place, units }: UnspentOutput): boolean => place !== null && units > fee;
   const unusable = new Map<string, UnusableCoin>();
-  const takenNow = () => shown.map(({ list }) => fitting(list.filter((one) => isWorth(one) && !unusable.has(one.id)), most));
+  const takenNow = () =>
+    shown.map(({ list }) =>
+      fitting(
+        list.filter((one) => isWorth(one) && !unusable.has(one.id)),
+        most,
+      ),
+    );
   let taken = takenNow();
   for (let tries = 0; tries < refitsMax; tries += 1) {
     const before = unusable.size;

@@ -2,14 +2,14 @@
  * The coins of an address by its transactions, for addresses whose coins a server does not list:
  * public ones refuse above 500. The newest page comes first, so a spend is always seen before its
  * coin. Pages are read until the coins have the number and the sum that the server's own totals
- * name; afterwards only newer pages are asked for. Touches nodes only through node-pool.ts.
+ * name; afterwards only newer pages are asked for. Touches nodes only through node-wire.ts.
  * Sources: Blockstream/esplora #282 (coins by two passes over the history), #304 (25 a page);
  * Blockstream/electrs #243 and mempool/electrs #54 (the words of the refusal).
  */
 import { AgentError } from "../../base/fault.ts";
 import type { AddressSums, AddressTransaction, UnspentOutput } from "./answers.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { addressSumsQuestion, historyQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** The bounds of everything that is read and kept here. */
 export const historyLimits = {

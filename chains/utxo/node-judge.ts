@@ -1,7 +1,7 @@
 /**
  * Judges a withdrawal by the chain: by its attempts, and by the coin that they all spend.
  * Everything that ends a withdrawal is final and agreed, and its bytes are proven by their id.
- * Touches nodes only through node-pool.ts.
+ * Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
@@ -13,9 +13,9 @@ import type { Place } from "./answers.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
 import type { Blocks } from "./node-blocks.ts";
-import type { NodePool } from "./node-pool.ts";
 import { outspendQuestions } from "./node-questions.ts";
 import type { KnownTransaction, KnownTransactions } from "./node-transactions.ts";
+import type { NodePool } from "./node-wire.ts";
 import { effectOf, judgeAttempt, judgeOther } from "./outcome.ts";
 
 export interface JudgeTools {

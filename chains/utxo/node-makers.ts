@@ -1,14 +1,14 @@
 /**
  * Whether nodes show the transaction that made a coin, in a block or a mempool. Any one node's
  * bytes prove it by their id; that none has it needs as many answers as must agree. Touches nodes
- * only through node-pool.ts.
+ * only through node-wire.ts.
  */
 
 import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault } from "../providers/node-pool.ts";
 import { readWhole } from "./chain-transaction.ts";
-import type { NodePool } from "./node-pool.ts";
 import { transactionQuestion } from "./node-questions.ts";
+import type { NodePool } from "./node-wire.ts";
 
 /** `coin`: txHash:output. @throws NODE_* if no node shows it and too few answer */
 export async function isMakerShown(pool: NodePool, coin: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /**
  * The rate that payments offer now, from the estimates of several nodes. Touches nodes only through
- * node-pool.ts. Sources: bob-collective/bob #364 (a test network's node estimates only for many
+ * node-wire.ts. Sources: bob-collective/bob #364 (a test network's node estimates only for many
  * blocks); bitcoindevkit/bdk #1962 (mempool's server lacks /fee-estimates);
  * lightningdevkit/ldk-node #1028 (an empty estimate taken for the lowest).
  */
@@ -9,8 +9,8 @@ import { graceMs } from "../providers/chain-blocks.ts";
 import { createPrice, middleOf, Ways } from "../providers/market.ts";
 import type { Rates } from "./answers.ts";
 import type { UtxoNetwork } from "./network.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { ratesQuestion, recommendedQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 import { satPerByteMin } from "./size.ts";
 
 /** Blocks within which a payment should be in the chain. */

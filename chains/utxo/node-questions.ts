@@ -27,7 +27,7 @@ import {
   type UnspentOutput,
 } from "./answers.ts";
 import { blockBytesMax } from "./block.ts";
-import type { Question } from "./node-pool.ts";
+import type { Question } from "./node-wire.ts";
 
 /** A list of some thousand outputs; servers refuse by themselves above 500. */
 const unspentBytesMax = 4 * 1024 * 1024;

@@ -3,15 +3,15 @@
  * after 100 blocks, and a reorganisation before that makes them worthless. So such an output counts
  * as a payment of the block in which a transaction may first spend it, 100 blocks later, and
  * nothing shows it before. Blocks that were read in this run are kept by their first transaction;
- * for an earlier one, enough nodes name the transaction. Touches nodes only through node-pool.ts.
+ * for an earlier one, enough nodes name the transaction. Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { Blocks, NumberedBlock } from "./node-blocks.ts";
 import { rewardDepth } from "./node-coins.ts";
-import type { NodePool } from "./node-pool.ts";
 import { rewardQuestions } from "./node-questions.ts";
 import type { KnownTransactions } from "./node-transactions.ts";
+import type { NodePool } from "./node-wire.ts";
 
 export interface Reward {
   readonly txHash: string;

@@ -1,7 +1,7 @@
 /**
  * The questions of payments to the nodes of such a coin: the account's final coins and the market
  * in every block, places and outcomes of transactions, the evidence for coins, and broadcasts.
- * Decides nothing. Reaches the network only through node-pool.ts.
+ * Decides nothing. Reaches the network only through node-wire.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import type { Coin, FeeMarket } from "../family.ts";
@@ -18,7 +18,9 @@ import type {
   WantedPayment,
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
+import { pathOf } from "../providers/canonical-text.ts";
 import { idOf } from "../providers/chain-blocks.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { parseAddress } from "./address.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -28,16 +30,16 @@ import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { agreedSpender, outpointOf } from "./node-judge.ts";
 import { createFeeMarket } from "./node-market.ts";
-import { createPool, type NodePool } from "./node-pool.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { readReply, refusals } from "./node-refusals.ts";
 import { createTransactions, isEvidence, unusableOf } from "./node-transactions.ts";
+import { createPool, type NodePool, smallBytesMax } from "./node-wire.ts";
 import { previousBytesMax } from "./previous.ts";
 import { dustOf } from "./size.ts";
 import { figuresOf } from "./tx-params.ts";
 
 export interface SenderOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly network: UtxoNetwork;
   readonly confirmations: number | "finalized"; // blocks from a final one to the head, itself counted
   readonly clock: () => number; // milliseconds, never running back
@@ -65,7 +67,13 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
-  const question = { pool, transactions: createTransactions(pool), histories: createHistories(pool), network, explained: new Map() };
+  const question = {
+    pool,
+    transactions: createTransactions(pool),
+    histories: createHistories(pool),
+    network,
+    explained: new Map(),
+  };
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const tell = createNotice(log);
   return {
@@ -205,5 +213,6 @@ async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = readWhole(Buffer.from(raw, "hex"))?.txHash ?? "";
-  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.send(node, raw), txHash) });
+  const ask = { path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax };
+  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.hand(node, ask), txHash) });
 }

@@ -1,13 +1,13 @@
 /**
  * Transactions by their id, from any one node: the id proves the bytes. Those that an account's
  * coins come from are asked for in every block, so the recent ones are kept. Touches nodes only
- * through node-pool.ts.
+ * through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { UnusableCoin } from "../nodes.ts";
 import { type ChainOutput, readWhole } from "./chain-transaction.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { transactionQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 import { previousBytesMax } from "./previous.ts";
 
 export interface KnownTransaction {

@@ -1,7 +1,7 @@
 /**
  * Transactions of an account in the mempools of nodes. Any node's word counts, and none proves that
  * there are no others: nodes forget, and bytes can wait elsewhere. Touches nodes only through
- * node-pool.ts.
+ * node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { UnconfirmedTransaction } from "../nodes.ts";
@@ -11,8 +11,8 @@ import { receiverOf } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { addressOf } from "./node-coins.ts";
 import { historyLimits } from "./node-history.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { poolQuestion, spentInPoolQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** @throws NODE_* if too few nodes answer, or if one shows fewer spent coins than it counts */
 export async function unconfirmedOf(

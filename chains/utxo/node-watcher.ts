@@ -2,7 +2,7 @@
  * The questions of the gateway's watcher to the nodes of such a coin. Data that changes the state
  * of money (final blocks, coins, places and spends) needs the same answer of min(2, configured)
  * nodes, or bytes that an agreed hash proves. Data that only shows progress may come from one node.
- * Reaches the network only through node-pool.ts.
+ * Reaches the network only through node-wire.ts.
  */
 import { AgentError, refuse } from "../../base/fault.ts";
 import { type Result, resultOf } from "../../base/result.ts";
@@ -22,6 +22,7 @@ import type {
 import { createIndexes } from "../providers/address-index.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { addressOfScript, parseAddress } from "./address.ts";
 import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -33,16 +34,16 @@ import { createHistories } from "./node-history.ts";
 import { judge } from "./node-judge.ts";
 import { isMakerShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
-import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { transactionCountQuestion } from "./node-questions.ts";
 import { createRewards } from "./node-rewards.ts";
 import { createScripts, createTransactions } from "./node-transactions.ts";
 import { unconfirmedOf } from "./node-unconfirmed.ts";
+import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
 import { dustOf, sizeOf } from "./size.ts";
 import { changesMax } from "./tx-params.ts";
 
 export interface WatcherOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly network: UtxoNetwork;
   readonly confirmations: number | "finalized"; // blocks from a final one to the head, itself counted
   readonly log: NodeLog;
@@ -83,7 +84,16 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const unusable = createUnusable();
   const histories = createHistories(pool);
-  const tools = { pool, blocks, transactions, histories, network, feeMarketNow, keepUnusable: unusable.keep, explained: new Map() };
+  const tools = {
+    pool,
+    blocks,
+    transactions,
+    histories,
+    network,
+    feeMarketNow,
+    keepUnusable: unusable.keep,
+    explained: new Map(),
+  };
   const indexOf = createIndexes((address) => keyOf(address, network));
   return {
     nobody: addressOfScript(nobodyScript, network) ?? "",

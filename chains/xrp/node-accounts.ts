@@ -1,6 +1,6 @@
 /**
  * Accounts by agreement of min(2, configured) nodes: what an account may spend, its sequences, and
- * whether a receiver takes a payment. Touches nodes only through node-pool.ts. Source: the ledger's
+ * whether a receiver takes a payment. Touches nodes only through node-wire.ts. Source: the ledger's
  * documentation of reserves, AccountRoot flags, deposit authorization and the transaction queue.
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
@@ -9,8 +9,8 @@ import { graceMs } from "../providers/chain-blocks.ts";
 import { firstFault, type Settled } from "../providers/node-pool.ts";
 import type { Account, Reserve } from "./node-answers.ts";
 import { type Ledgers, serverOf } from "./node-ledgers.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { accountQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** Flags of an account, by the documentation's names. */
 const requiresTag = 0x0002_0000; // lsfRequireDestTag

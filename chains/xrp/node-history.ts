@@ -1,7 +1,7 @@
 /**
  * Transactions of an account in validated ledgers: all of a span, or the one that used a sequence.
  * A list counts only if the node says that it searched the whole span, and if enough nodes give the
- * same one. Touches nodes only through node-pool.ts. Source: the ledger's documentation of
+ * same one. Touches nodes only through node-wire.ts. Source: the ledger's documentation of
  * `account_tx` and of markers.
  */
 
@@ -11,9 +11,9 @@ import { Sizes } from "../providers/ask-smaller.ts";
 import { createSharing } from "../providers/shared-answers.ts";
 import { agreedFinds, joinFinds } from "../providers/unread.ts";
 import { type HistoryPage, type LedgerTransaction, type Marker, transactionKey } from "./node-answers.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
 import { type Cut, createSums, otherCuts } from "./node-sums.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** A span whose ends the caller knows, with the hash of its last ledger. */
 export interface KnownSpan extends Span {

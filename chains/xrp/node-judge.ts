@@ -1,6 +1,6 @@
 /**
  * Judges withdrawals by validated transactions: by their attempts, and by the transaction that used
- * their slot. Everything that ends a withdrawal is agreed. Touches nodes only through node-pool.ts.
+ * their slot. Everything that ends a withdrawal is agreed. Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
@@ -10,8 +10,8 @@ import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
 import type { History } from "./node-history.ts";
 import { type AttemptEvidence, judgeAttempt, judgeUser } from "./node-outcome.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { transactionQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** A transaction by the nodes that answered. */
 export interface Shown {

@@ -1,14 +1,14 @@
 /**
  * Validated ledgers from one node, or by agreement of min(2, configured) nodes. A validated ledger
  * is final, so agreed ones are kept for a while; a network that begins again empties the memory.
- * Touches nodes only through node-pool.ts.
+ * Touches nodes only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { createChainBlocks } from "../providers/chain-blocks.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import type { LedgerHead, Server } from "./node-answers.ts";
-import type { NodePool, PoolNode } from "./node-pool.ts";
 import { ledgerQuestion, serverQuestion } from "./node-questions.ts";
+import type { NodePool, PoolNode } from "./node-wire.ts";
 
 export interface Ledgers {
   /** The newest validated ledger, from one node. */

@@ -1,11 +1,11 @@
 /**
  * The fee that payments offer now, from the answers of several nodes. Touches nodes only through
- * node-pool.ts. Source: the ledger's documentation of the transaction cost and of `fee`.
+ * node-wire.ts. Source: the ledger's documentation of the transaction cost and of `fee`.
  */
 import { graceMs } from "../providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../providers/market.ts";
-import type { NodePool } from "./node-pool.ts";
 import { feeQuestion } from "./node-questions.ts";
+import type { NodePool } from "./node-wire.ts";
 
 /** No market has asked for more for long: a tenth of an XRP. A higher offer is an operator's. */
 const feeDropsMax = 100_000n;

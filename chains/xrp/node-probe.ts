@@ -2,10 +2,11 @@
  * Asks one node every question that payments and deposits ask, before any process depends on the
  * node. Sends nothing to the chain. Questions without an answer are part of the result.
  */
-import { AgentError } from "../../base/fault.ts";
 import type { Lack } from "../nodes.ts";
+import { type Examined, examine, Lacks } from "../providers/node-check.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import type { LedgerHead } from "./node-answers.ts";
-import type { NodePool, Question } from "./node-pool.ts";
+import { newestOf } from "./node-ledgers.ts";
 import {
   accountQuestion,
   feeQuestion,
@@ -14,43 +15,59 @@ import {
   serverQuestion,
   transactionQuestion,
 } from "./node-questions.ts";
+import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 
 /** The lowest address, whose key nobody has. */
 const nobody = "rrrrrrrrrrrrrrrrrrrrrhoLvTp";
 /** Ledgers that a gateway may have missed while it stood still: some half an hour. */
 const ledgersMin = 500;
 
+/** One server of the XRP Ledger. */
+export interface ProbeQuestion {
+  readonly url: ServerAddress;
+  readonly networkId: number;
+  readonly timeoutMs: number; // time limit of one exchange
+}
+
+export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): Examined {
+  const options = { urls: [url], networkId, timeoutMs, patienceMs: timeoutMs, log: () => undefined };
+  return examine<NodePool, PoolNode, LedgerHead>({
+    open: () => createPool({ ...options, clock: () => performance.now() }),
+    newest: newestOf,
+    atMsOf: ({ timestampMs }) => timestampMs,
+    hashAt: async (pool, node, number) => (await pool.ask(node, ledgerQuestion(number)))?.hash ?? null,
+    lacksOf,
+  });
+}
+
 /** The questions that the node does not answer at this ledger. Rejects only for bugs. */
 export async function lacksOf(pool: NodePool, { number }: LedgerHead): Promise<readonly Lack[]> {
-  const lacks: Lack[] = [];
   const [node] = pool.nodes;
-  if (node === undefined) return lacks;
-  const ask = async <T>(neededBy: Lack["neededBy"], question: string, asked: Question<T>): Promise<T | null> => {
-    try {
-      return await pool.ask(node, asked);
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      lacks.push({ question, neededBy, isOptional: false, code: error.code, words: error.message });
-      return null;
-    }
-  };
+  if (node === undefined) return [];
+  const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
   const first = Math.max(1, number - ledgersMin);
-  await ask("both", "a ledger by its number", ledgerQuestion(number));
-  await ask("both", "an account at the newest ledger", accountQuestion(nobody, number));
-  await ask("payments", "an account with the node's queue", accountQuestion(nobody, "current"));
-  await ask("both", "the fee", feeQuestion);
-  await ask("both", "a transaction by its id", transactionQuestion("0".repeat(64)));
-  const page = await ask(
+  await lacks.ask("both", "a ledger by its number", ledgerQuestion(number));
+  await lacks.ask("both", "an account at the newest ledger", accountQuestion(nobody, number));
+  await lacks.ask("payments", "an account with the node's queue", accountQuestion(nobody, "current"));
+  await lacks.ask("both", "the fee", feeQuestion);
+  await lacks.ask("both", "a transaction by its id", transactionQuestion("0".repeat(64)));
+  const page = await lacks.ask(
     "both",
     "an account's transactions",
     historyQuestion(nobody, { from: first, to: number }, "oldest first"),
   );
-  const server = await ask("both", "the reserves", serverQuestion);
+  const server = await lacks.ask("both", "the reserves", serverQuestion);
   const isComplete = server?.ledgers.some(([from, to]) => from <= first && to >= number) ?? true;
   const isSearched = page === null || (page.from <= first && page.to >= number);
   if (!isComplete || !isSearched) {
     const words = `the node does not keep all ledgers from ${first} to ${number}`;
-    lacks.push({ question: "the ledgers before the newest", neededBy: "both", isOptional: true, code: "NODE_NO_BLOCK", words });
+    lacks.found.push({
+      question: "the ledgers before the newest",
+      neededBy: "both",
+      isOptional: true,
+      code: "NODE_NO_BLOCK",
+      words,
+    });
   }
-  return lacks;
+  return lacks.found;
 }

@@ -16,7 +16,7 @@ import {
   readTransaction,
   type Server,
 } from "./node-answers.ts";
-import type { Newest, Question } from "./node-pool.ts";
+import type { Newest, Question } from "./node-wire.ts";
 import type { Fields } from "./rpc.ts";
 
 /** A transaction with metadata of a very long path is some ten thousand bytes long. */

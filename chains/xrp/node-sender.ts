@@ -1,7 +1,7 @@
 /**
  * The questions of payments to nodes of the XRP Ledger: funds, fee and newest ledger for every
  * payment, receivers, places and outcomes of transactions, and broadcasts. Decides nothing. Reaches
- * the network only through node-pool.ts.
+ * the network only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import type {
@@ -17,6 +17,7 @@ import type {
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { balanceOf, receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History } from "./node-history.ts";
@@ -24,12 +25,12 @@ import { shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { outcomeOf } from "./node-outcome.ts";
-import { createPool, type NodePool } from "./node-pool.ts";
 import { readReply, refusals } from "./node-refusals.ts";
 import { transactionId } from "./node-transaction-id.ts";
+import { createPool, type NodePool, smallBytesMax } from "./node-wire.ts";
 
 export interface SenderOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly networkId: number;
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
@@ -169,5 +170,6 @@ async function agreedAttempt(
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = transactionId(Buffer.from(raw, "hex"));
-  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.send(node, raw), txHash) });
+  const ask = { method: "submit", params: { tx_blob: raw }, answerBytesMax: smallBytesMax, isWrite: true };
+  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.hand(node, ask), txHash) });
 }

@@ -3,7 +3,7 @@
  * money (final ledgers, an account's transactions, balances) needs the same answer of min(2,
  * configured) nodes. Data that only shows progress may come from one node. Payments are found by
  * account, because a ledger has many transactions and few of them are ours. Reaches the network
- * only through node-pool.ts.
+ * only through node-wire.ts.
  */
 import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
@@ -11,6 +11,7 @@ import { inWaves } from "../map-limit.ts";
 import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
+import type { ServerAddress } from "../providers/server.ts";
 import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
 import { agreedAccount, balanceOf, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
@@ -20,10 +21,10 @@ import { createJudge, shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { judgeUser, receivedBy } from "./node-outcome.ts";
-import { createPool } from "./node-pool.ts";
+import { createPool } from "./node-wire.ts";
 
 export interface WatcherOptions {
-  readonly urls: readonly string[];
+  readonly urls: readonly ServerAddress[];
   readonly networkId: number;
   readonly log: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back

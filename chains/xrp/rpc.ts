@@ -10,12 +10,13 @@ import { AgentError } from "../../base/fault.ts";
 import { parseForeign } from "../../base/foreign-json.ts";
 import type { Refusal } from "../providers/node-pool.ts";
 import { readQuota } from "../providers/node-quota.ts";
-import { shownWords, statusWords } from "../providers/node-words.ts";
+import { shownWords } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
-import { failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { type Address, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { statusFailure } from "../providers/status-failure.ts";
 
 export interface RpcOptions {
-  readonly url: string; // http or https
+  readonly url: Address; // http or https
   readonly timeoutMs: number; // time limit of one exchange, with its connection
   readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
@@ -38,7 +39,7 @@ export type Told =
 export interface Rpc {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
   /**
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
    * NODE_CLOSED; effect is none for reads
    */
   ask(question: Ask): Promise<Told>;
@@ -89,13 +90,14 @@ export function createRpc({ url, timeoutMs, patienceMs }: RpcOptions): Rpc {
 function readAnswer({ status, retryAfter, body }: Extract<Outcome, { ok: true }>): Answer<Told> {
   const quota = readQuota({ status, retryAfter, body });
   if (quota !== null) return quota;
-  const isCut = isPassing(status);
   const told = readTold(body);
   if (told !== null && !told.ok && quotaErrors.has(told.error)) return failure("NODE_QUOTA", told.words, { quietMs: 0 });
   // Some servers give an error of their own with a status that is no success.
   const isOwn = (status >= 200 && status < 300) || (told !== null && !told.ok);
-  if (!isOwn) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
-  return told === null ? failure("NODE_ANSWER", "the answer is no result of the API", { isCut }) : { ok: true, value: told };
+  if (!isOwn) return statusFailure(status, body, null);
+  return told === null
+    ? failure("NODE_ANSWER", "the answer is no result of the API", { isCut: isPassing(status) })
+    : { ok: true, value: told };
 }
 
 /** A body as the API's answer; null for any other text. */

@@ -1,8 +1,10 @@
 /**
  * Reads the settings of a chain in gateway.config.json and runs the checks of the chain's family.
  */
+import { resolve } from "node:path";
 import { families } from "../../chains/families.ts";
-import { type ChainId, familyNames } from "../../chains/family.ts";
+import { type ChainId, type ConfiguredChain, familyNames } from "../../chains/family.ts";
+import { type NodeLines, questionsPerHourMax, questionsPerHourMin, serversOf } from "../../chains/server-lines.ts";
 import { integer, list, object, oneOf, type Reader, shapeFault, string } from "../../protocol/shape.ts";
 
 export const url: Reader<string> = (value, path) => {
@@ -23,11 +25,23 @@ export const positive = (max: number): Reader<number> => integer({ min: 1, max }
 const chainId: Reader<ChainId> = (value, path) =>
   typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : integer({ min: 0 })(value, path);
 
+/** An address alone, or one with the lines of its server. */
+const node: Reader<NodeLines> = (value, path) =>
+  typeof value === "string" ? { url: url(value, path) } : nodeObject(value, path);
+
+const nodeObject = object(
+  { url },
+  {
+    headersFile: string({ min: 1, max: 4096 }),
+    questionsPerHour: integer({ min: questionsPerHourMin, max: questionsPerHourMax }),
+  },
+);
+
 export const chainShape = object(
   {
     family: oneOf(...familyNames),
     chainId,
-    nodes: list(url, 8),
+    nodes: list(node, 8),
     confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
   },
   { agentNodes: list(url, 8), feeModel: string({ max: 32 }), explorer: url },
@@ -51,4 +65,18 @@ export function chainIdOf(
   if (confirmations !== "finalized" && !family.countsConfirmations)
     throw shapeFault(`${path}.confirmations`, 'must be "finalized": this chain says by itself which blocks are final');
   return id;
+}
+
+/** Addresses and further lines of a chain's nodes. `base` is the folder of relative paths. */
+export function nodesIn(
+  { nodes }: Pick<ReturnType<typeof chainShape>, "nodes">,
+  path: string,
+  base: string,
+): Pick<ConfiguredChain, "servers"> & { readonly nodes: readonly string[] } {
+  const urls = nodes.map((one) => one.url);
+  if (urls.length === 0) throw shapeFault(`${path}.nodes`, "must name at least one node");
+  const lines = nodes.map(({ headersFile, ...one }) =>
+    headersFile === undefined ? one : { ...one, headersFile: resolve(base, headersFile) },
+  );
+  return { nodes: urls, ...serversOf(lines) };
 }

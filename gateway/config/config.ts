@@ -10,7 +10,7 @@ import { assertVisible, markLength } from "../../base/invisible.ts";
 import { parseJson } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { families, networkOf } from "../../chains/families.ts";
-import type { ChainId, FamilyName } from "../../chains/family.ts";
+import type { ChainId, FamilyName, ServerLines } from "../../chains/family.ts";
 import { findCurrencyPreset } from "../../chains/presets.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
@@ -20,7 +20,7 @@ import { amountIn, toleranceIn } from "./amount-settings.ts";
 import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { expanded, type PresetOf } from "./chain-presets.ts";
-import { chainIdOf, chainShape, positive, url } from "./chain-settings.ts";
+import { chainIdOf, chainShape, nodesIn, positive, url } from "./chain-settings.ts";
 import { withoutNodeKey } from "./node-keys.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
@@ -33,6 +33,7 @@ export interface GatewayChain {
   readonly explorer: string; // address that a transaction's hash is appended to; "" none
   readonly network: string; // CAIP-2, derived from chainId
   readonly nodes: readonly string[];
+  readonly servers?: Readonly<Record<string, ServerLines>>; // further lines of nodes, by address
   // Written into agents' config.json; default: the gateway's own nodes, without their keys.
   readonly agentNodes: readonly string[];
   readonly confirmations: number | "finalized";
@@ -208,17 +209,16 @@ const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, confirmingHours
 
 type File = ReturnType<typeof file>;
 
-function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, GatewayChain> {
+function chainsOf(chains: File["chains"], presetOf: PresetOf, base: string): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
     const path = `config.chains.${name}`;
-    const chain = { ...entry, chainId: chainIdOf(entry, path) };
+    const chain = { ...entry, chainId: chainIdOf(entry, path), ...nodesIn(entry, path, base) };
     const id = networkOf(chain);
-    if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
-    const { agentNodes = [...new Set(entry.nodes.map(withoutNodeKey))], explorer = "" } = entry;
+    const { agentNodes = [...new Set(chain.nodes.map(withoutNodeKey))], explorer = "" } = entry;
     result[name] = { ...chain, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
   }
   return result;
@@ -319,7 +319,7 @@ function databasePath(text: string, base: string): string {
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
   const { value, chainPreset, currencyPreset } = expanded(parseJson(readable(text), { bytesMax: configBytesMax, keysMax: 512 }));
   const raw = file(value, "config");
-  const chains = chainsOf(raw.chains, chainPreset);
+  const chains = chainsOf(raw.chains, chainPreset, base);
   const currencies = currenciesOf(raw.currencies, chains, currencyPreset);
   const tls = raw.listen.tls;
   const trustProxy = raw.trustProxy ?? [];

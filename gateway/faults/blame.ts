@@ -9,6 +9,7 @@ import type { AgentError } from "../../base/fault.ts";
 const ofItem: ReadonlySet<Code> = new Set<Code>([
   ...([
     "NODE_ERROR",
+    "NODE_PATH",
     "NODE_ANSWER",
     "NODE_ANSWER_SIZE",
     "NODE_PRUNED",

@@ -8,6 +8,7 @@ import { openWatcher } from "../../chains/connect.ts";
 import type { Payment } from "../../chains/family.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
 import type { GatewayConfig } from "../config/config.ts";
+import { readSecretFile } from "../config/secret-file.ts";
 import { catchUp, notCaughtUpReason } from "../recovery/catch-up.ts";
 import { listSendersFrom } from "../store/agents.ts";
 import { assignedOf, assignedTo, insertAssigned } from "../store/assigned-payments.ts";
@@ -171,7 +172,7 @@ function askChain(config: GatewayConfig): Judge {
   return async (payment, txHash) => {
     const named = Object.entries(config.chains).find(([, chain]) => chain.network === payment.network);
     if (named === undefined) return { kind: "waiting" };
-    const reader = openWatcher({ chain: named[1], log: nodeLog(makeLog("error"), named[0]) });
+    const reader = openWatcher({ chain: named[1], readSecretFile, log: nodeLog(makeLog("error"), named[0]) });
     try {
       return await reader.pass(await reader.finalTip()).judge(payment, [txHash], "");
     } finally {

@@ -16,6 +16,7 @@ import { readGatewayKey } from "../auth/gateway-key.ts";
 import { certificateWarningMs } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
+import { readSecretFile } from "../config/secret-file.ts";
 import { freeBytesOf, hasNoRoom, isReadOnlyDisk, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import { type Inspected, inspectStore } from "../store/inspect.ts";
 import { missingRoomBytes } from "../store/migrate.ts";
@@ -149,7 +150,9 @@ async function chainFindings(
 ): Promise<readonly Finding[]> {
   const tokens = Object.values(config.currencies).filter((one) => one.chain === name && one.contract !== "");
   const contracts = tokens.map(({ contract }) => contract);
-  const nodes = await Promise.all(chain.nodes.map((url) => lookAtNode({ chain, url, contracts, timeoutMs: nodeMs })));
+  const nodes = await Promise.all(
+    chain.nodes.map((url) => lookAtNode({ chain, url, contracts, timeoutMs: nodeMs, readSecretFile })),
+  );
   return [
     ...nodes.flatMap((node) => answerFindings(name, node)),
     ...nodeFindings(name, chain, nodes, nowMs, "NODE_LAG"),

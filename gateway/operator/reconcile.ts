@@ -11,6 +11,7 @@ import type { ClosingOptions, Left } from "../books/compare.ts";
 import { amountWords, type Closed, differenceWords } from "../books/keeping.ts";
 import { signedAmount, takeIn } from "../books/taking-in.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
+import { readSecretFile } from "../config/secret-file.ts";
 import {
   type BookEntryRow,
   type ClosingRow,
@@ -62,7 +63,7 @@ const timerRest = (ms: number): Promise<void> => new Promise((resolve) => setTim
 
 async function closeChain(name: string, chain: GatewayChain, scope: ReturnType<typeof scopeOf>, store: Store): Promise<Shown> {
   const none = { chain: name, network: chain.network, closing: null, closedAt: null, uncompared: 0, left: [] };
-  const reader = openWatcher({ chain, log: nodeLog(makeLog("error"), name) });
+  const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
   const options: ClosingOptions = { ...scope, store, reader, clock, rest: timerRest, onProgress: progressOf(name) };
   try {
     const closed = await closeBooks(options);

@@ -11,6 +11,7 @@ import { type CsvTable, tableForPrograms } from "../answer/csv-cell.ts";
 import { lastBlockBefore, type PeriodBlocks, type PeriodLine, sumPeriod } from "../books/period.ts";
 import { signedAmount } from "../books/taking-in.ts";
 import type { GatewayChain, GatewayConfig } from "../config/config.ts";
+import { readSecretFile } from "../config/secret-file.ts";
 import { readCursor } from "../store/cursors.ts";
 import { merchantNames } from "../store/merchants.ts";
 import type { Store } from "../store/store.ts";
@@ -103,7 +104,7 @@ async function reportOn(
   const { network } = chain;
   const currencies = Object.values(config.currencies).filter((one) => one.network === network);
   const coin = currencies.find(({ contract }) => contract === "")?.id ?? null;
-  const reader = openWatcher({ chain, log: nodeLog(makeLog("error"), name) });
+  const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
   try {
     const read = readCursor(store.database, network)?.block;
     if (read === undefined)

@@ -8,6 +8,7 @@ import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { familyNamed, familyOf } from "../../chains/families.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
+import { readSecretFile } from "../config/secret-file.ts";
 import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
 import { type FoundOn, type TakenIn, takeInFound } from "../deposits/found.ts";
 import { type Found, gapDefault, type Scanned, type ScannedAccount, scanAccounts } from "../deposits/scan.ts";
@@ -112,7 +113,7 @@ async function scanChain(
   const owners = [...new Set(own.map(({ merchant }) => merchant))];
   const isNamed = (address: string): boolean =>
     owners.some((merchant) => isKnownAddress(database, address, unattributedIdOf({ merchant, address })));
-  const reader = openWatcher({ chain, log: nodeLog(makeLog("error"), name) });
+  const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
   const onProgress = progressOf(name);
   try {
     const scanned = await scanAccounts(own, {

@@ -8,6 +8,7 @@
 
 import { resultOf } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
+import { hasRoomFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { keyText } from "../faults/fault.ts";
@@ -56,6 +57,7 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
   // Nodes that lag show an older state than the state that was read before.
   if ((readCursor(store.database, network)?.block ?? 0) > final.number) return;
   const asked = [...memory.asked];
+  if (!hasRoomFor(asked.length > 0 ? "looks" : "comparison", chain.reader.status())) return;
   const wanted = nextAddresses(chain, memory);
   if (wanted.length > 0) await lookAt(chain, memory, wanted, final);
   for (const account of asked) {

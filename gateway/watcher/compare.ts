@@ -4,6 +4,7 @@
  */
 
 import { resultOf } from "../../base/result.ts";
+import { hasRoomFor } from "../../chains/hour-share.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { keyText } from "../faults/fault.ts";
@@ -29,7 +30,8 @@ export async function compareBalances(
   commit: (fn: (database: Database) => readonly string[]) => void,
 ): Promise<void> {
   if (hasTags(chain.network)) return;
-  for (const batch of batchesOf(chain, memory, final))
+  const hasRoom = hasRoomFor("comparison", chain.reader.status());
+  for (const batch of hasRoom ? batchesOf(chain, memory, final) : [])
     memory.readings = [...memory.readings, ...(await readTogether(chain, batch, final))];
   const ripe = memory.readings.filter(({ to }) => to <= final.number);
   if (ripe.length === 0) return;

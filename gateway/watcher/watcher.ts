@@ -60,6 +60,8 @@ export interface WatcherOptions {
   readonly monotonic?: () => number; // milliseconds by a clock that nobody sets; default performance.now
   /** Opens the questions to a chain's nodes; by default over the network. */
   readonly openReader?: typeof openWatcher;
+  /** Reads the files with further headers of nodes. */
+  readonly readSecretFile?: (path: string) => Uint8Array;
   readonly pollMs?: number; // pause between two passes; by default the chain's pace decides
   /** Called with the chain's name after each pass that read a tip, also one with faults. */
   readonly onRead?: (chain: string) => void;
@@ -143,7 +145,8 @@ export class ChainWatch {
 
   constructor(name: string, chain: GatewayChain, options: ChainWatchOptions, currencies: GatewayConfig["currencies"]) {
     const { store, signals, log, clock, run, ownClock, monotonic } = options;
-    const reader = (options.openReader ?? openWatcher)({ chain, log: nodeLog(log, name) });
+    const reading = options.readSecretFile === undefined ? {} : { readSecretFile: options.readSecretFile };
+    const reader = (options.openReader ?? openWatcher)({ chain, log: nodeLog(log, name), ...reading });
     this.#chain = {
       name,
       network: chain.network,

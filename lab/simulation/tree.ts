@@ -39,10 +39,10 @@ const fakes: readonly Fake[] = [
   { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "lab/simulation/fakes/trusted.ts" },
   { from: "../curve/account-node.ts", to: "lab/simulation/fakes/account-node.ts" },
   { from: "../curve/point.ts", to: "lab/simulation/fakes/curve-point.ts" },
-  { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/rpc.ts" },
-  { file: "chains/tron/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/api.ts" },
-  { file: "chains/utxo/node-pool.ts", from: "./esplora.ts", to: "lab/simulation/fakes/esplora.ts" },
-  { file: "chains/xrp/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/fakes/ledger-rpc.ts" },
+  { file: "chains/evm/node-wire.ts", from: "./rpc.ts", to: "lab/simulation/fakes/rpc.ts" },
+  { file: "chains/tron/node-wire.ts", from: "./rpc.ts", to: "lab/simulation/fakes/api.ts" },
+  { file: "chains/utxo/node-wire.ts", from: "./esplora.ts", to: "lab/simulation/fakes/esplora.ts" },
+  { file: "chains/xrp/node-wire.ts", from: "./rpc.ts", to: "lab/simulation/fakes/ledger-rpc.ts" },
   { file: "protocol/envelope.ts", from: "./point.ts", to: "lab/simulation/fakes/point.ts" },
 ];
 

@@ -7,10 +7,10 @@ import type { Code } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { Size } from "../../chains/providers/ask-smaller.ts";
 import { createNodePool, type PoolNode } from "../../chains/providers/node-pool.ts";
-import { createPool as createUtxoPool } from "../../chains/utxo/node-pool.ts";
 import { outspendQuestions, rewardQuestions } from "../../chains/utxo/node-questions.ts";
+import { createPool as createUtxoPool } from "../../chains/utxo/node-wire.ts";
 import { createHistory } from "../../chains/xrp/node-history.ts";
-import type { Question, NodePool as XrpPool } from "../../chains/xrp/node-pool.ts";
+import type { Question, NodePool as XrpPool } from "../../chains/xrp/node-wire.ts";
 import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
 
 const fault = (code: Code) => new AgentError(code, "none", "words");

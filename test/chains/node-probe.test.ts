@@ -6,7 +6,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { lookAtNode } from "../../chains/connect.ts";
-import { isPruned } from "../../chains/evm/node-pool.ts";
+import { isPruned } from "../../chains/evm/node-wire.ts";
 import { nodeFindings, severityOf } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { FakeChain } from "../../lab/kit/fake-chain.ts";

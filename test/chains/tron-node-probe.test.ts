@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
 import type { Lack, NodeView } from "../../chains/nodes.ts";
-import type { NodePool, Question } from "../../chains/tron/node-pool.ts";
 import { lacksOf } from "../../chains/tron/node-probe.ts";
+import type { NodePool, Question } from "../../chains/tron/node-wire.ts";
 
 const newest = 1_000;
 

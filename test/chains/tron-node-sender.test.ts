@@ -5,7 +5,7 @@
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { Payment } from "../../chains/family.ts";
-import { blockHashAt, lookAtNode } from "../../chains/tron/node-check.ts";
+import { examineTron, type ProbeQuestion } from "../../chains/tron/node-probe.ts";
 import { readBack } from "../../chains/tron/node-read-back.ts";
 import { createSender, type TronSender } from "../../chains/tron/node-sender.ts";
 import type { Lie } from "../../lab/tron-node/lies.ts";
@@ -356,6 +356,9 @@ group("what a provider's answer to signed bytes is worth", () => {
 });
 
 group("a provider looked at", () => {
+  const lookAtNode = (question: ProbeQuestion) => examineTron(question).look(question.contracts);
+  const blockHashAt = (question: ProbeQuestion, number: number) => examineTron(question).hashAt(number);
+
   it("a provider looked at shows its chain, its head's time and how tokens count; another chain's is kept out", async () => {
     await begin(1);
     const [url] = testNetwork.node.urls;

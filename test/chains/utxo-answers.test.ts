@@ -174,7 +174,7 @@ describe("a server", () => {
 
   it.each<[string, FakeAnswer, string]>([
     ["a page with a good status", "<html><title>Just a moment</title></html>", "NODE_ANSWER"],
-    ["a page of a proxy that has no such path", [404, "<html>404 Not Found</html>"], "NODE_HTTP"],
+    ["a page of a proxy that has no such path", [404, "<html>404 Not Found</html>"], "NODE_PATH"],
     ["a login that is asked for", [401, ""], "NODE_HTTP"],
     ["another text", "not a hash", "NODE_ANSWER"],
     ["words of its own", [400, "Invalid hash"], "NODE_ERROR"],

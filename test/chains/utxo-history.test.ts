@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { AddressTransaction, ShownOutput } from "../../chains/utxo/answers.ts";
 import { createHistories, historyLimits } from "../../chains/utxo/node-history.ts";
-import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-pool.ts";
+import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-wire.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 

@@ -6,7 +6,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { valuesIn } from "../../base/result.ts";
-import { blockHashAt, lookAtNode } from "../../chains/utxo/node-check.ts";
+import { examineUtxo } from "../../chains/utxo/node-probe.ts";
 import { missing, type NodeName } from "../../lab/utxo-node/daemon.ts";
 import { anchorOf, openWallet, type Signed, type Wallet } from "./utxo-wallet.ts";
 
@@ -256,20 +256,20 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     const [url = ""] = wallet.testNetwork.urls;
     const { number, hash } = await wallet.sender.tip();
     const question = { url, network: wallet.network, timeoutMs: 5_000 };
-    expect(await lookAtNode(question)).toMatchObject({
+    expect(await examineUtxo(question).look([])).toMatchObject({
       url: new URL(url).origin,
       code: "",
       block: number,
       lacks: [],
       tokens: [],
     });
-    expect(await blockHashAt(question, number)).toBe(hash);
-    expect(await blockHashAt(question, number + 1)).toBe("");
+    expect(await examineUtxo(question).hashAt(number)).toBe(hash);
+    expect(await examineUtxo(question).hashAt(number + 1)).toBe("");
     wallet.testNetwork.fronts[0]?.suffer({ status: 404, words: "Page not found", paths: /\/(raw|utxo)$/ });
-    const lacks = (await lookAtNode(question)).lacks.map(({ question: lack }) => lack);
+    const lacks = (await examineUtxo(question).look([])).lacks.map(({ question: lack }) => lack);
     expect(lacks).toEqual(["the coins of an address", "a block's bytes"]);
     wallet.testNetwork.fronts[0]?.suffer({ isOtherChain: true });
-    expect(await lookAtNode(question)).toMatchObject({ code: "NODE_WRONG_CHAIN", block: 0 });
+    expect(await examineUtxo(question).look([])).toMatchObject({ code: "NODE_WRONG_CHAIN", block: 0 });
     wallet.testNetwork.fronts[0]?.suffer({});
   });
 });

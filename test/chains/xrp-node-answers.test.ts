@@ -16,8 +16,8 @@ import {
   readTransaction,
 } from "../../chains/xrp/node-answers.ts";
 import { createHistory } from "../../chains/xrp/node-history.ts";
-import { createPool, type NodePool } from "../../chains/xrp/node-pool.ts";
 import { accountQuestion, ledgerQuestion, transactionQuestion } from "../../chains/xrp/node-questions.ts";
+import { createPool, type NodePool } from "../../chains/xrp/node-wire.ts";
 import { owner } from "./xrp-wallet.ts";
 
 const [alice, bob] = [owner("alice").address, owner("bob").address];

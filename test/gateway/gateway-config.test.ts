@@ -46,6 +46,15 @@ describe("configuration", () => {
     expect(parse({ listen: { ...listen, host: "0.0.0.0" }, trustProxy: ["10.0.0.0/8"] }).trustProxy).toEqual(["10.0.0.0/8"]);
   });
 
+  it("takes addresses alone and addresses with the lines of their server", () => {
+    const lined = { url: "http://b.example", headersFile: "b.headers", questionsPerHour: 60 };
+    const { local } = parse({ chains: { local: { ...chains.local, nodes: ["http://a.example", lined] } } }).chains;
+    expect(local?.nodes).toEqual(["http://a.example", "http://b.example"]);
+    expect(local?.servers).toEqual({ "http://b.example": { headersFile: join(folder, "b.headers"), questionsPerHour: 60 } });
+    expect(local?.agentNodes).toEqual(["http://a.example", "http://b.example"]);
+    expect(parse({}).chains.local?.servers).toBeUndefined();
+  });
+
   const wrong: Record<string, object> = {
     "an unknown key": { limit: {} },
     "an unknown limit": { limits: { readPerSecond: 1 } },
@@ -57,6 +66,12 @@ describe("configuration", () => {
     "a proxy that is no address": { trustProxy: ["proxy"] },
     "a network with too many bits": { trustProxy: ["10.0.0.0/33"] },
     "no nodes": { chains: { local: { ...chains.local, nodes: [] } } },
+    "a node with an unknown line": {
+      chains: { local: { ...chains.local, nodes: [{ url: "http://a.example", header: "x: y" }] } },
+    },
+    "a node that may be asked less than a minute's question": {
+      chains: { local: { ...chains.local, nodes: [{ url: "http://a.example", questionsPerHour: 59 }] } },
+    },
     "a node that is no URL": { chains: { local: { ...chains.local, nodes: ["node"] } } },
     "another family": { chains: { local: { ...chains.local, family: "bitcoin" } } },
     "an id that is none of its family": { chains: { local: { ...chains.local, chainId: "0x7a69" } } },

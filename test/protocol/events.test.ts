@@ -89,7 +89,7 @@ describe("events", () => {
         if (level !== "") expect(table[event]?.[1], `${path}: level of ${event}`).toBe(level);
       }
       const text = sources.map(read).join("\n");
-      const chain = ["chains/providers/node-pool.ts", "chains/evm/node-pool.ts"].map(read).join("\n");
+      const chain = ["chains/providers/node-pool.ts", "chains/evm/node-wire.ts"].map(read).join("\n");
       for (const event of Object.keys(table)) {
         const isUsed = text.includes(`"${event}"`) || (event.startsWith("node-") && chain.includes(`log("${event}"`));
         expect(isUsed, `${event} is used nowhere`).toBe(true);

@@ -7,7 +7,8 @@ import { AgentError } from "../../../base/fault.ts";
 import type { Api, ApiOptions } from "../../../chains/tron/rpc.ts";
 import { kernel } from "../kernel/kernel.ts";
 
-export function createApi({ url }: ApiOptions): Api {
+export function createApi({ url: address }: ApiOptions): Api {
+  const url = typeof address === "string" ? address : address.url;
   let isClosed = false;
   return {
     origin: url,

@@ -7,7 +7,8 @@ import { AgentError } from "../../../base/fault.ts";
 import type { Esplora, EsploraOptions, Told } from "../../../chains/utxo/esplora.ts";
 import { kernel } from "../kernel/kernel.ts";
 
-export function createEsplora({ url }: EsploraOptions): Esplora {
+export function createEsplora({ url: address }: EsploraOptions): Esplora {
+  const url = typeof address === "string" ? address : address.url;
   let isClosed = false;
   return {
     origin: url,

@@ -7,7 +7,8 @@ import { AgentError } from "../../../base/fault.ts";
 import type { Rpc, RpcOptions, Told } from "../../../chains/xrp/rpc.ts";
 import { kernel } from "../kernel/kernel.ts";
 
-export function createRpc({ url }: RpcOptions): Rpc {
+export function createRpc({ url: address }: RpcOptions): Rpc {
+  const url = typeof address === "string" ? address : address.url;
   let isClosed = false;
   return {
     origin: url,

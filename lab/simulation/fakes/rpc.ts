@@ -8,7 +8,8 @@ import type { Rpc, RpcOptions } from "../../../chains/evm/rpc.ts";
 import type { Envelope } from "../../../chains/evm/rpc-envelope.ts";
 import { kernel } from "../kernel/kernel.ts";
 
-export function createRpc({ url }: RpcOptions): Rpc {
+export function createRpc({ url: address }: RpcOptions): Rpc {
+  const url = typeof address === "string" ? address : address.url;
   let isClosed = false;
   return {
     origin: url,

@@ -144,7 +144,7 @@ export const waitingMutants: readonly Mutant[] = [
   },
   {
     name: "unsolidified-taken-as-final",
-    file: "chains/tron/node-pool.ts",
+    file: "chains/tron/node-wire.ts",
     find: "    return pool.exchange(node, (api) => api.ask(path, fields, options));",
     replace: '    return pool.exchange(node, (api) => api.ask(path.replace("/walletsolidity", "/wallet"), fields, options));',
     invariant: "A payment in a block that may be replaced is called completed (truth).",

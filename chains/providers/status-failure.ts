@@ -1,0 +1,19 @@
+/**
+ * The failure for an answer whose HTTP status is a refusal and no quota. A server without the path
+ * that is asked for is told apart, because neither a wait nor a key helps. Pure.
+ */
+import { pathWords, statusWords } from "./node-words.ts";
+import { type Failure, failure, isPassing } from "./rpc-post.ts";
+
+export const pathCode = "NODE_PATH";
+export const notFound = 404;
+
+/**
+ * `path`: the question's own path below the address; null if all questions have the address's
+ * path, which is not shown because it may hold a key.
+ */
+export function statusFailure(status: number, body: string, path: string | null): Failure {
+  const isCut = isPassing(status);
+  if (status !== notFound) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
+  return failure(pathCode, `${statusWords(status, "")}: ${pathWords(path, body)}`, { status, isCut });
+}
