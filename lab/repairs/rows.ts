@@ -3,6 +3,8 @@
  * test stays green without it is no repair that anybody would miss.
  */
 
+import { matrixRepairs } from "./matrix-rows.ts";
+
 export interface Repair {
   /** Lower-case words with hyphens, unique. */
   readonly name: string;
@@ -1442,4 +1444,5 @@ export const repairs: readonly Repair[] = [
     test: "test/gateway/faults-book.test.ts",
     title: "if the currency answers for nobody's account",
   },
+  ...matrixRepairs,
 ];
