@@ -2,7 +2,7 @@
  * Repairs that the matrix of faults holds: a fault that is thrown out of the book, none that rises,
  * none that rests, and an address that cannot be read in the way of its merchant's orders.
  */
-import type { Repair } from "./rows.ts";
+import type { Repair } from "./repair.ts";
 
 const matrix = "test/watcher/fault-matrix.test.ts";
 const book = "gateway/faults/book.ts";

@@ -26,7 +26,7 @@ export interface ShopCellResult {
   readonly plain: readonly string[];
   readonly during: readonly string[]; // names of the things with the fault while the plant was in
   readonly after: readonly string[]; // and once it was taken out
-  readonly left: readonly string[]; // what has the fault, once it was taken out
+  readonly left: readonly string[]; // the things with the fault, once it was taken out
   readonly healthy: readonly string[]; // the same without the plant
 }
 
@@ -189,7 +189,7 @@ function runTargetCell(family: FamilyKey, plant: TargetPlant, extent: Extent): P
 const coinOf: Readonly<Record<FamilyKey, string>> = { evm: "ETH", tron: "TRX", bitcoin: "BTC", litecoin: "LTC", xrp: "XRP" };
 const minuteMs = 60_000;
 
-/** What three markets say of a pair whose price moves by a unit in each minute. */
+/** The answer of each of three markets for a pair whose price moves by a unit in each minute. */
 function marketAnswer(url: string, nowMs: number): Asked {
   const price = `3000.${String(Math.floor(nowMs / minuteMs) % 100).padStart(2, "0")}`;
   const mark = `${nowMs}`;

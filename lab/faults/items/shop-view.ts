@@ -1,5 +1,5 @@
 /**
- * What shops and payers see of the items of a world: the record as the API answers it, the state of
+ * The view of shops and payers on the items of a world: the record as the API answers it, the state of
  * the payer's page, and the events of its callbacks. Times are left out, because a fault may cost a
  * pass.
  */
@@ -17,7 +17,7 @@ import { guarded, type RowKey } from "../../../gateway/store/set-aside.ts";
 import type { Store } from "../../../gateway/store/store.ts";
 import { readTransaction } from "../../kit/gateway-database.ts";
 
-/** What the shop's side asks of the rest of a gateway. */
+/** The parts of a gateway that the shop's side asks. */
 export type ShopService = Pick<
   Service,
   "store" | "clock" | "confirmations" | "readAt" | "unreadSince" | "outOfService" | "isLate" | "log"

@@ -93,7 +93,7 @@ export class ItemWorld {
   readonly #shops: readonly Shop[];
   readonly #sweeps: Sweeps;
   readonly #open: () => ChainWatch;
-  /** What shops and payers see. */
+  /** The view of shops and payers. */
   readonly shop: ShopView;
   // By merchant, so that what is made for one names nothing of the other's.
   readonly #made = { A: 0, B: 0 };
