@@ -7,10 +7,12 @@
 import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config/config.ts";
+import { idIn } from "../faults/fault.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
 import { issuedAddress, lookMs, readAddressState, wasLookedAt, wasUsed } from "../store/address-states.ts";
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
 import { skipDepositIndexes } from "../store/agents.ts";
+import { hasStoodSince } from "../store/faults.ts";
 import { hasLookGap } from "../store/look-gaps.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -130,10 +132,14 @@ interface NoneYet {
   readonly next: number;
 }
 
+/** An address that cannot be read for so long costs only itself: a later one leaves in its place. */
+const unreadMsMax = 60_000;
+
 /**
  * Finds the first index whose address was never used, because a balance on a used address is
  * nobody's payment. An address without a look waits. Otherwise its baseline would be found after a
- * customer could pay, and coins that a contract sends would count as old.
+ * customer could pay, and coins that a contract sends would count as old. One that cannot be read
+ * is passed over if one behind it was looked at; if none was, nothing is passed over.
  */
 function firstUnused(
   database: Database,
@@ -144,13 +150,20 @@ function firstUnused(
 ): Unused | NoneYet {
   const family = familyOf(network);
   const since = lookedSince(network, beside);
+  const isUnread = (address: string): boolean =>
+    beside.lookedIn.some((currency) =>
+      hasStoodSince(database, { domain: "address", network, id: idIn(address, currency) }, beside.nowMs - unreadMsMax),
+    );
+  let waiting: number | null = null; // the first index without a look
   for (let addressIndex = first; addressIndex < first + passedOverMax; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
     if (issuedAddress(database, address) !== undefined || wasUsed(database, address)) continue;
     const isLooked = wasLookedAt(readAddressState(database, network, address), since);
-    if (!isLooked || beside.lookedIn.some((currency) => hasLookGap(database, { network, address, currency })))
-      return { none: { look: { network, account } }, next: addressIndex };
-    return { addressIndex, address, next: addressIndex + 1 };
+    if (isLooked && !beside.lookedIn.some((currency) => hasLookGap(database, { network, address, currency })))
+      return { addressIndex, address, next: addressIndex + 1 };
+    waiting ??= addressIndex;
+    if (!isUnread(address)) break;
   }
+  if (waiting !== null) return { none: { look: { network, account } }, next: waiting };
   return { none: later("addresses_used"), next: first + passedOverMax };
 }

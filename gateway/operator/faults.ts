@@ -5,6 +5,7 @@
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { endWords } from "../../base/state-end.ts";
 import { type Domain, domains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
@@ -12,6 +13,7 @@ import { askGap, dropGap } from "../store/gaps.ts";
 import { askRereadIn } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import { gatewayEnds } from "./state-ends.ts";
 import { acting, remark } from "./words.ts";
 
 /** The name of a fault as the list shows it: one word. */
@@ -59,10 +61,19 @@ const listed = (row: FaultRow) => ({
   words: row.words,
   since: dateOf(row.since),
   costs: costsOf(row),
+  ends: endsOf(row),
 });
 
 function costsOf({ domain }: FaultRow): string {
   return Object.hasOwn(domains, domain) ? domains[domain as Domain].costs : "";
+}
+
+/** What ends it, with the fault's own name in the line to type. */
+function endsOf(row: FaultRow): string {
+  const { domain } = row;
+  return Object.hasOwn(gatewayEnds.faults, domain)
+    ? endWords(gatewayEnds.faults[domain as Domain]).replace("NAME", nameOf(row))
+    : "";
 }
 
 interface FaultsOptions extends JsonOption {
@@ -91,9 +102,9 @@ function faults(options: FaultsOptions): void {
       printJson(all.map(listed));
       return;
     }
-    const lines = all.map(listed).map(({ fault, code, since, words, costs, merchantId }) => {
+    const lines = all.map(listed).map(({ fault, code, since, words, costs, ends, merchantId }) => {
       const of = merchantId === "" ? "" : `  of ${merchantId}`;
-      return `${fault}  ${code}  since ${since}${of}  ${words}; it costs ${costs}`;
+      return `${fault}  ${code}  since ${since}${of}  ${words}; it costs ${costs}; it ${ends}`;
     });
     printList(lines, "Nothing is unread.");
   });

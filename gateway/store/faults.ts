@@ -33,6 +33,16 @@ export function dropFault(database: Database, { domain, network, id }: Pick<Faul
   database.run("DELETE FROM faults WHERE domain = ? AND network = ? AND id = ?", domain, network, id);
 }
 
+/** True if a thing has had its fault since this time or longer, in Unix milliseconds. */
+export function hasStoodSince(
+  database: Database,
+  { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">,
+  sinceMs: number,
+): boolean {
+  const sql = "SELECT 1 FROM faults WHERE domain = ? AND network = ? AND id = ? AND since <= ?";
+  return database.get(sql, domain, network, id, sinceMs) !== undefined;
+}
+
 /** All faults, or those of one network, oldest first. */
 export function listFaults(database: Database, network: string | null = null): readonly FaultRow[] {
   return network === null

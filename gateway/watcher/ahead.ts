@@ -40,10 +40,12 @@ export interface AheadMemory {
   readonly unused: Set<string>; // addresses that the nodes called unused in this run
   readonly asked: Set<string>; // accounts for which an order waits
   readonly turns: Turns;
+  /** The places of the addresses that could not be read, by address. */
+  readonly unread: Map<string, { readonly id: string; readonly place: number }>;
 }
 
 export function newAheadMemory(): AheadMemory {
-  return { derived: new Map(), unused: new Set(), asked: new Set(), turns: new Turns() };
+  return { derived: new Map(), unused: new Set(), asked: new Set(), turns: new Turns(), unread: new Map() };
 }
 
 /** Lets the next pass begin with an account, because an order waits for its next addresses. */
@@ -58,7 +60,9 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
   if ((readCursor(store.database, network)?.block ?? 0) > final.number) return;
   const asked = [...memory.asked];
   if (!hasRoomFor(asked.length > 0 ? "looks" : "comparison", chain.reader.status())) return;
-  const wanted = nextAddresses(chain, memory);
+  const accounts = accountsOf(chain, store.database);
+  forgetPassed(chain, memory, accounts);
+  const wanted = nextAddresses(chain, memory, accounts);
   if (wanted.length > 0) await lookAt(chain, memory, wanted, final);
   for (const account of asked) {
     memory.asked.delete(account);
@@ -76,6 +80,9 @@ async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly
   const items = wanted.map((one) => itemsOf(chain, "address", one, currencies));
   const units = settleBalances(chain, items.flat(), await askBalances(chain, items.flat(), final.number));
   const isRead = ({ key }: BalanceItem): boolean => units.has(keyText(key));
+  for (const [at, { account, id, place }] of wanted.entries())
+    if ((items[at] ?? []).every(isRead)) memory.unread.delete(account);
+    else if (memory.unread.size < unreadMax) memory.unread.set(account, { id, place });
   const isCoinRead = (of: readonly BalanceItem[]): boolean =>
     !chain.currencies.some(isCoin) || of.some((item) => isCoin(item.currency) && isRead(item));
   const looked = items.flatMap((of, at) =>
@@ -100,6 +107,23 @@ async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly
     });
   if (memory.unused.size >= derivedMax) memory.unused.clear();
   for (const [at, address] of asked.entries()) if (answers[at] === false) memory.unused.add(address);
+}
+
+/**
+ * Forgets the faults of addresses that orders passed over: nobody has them, and nobody asks for
+ * them again.
+ */
+function forgetPassed({ faults, store }: WatchedChain, { unread }: AheadMemory, accounts: readonly Account[]): void {
+  if (unread.size === 0) return;
+  const nextOf = new Map(accounts.map(({ id, next }) => [id, next]));
+  const passed = new Set<string>();
+  for (const [address, { id, place }] of unread) {
+    const next = nextOf.get(id);
+    if (next !== undefined && place >= next) continue;
+    unread.delete(address);
+    if (issuedAddress(store.database, address) === undefined) passed.add(address);
+  }
+  if (passed.size > 0) faults.keepOnly("address", (text) => !passed.has(text.split(" ")[0] as string));
 }
 
 const isCoin = ({ contract }: GatewayCurrency): boolean => contract === "";
@@ -129,8 +153,7 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
  * Addresses to look at in this pass: first of the accounts for which orders wait, then of some
  * other accounts in turn. One address of each account comes after the other.
  */
-function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly Wanted[] {
-  const accounts = accountsOf(chain, chain.store.database);
+function nextAddresses(chain: WatchedChain, memory: AheadMemory, accounts: readonly Account[]): readonly Wanted[] {
   const { turns } = memory;
   turns.beginPass();
   turns.keep(new Set(accounts.map(({ id }) => id)));
@@ -158,7 +181,7 @@ function addNext(
   const most = chain.reader.tellsNewestBalances === true ? addressesMaxEach : addressesMax;
   if (found.size === most || memory.derived.size >= derivedMost) return false;
   const account = derive(chain, memory, id, next + at);
-  const wanted = { account, merchant, isWaited: memory.asked.has(id) };
+  const wanted = { account, merchant, isWaited: memory.asked.has(id), id, place: next + at };
   const isLooked = wasLookedAt(readAddressState(database, chain.network, account), chain.clock() - lookMs / 2);
   const isKnown = found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
   if (!isKnown && issuedAddress(database, account) === undefined) found.set(account, wanted);
@@ -170,6 +193,8 @@ interface Wanted {
   readonly account: string; // the address
   readonly merchant: string;
   readonly isWaited: boolean; // an order waits for it
+  readonly id: string; // its account
+  readonly place: number; // its index there
 }
 
 /** True if its coin, or any currency of a chain without one, does not rest. */
@@ -203,6 +228,7 @@ function accountsOf({ network }: WatchedChain, database: Database): readonly Acc
 }
 
 const derivedMax = 100_000;
+const unreadMax = 4_096;
 
 function derive({ network }: WatchedChain, { derived }: AheadMemory, id: string, place: number): string {
   const key = `${id} ${place}`;

@@ -10,6 +10,7 @@ import { type Result, resultOf } from "../../base/result.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { type Domain, domains } from "../faults/domains.ts";
 import { type Fault, type FaultKey, keyText } from "../faults/fault.ts";
+import { issuedAddress } from "../store/address-states.ts";
 import { dropFault, hasRetries, keepFault, listFaults, takeRetries } from "../store/faults.ts";
 import type { WatchedChain } from "./chain.ts";
 import { keyOn } from "./items.ts";
@@ -31,7 +32,10 @@ export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
     const rows = listFaults(store.database, network).filter(({ domain, id }) => id !== "" && Object.hasOwn(domains, domain));
     memory.kept = new Map(rows.map((row) => [`${row.domain} ${network} ${row.id}`, row.code]));
     // A transaction that cannot be read has a row of its own, which is the truth.
-    const others = rows.filter(({ domain }) => domain !== "transaction" && domain !== "history");
+    // An address that no request has is asked for again, unless an order passed it over.
+    const isGone = ({ domain, id }: (typeof rows)[number]): boolean =>
+      domain === "address" && issuedAddress(store.database, id.split(" ")[0] as string) === undefined;
+    const others = rows.filter((row) => row.domain !== "transaction" && row.domain !== "history" && !isGone(row));
     faults.restore([
       ...unreadFaults(chain),
       ...others.map(({ domain, id, merchant, code, words, since: sinceMs, tries }): Fault => {

@@ -3,21 +3,10 @@
  * test stays green without it is no repair that anybody would miss.
  */
 
-export interface Repair {
-  /** Lower-case words with hyphens, unique. */
-  readonly name: string;
-  /** The fault that stood here, in one sentence. */
-  readonly fault: string;
-  /** File of the product, from the project's root, in which `find` stands exactly once. */
-  readonly file: string;
-  readonly find: string;
-  /** The text that takes the mend out: the file still compiles. */
-  readonly replace: string;
-  /** Test file, from the project's root. */
-  readonly test: string;
-  /** Whole or partial title of a test of that file that fails without the mend. */
-  readonly title: string;
-}
+import { matrixRepairs } from "./matrix-rows.ts";
+import type { Repair } from "./repair.ts";
+
+export type { Repair } from "./repair.ts";
 
 export const repairs: readonly Repair[] = [
   {
@@ -1577,4 +1566,5 @@ export const repairs: readonly Repair[] = [
     test: "test/chains/utxo-sums.test.ts",
     title: "is found by other pages where both lists leave a coin out",
   },
+  ...matrixRepairs,
 ];

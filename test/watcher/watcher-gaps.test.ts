@@ -8,7 +8,8 @@ import { AgentError } from "../../base/fault.ts";
 import { giveUpGap } from "../../gateway/operator/faults.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
 import { askGap, type GapRow, listGaps } from "../../gateway/store/gaps.ts";
-import type { FamilyKey, Plant } from "../../lab/faults/items/plants.ts";
+import type { Plant } from "../../lab/faults/items/plant-makers.ts";
+import type { FamilyKey } from "../../lab/faults/items/plants.ts";
 import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
 
 const minuteMs = 60_000;

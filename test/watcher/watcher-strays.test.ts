@@ -11,7 +11,8 @@ import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { explainedUnits } from "../../gateway/store/address-states.ts";
 import { beginSums, listStrayTotals, recordsMax, type StraySumRow } from "../../gateway/store/stray-sums.ts";
 import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
-import type { FamilyKey, Plant } from "../../lab/faults/items/plants.ts";
+import type { Plant } from "../../lab/faults/items/plant-makers.ts";
+import type { FamilyKey } from "../../lab/faults/items/plants.ts";
 import { type Item, ItemWorld } from "../../lab/faults/items/world.ts";
 import { isLongTier } from "../../lab/kit/share.ts";
 

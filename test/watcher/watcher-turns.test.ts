@@ -5,7 +5,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { WatcherNodes } from "../../chains/nodes.ts";
-import type { Plant } from "../../lab/faults/items/plants.ts";
+import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
 
 let world: ItemWorld;

@@ -6,7 +6,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { askReread, isUnread, listUnread, unreadEachMax } from "../../gateway/store/unread-transactions.ts";
-import type { Plant } from "../../lab/faults/items/plants.ts";
+import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
 
 const minuteMs = 60_000;

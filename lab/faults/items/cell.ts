@@ -2,12 +2,10 @@
  * One cell of the matrix: the story with a plant and without it, from the same seed. Bystanders are
  * merchant B and those items of A that have no fault. The two runs must show them the same.
  */
-import type { Domain } from "../../../gateway/faults/domains.ts";
 import type { Fault } from "../../../gateway/faults/fault.ts";
-import type { FamilyKey, Plant } from "./plants.ts";
+import type { Plant } from "./plant-makers.ts";
+import type { Extent, FamilyKey, ItemCell } from "./plants.ts";
 import { type Item, ItemWorld, tokenContract } from "./world.ts";
-
-export type Extent = "one" | "all"; // one item of merchant A, or all of A's
 
 export interface CellResult {
   readonly planted: readonly string[]; // the lines that bystanders saw
@@ -20,7 +18,7 @@ export interface CellResult {
 
 const quarterMs = 15 * 60_000;
 
-export async function runCell(domain: Domain, family: FamilyKey, plant: Plant, extent: Extent): Promise<CellResult> {
+export async function runCell({ domain, family, plant, extent }: ItemCell): Promise<CellResult> {
   const withPlant = await story(family, plant, extent);
   const without = await story(family, null, extent, plant);
   return {
@@ -42,50 +40,77 @@ interface Told {
 
 async function story(family: FamilyKey, plant: Plant | null, extent: Extent, shape: Plant | null = plant): Promise<Told> {
   const world = new ItemWorld(family, plant);
+  const { of } = shape as Plant;
   try {
     world.fund();
+    // The next addresses have the fault from their first look on.
+    const hit = of === "next" ? nextOnes(world, extent) : new Set<string>();
+    if (of === "next") world.isPlanted = true;
     await world.settle();
     for (const { id } of world.currencies) {
       for (const name of ["A", "A", "B"] as const) await world.order(name, id);
     }
     await world.settle();
-    const hit = chosen(world, shape as Plant, extent);
+    if (of !== "next") choose(world, shape as Plant, extent, hit);
     world.isPlanted = true;
+    // An address that stays unread for a minute is passed over.
+    if (of === "next") for (let block = 0; block < 2; block += 1) await world.settle();
+    // Orders pass it over then, and nobody asks for it again.
+    const before = of === "next" ? world.faults : [];
+    const asked: string[] = [];
     // Orders, payments, payouts and sweeps beside the fault.
-    for (const { id } of world.currencies) for (const name of ["A", "B"] as const) await world.order(name, id);
+    for (const { id } of world.currencies)
+      for (const name of ["A", "B"] as const) {
+        const isNone = (await world.order(name, id)) === "";
+        if (name === "B" || of !== "next" || extent === "one") asked.push(`${name} ${id} ${isNone ? "waits" : "has an address"}`);
+      }
     for (const [slot, name] of (["A", "B", "A"] as const).entries()) world.payOut(name, slot + 1);
-    if (shape?.of === "payout") choosePayouts(world, extent, hit);
+    if (of === "payout") choosePayouts(world, extent, hit);
     // Those of B are paid, and swept, while the fault stands.
     for (const name of ["A", "B"] as const) {
       world.payAll(name);
       await world.settle();
     }
-    const during = world.faults;
-    const bystanders = world.trace((item) => isHit(world, shape as Plant, hit, item));
+    const during = [...before, ...world.faults];
+    const bystanders = [...asked, ...world.trace((item) => isHit(shape as Plant, hit, item))];
     world.isPlanted = false;
     for (let step = 0; step < 3; step += 1) {
       world.nowMs += quarterMs;
       await world.settle();
     }
-    const left = world.trace((item) => !isHit(world, shape as Plant, hit, item));
+    // Money on an address that was passed over is nobody's, so its order is made only now.
+    const left =
+      of === "next"
+        ? [(await world.order("A", "coin")) === "" ? "A waits" : "A has an address"]
+        : world.trace((item) => !isHit(shape as Plant, hit, item));
     return { bystanders, during, after: world.faults, left };
   } finally {
     await world.close();
   }
 }
 
-/**
- * The ids of the items with the fault; "A" stands for the hot wallet of A, "token" for the token.
- */
-function chosen(world: ItemWorld, plant: Plant, extent: Extent): Set<string> {
+/** Addresses of A that the orders before the plant leave. */
+const nextCount = 40;
+
+function nextOnes(world: ItemWorld, extent: Extent): Set<string> {
+  const first = 2 * world.currencies.length;
+  const places = Array.from({ length: extent === "one" ? 1 : nextCount }, (_, at) => world.nextOf("A", first + at));
+  for (const address of places) world.planted.accounts.add(address);
+  return new Set(places);
+}
+
+/** Adds the ids of the items with the fault, and plants it. */
+function choose(world: ItemWorld, { of }: Plant, extent: Extent, hit: Set<string>): void {
   const { accounts, transactions, contracts } = world.planted;
-  const hit = new Set<string>();
-  if (plant.of === "token") {
+  if (of === "token") {
     contracts.add(world.family === "tron" ? tokenContract.tron : tokenContract.evm);
     hit.add("token");
   }
-  if (plant.of === "wallet") accounts.add(world.hotOf("A"));
-  if (plant.of === "request") {
+  if (of === "wallet") {
+    accounts.add(world.hotOf("A"));
+    for (const { contract } of world.currencies) if (extent === "all" || contract === "") contracts.add(contract);
+  }
+  if (of === "request") {
     const own = world.requests.filter(({ merchant }) => merchant === "A");
     for (const one of extent === "one" ? own.slice(0, 1) : own) {
       hit.add(one.id);
@@ -93,7 +118,6 @@ function chosen(world: ItemWorld, plant: Plant, extent: Extent): Set<string> {
       transactions.add(one.txHash);
     }
   }
-  return hit;
 }
 
 function choosePayouts(world: ItemWorld, extent: Extent, hit: Set<string>): void {
@@ -104,9 +128,12 @@ function choosePayouts(world: ItemWorld, extent: Extent, hit: Set<string>): void
   }
 }
 
-/** A token's fault is everybody's, and a hot wallet's is its merchant's sweeps. */
-function isHit(_world: ItemWorld, plant: Plant, hit: ReadonlySet<string>, item: Item): boolean {
-  if (plant.of === "token") return item.currency === "token";
-  if (plant.of === "wallet") return item.merchant === "A";
+/**
+ * A token's fault is everybody's, and a hot wallet's is its merchant's sweeps. Orders that come
+ * after an address that was passed over have other addresses.
+ */
+function isHit({ of }: Plant, hit: ReadonlySet<string>, item: Item): boolean {
+  if (of === "token") return item.currency === "token";
+  if (of === "wallet" || of === "next") return item.merchant === "A";
   return hit.has(item.id);
 }

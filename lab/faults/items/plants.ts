@@ -1,183 +1,169 @@
 /**
- * One fault of each domain in each family, planted into the answers about merchant A's items, with
- * the report that it copies; or the reason why a family has none. A domain or a family without a
- * cell does not compile.
+ * The faults of single items, by domain and family: plants in the answers about merchant A's items,
+ * each with the report that it copies, or the reason why a family has none. A domain or a family
+ * without a cell does not compile.
  */
-import { AgentError } from "../../../base/fault.ts";
-import { failed } from "../../../base/result.ts";
-import type { BalanceQuestion, WatcherNodes } from "../../../chains/nodes.ts";
-import { splitAddress } from "../../../chains/xrp/address.ts";
 import type { Domain } from "../../../gateway/faults/domains.ts";
+import { lostHistory, oddPayment, oddPayout, type Plant, refusal, tokenFails, unjudged, unreadable } from "./plant-makers.ts";
 
 export type FamilyKey = "evm" | "tron" | "bitcoin" | "litecoin" | "xrp";
 export const families = ["evm", "tron", "bitcoin", "litecoin", "xrp"] as const satisfies readonly FamilyKey[];
-
-/** The items with the fault, as the world fills them. */
-export interface PlantedItems {
-  readonly contracts: Set<string>;
-  readonly accounts: Set<string>;
-  readonly transactions: Set<string>;
-}
-
-export interface Plant {
-  readonly report: string; // the place of its report
-  /** The item of A that has it: a request, a payout, the hot wallet, or a currency of everybody. */
-  readonly of: "request" | "payout" | "wallet" | "token";
-  wrap(honest: WatcherNodes, planted: PlantedItems & { isOn(): boolean }): WatcherNodes;
-}
 
 export interface Reason {
   readonly none: string;
 }
 
-const refusal = (code: "NODE_ERROR" | "NODE_DISAGREE" | "NODE_ANSWER" | "NODE_PRUNED", words: string): AgentError =>
-  new AgentError(code, "none", words);
+type Cell = readonly Plant[] | Reason;
 
-/** Balances of some questions fail, each alone. */
-function balancesFail(fault: AgentError, isOf: (question: BalanceQuestion, planted: PlantedItems) => boolean): Plant["wrap"] {
-  return (honest, planted) => {
-    const isHit = (question: BalanceQuestion): boolean => planted.isOn() && isOf(question, planted);
-    return {
-      ...honest,
-      balance: async (account, contract, block) => {
-        if (isHit({ account, contract })) throw fault;
-        return honest.balance(account, contract, block);
-      },
-      balances: async (questions, block) => {
-        const told = await honest.balances(questions, block);
-        return told.map((one, at) => (isHit(questions[at] as BalanceQuestion) ? failed(fault) : one));
-      },
-    };
-  };
-}
-
-const reverts = (report: string): Plant => ({
-  report,
-  of: "token",
-  wrap: balancesFail(refusal("NODE_ERROR", "execution reverted"), ({ contract }, { contracts }) => contracts.has(contract)),
-});
-
-const unreadable = (report: string, of: "request" | "wallet", fault: AgentError): Plant => ({
-  report,
-  of,
-  wrap: balancesFail(fault, ({ account }, { accounts }) => accounts.has(account)),
-});
-
-/** One node of two answers otherwise about an attempt, for hours. */
-const twoMinds = (report: string): Plant => ({
-  report,
-  of: "payout",
-  wrap: (honest, planted) => ({
-    ...honest,
-    pass: (final, payouts) => {
-      const pass = honest.pass(final, payouts);
-      const fault = refusal("NODE_DISAGREE", "the nodes do not agree on the receipt");
-      return {
-        judge: async (payment, txHashes, pin) => {
-          if (planted.isOn() && txHashes.some((hash) => planted.transactions.has(hash))) throw fault;
-          return pass.judge(payment, txHashes, pin);
-        },
-      };
-    },
-  }),
-});
-
-/** A transaction is shown with a field that nobody can read. */
-const oddPayment = (report: string): Plant => ({
-  report,
-  of: "request",
-  wrap: (honest, planted) => ({
-    ...honest,
-    payments: async (blocks, contracts, addresses, isAgreed) => {
-      const { found, unread } = await honest.payments(blocks, contracts, addresses, isAgreed);
-      const isHit = ({ txHash }: { readonly txHash: string }): boolean => planted.isOn() && planted.transactions.has(txHash);
-      const fault = refusal("NODE_ANSWER", "the node's answer is no Amount");
-      const odd = found.filter(isHit).map(({ txHash, block, address: account }) => ({ txHash, block, account, fault }));
-      return { found: found.filter((one) => !isHit(one)), unread: [...unread, ...odd] };
-    },
-  }),
-});
-
-/** The lists of an account cannot be had, in blocks that all nodes have. */
-const lostHistory = (report: string): Plant => ({
-  report,
-  of: "wallet",
-  wrap: (honest, planted) => {
-    const isLost = (account: string): boolean => planted.isOn() && planted.accounts.has(account);
-    const fault = refusal("NODE_ERROR", "the node does not have the account's transactions");
-    return {
-      ...honest,
-      payments: async (blocks, contracts, addresses, isAgreed) => {
-        const finds = await honest.payments(blocks, contracts, addresses, isAgreed);
-        const missing = planted.isOn() ? [...planted.accounts].map((account) => ({ account, fault })) : [];
-        return { ...finds, found: finds.found.filter(({ address }) => !isOf(address)), missing };
-      },
-      outgoing: async (blocks, accounts, isAgreed) => {
-        const finds = await honest.outgoing(blocks, accounts, isAgreed);
-        const missing = [...accounts].filter(isLost).map((account) => ({ account, fault }));
-        return { ...finds, found: finds.found.filter(({ account }) => !isLost(account)), missing };
-      },
-    };
-    function isOf(address: string): boolean {
-      return isLost(splitAddress(address)?.address ?? address);
-    }
-  },
-});
-
-const same = (cell: Plant | Reason): Record<FamilyKey, Plant | Reason> => ({
-  ...{ evm: cell, tron: cell, bitcoin: cell, litecoin: cell, xrp: cell },
-});
 const none = (why: string): Record<FamilyKey, Reason> => {
   const reason = { none: why };
   return { evm: reason, tron: reason, bitcoin: reason, litecoin: reason, xrp: reason };
 };
 
 const oneCoin: Reason = { none: "the chain has its coin alone, and a coin that nobody can read is the chain's fault" };
-const tooMany = unreadable(
-  "public-bugs-coins.md, Esplora refuses an address with more coins than it lists",
-  "request",
-  refusal("NODE_ERROR", "the address has 20001 coins, and more than 20000 are not read"),
+const proven: Reason = { none: "a block's bytes are proven by its hash, so a transaction of it is read or the block is not" };
+
+const pruned = refusal("NODE_PRUNED", "missing trie node");
+const disagree = refusal("NODE_DISAGREE", "the nodes do not agree");
+const late = refusal("NODE_TIMEOUT", "no answer in 10 s");
+const tooMany = refusal("NODE_ERROR", "the address has 20001 coins, and more than 20000 are not read");
+const odd = refusal("NODE_ANSWER", "the node's answer cannot be read");
+const size = refusal("NODE_ANSWER_SIZE", "the answer is above 32 MiB");
+const badRequest = (words: string) => refusal("NODE_HTTP", `HTTP status 400: ${words}`);
+
+/** One node of two answers otherwise about an attempt, for hours. */
+const twoMinds = unjudged(
+  "XRPLF/rippled #5441: one of two nodes says for hours that a final transaction is not validated",
+  refusal("NODE_DISAGREE", "the nodes do not agree on the receipt"),
 );
 
-export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Plant | Reason>>>> = {
+export const plants: Readonly<Record<Domain, Readonly<Record<FamilyKey, Cell>>>> = {
   head: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   final: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   span: none("the chain itself has it: lab/faults/items/chain-plants.ts"),
   history: {
     ...none("blocks are read as a whole, and no list of an account is asked for"),
-    xrp: lostHistory("public-bugs-coins.md 7: neither of two nodes has an account's ledgers; vectors.md 3"),
+    xrp: [
+      lostHistory(
+        "public-bugs-coins.md 7: neither of two nodes has an account's ledgers; vectors.md 3",
+        refusal("NODE_ERROR", "the node does not have the account's transactions"),
+      ),
+      lostHistory(
+        "Xahau/xahaud #381: a list whose ledger range shrinks on the way comes back blank; public-bugs-coins.md 2",
+        refusal("NODE_LIST_SHORT", "the account's list leaves payments out"),
+      ),
+    ],
   },
   currency: {
-    evm: reverts("Uniswap/interface #1151, MetaMask/core #5083: one bad token, and no balance of any token loads"),
-    tron: reverts("balancer/frontend-v2 #1020, on a chain with the same calls"),
+    evm: [
+      tokenFails(
+        "Uniswap/interface #1151, MetaMask/core #5083: one bad token, and no balance of any token loads",
+        refusal("NODE_ERROR", "execution reverted"),
+      ),
+    ],
+    tron: [
+      tokenFails("balancer/frontend-v2 #1020, on a chain with the same calls", refusal("NODE_ERROR", "REVERT opcode executed")),
+    ],
     bitcoin: oneCoin,
     litecoin: oneCoin,
     xrp: oneCoin,
   },
   account: {
-    evm: unreadable("ethereum/go-ethereum #16471", "wallet", refusal("NODE_PRUNED", "missing trie node")),
-    tron: unreadable("two nodes at two solidified blocks", "wallet", refusal("NODE_DISAGREE", "the nodes do not agree")),
-    bitcoin: unreadable("Blockstream/electrs #132", "wallet", refusal("NODE_ERROR", "too many coins")),
-    litecoin: unreadable("Blockstream/electrs #132", "wallet", refusal("NODE_ERROR", "too many coins")),
-    xrp: unreadable("XRPLF/rippled #5441", "wallet", refusal("NODE_DISAGREE", "the nodes do not agree on the account")),
+    evm: [
+      unreadable("ethereum/go-ethereum #16471, #17133", "wallet", pruned),
+      unreadable("celo-org/celo-blockchain #1680: a question of which the node never ends", "wallet", late),
+    ],
+    tron: [unreadable("two nodes at two solidified blocks", "wallet", disagree)],
+    bitcoin: [
+      unreadable("Blockstream/electrs #132", "wallet", refusal("NODE_ERROR", "too many coins")),
+      unreadable("mempool/mempool #4287: the look-up of one address times out", "wallet", late),
+    ],
+    litecoin: [
+      unreadable("public-bugs-coins.md 27: 400, Too many history entries", "wallet", badRequest("Too many history entries")),
+    ],
+    xrp: [
+      unreadable("XRPLF/rippled #5441", "wallet", refusal("NODE_DISAGREE", "the nodes do not agree on the account")),
+      unreadable("XRPLF/xrpl.js #748: look-ups of an account with much traffic time out", "wallet", late),
+    ],
   },
   address: {
-    evm: unreadable("Hyperledger/besu on pruned state", "request", refusal("NODE_PRUNED", "state is not available")),
-    tron: unreadable("two nodes at two solidified blocks", "request", refusal("NODE_DISAGREE", "the nodes do not agree")),
-    bitcoin: tooMany,
-    litecoin: tooMany,
+    evm: [
+      unreadable("Hyperledger/besu on pruned state", "request", refusal("NODE_PRUNED", "state is not available")),
+      unreadable("bnb-chain/bsc #1551: an archive of one node answers 0, the other the balance", "next", disagree),
+    ],
+    tron: [
+      unreadable("two nodes at two solidified blocks", "request", disagree),
+      unreadable("security.md A3: one address that is not read, in one question with all others", "next", odd),
+    ],
+    bitcoin: [
+      unreadable("public-bugs-coins.md, Esplora refuses an address with more coins than it lists", "request", tooMany),
+      unreadable("security.md A3: 20,001 coins of 300 sat on the merchant's own next address", "next", tooMany),
+    ],
+    litecoin: [
+      unreadable("public-bugs-coins.md 27: 400, Too many history entries", "request", badRequest("Too many history entries")),
+      unreadable("security.md A3: the same for 0.59 LTC", "next", tooMany),
+    ],
     xrp: { none: "an address is a tag of an account, and has no balance of its own" },
   },
-  withdrawal: same(twoMinds("XRPLF/rippled #5441: one of two nodes says for hours that a final transaction is not validated")),
+  withdrawal: {
+    evm: [
+      twoMinds,
+      unjudged("subsquid/squid-sdk #542, alloy-rs/alloy #3095: a field of one receipt is missing", odd),
+      unjudged("celo-org/celo-blockchain #1680: the trace of one transaction never ends", late),
+    ],
+    tron: [
+      twoMinds,
+      unjudged("gemwalletcom/wallet #553: one receipt is {}, and the whole list fails", refusal("NODE_ANSWER", "no field id")),
+      unjudged(
+        "TRON-US/trongrid #8: the receipt of one transaction is 503 most of the time",
+        refusal("NODE_HTTP", "HTTP status 503"),
+      ),
+    ],
+    bitcoin: [twoMinds, unjudged("security.md A2: a pin that no server can parse", badRequest("Invalid hex string"))],
+    litecoin: [twoMinds, unjudged("public-bugs-coins.md 10: a transaction that is too large to be shown", size)],
+    xrp: [twoMinds, unjudged("XRPLF/xrpl.js #694, XRPLF/clio #252: a payment without delivered_amount", odd)],
+  },
   transaction: {
-    evm: oddPayment("public-bugs-chains-and-shop.md N6: an odd field of a transaction, shown alike by all nodes"),
-    tron: oddPayment("public-bugs-chains-and-shop.md N6"),
-    bitcoin: { none: "a block's bytes are proven by its hash, so a transaction of it is read or the block is not" },
-    litecoin: { none: "a block's bytes are proven by its hash, so a transaction of it is read or the block is not" },
-    xrp: oddPayment("a transaction with a negative amount: the page of 200 was refused with it"),
+    evm: [
+      oddPayment("public-bugs-chains-and-shop.md N6: an odd field of a transaction, shown alike by all nodes"),
+      oddPayout("public-bugs-chains-and-shop.md N6, in a transaction of our own"),
+    ],
+    tron: [oddPayment("public-bugs-chains-and-shop.md N6"), oddPayout("gemwalletcom/wallet #553, in a transaction of our own")],
+    bitcoin: proven,
+    litecoin: proven,
+    xrp: [
+      oddPayment("a transaction with a negative amount: the page of 200 was refused with it"),
+      oddPayout("XRPLF/clio #171: an entry at a page's border has another form"),
+    ],
   },
   provider: none("the chain's nodes have it: lab/faults/items/chain-plants.ts, test/chains/provider-profiles.test.ts"),
-  row: none("a stored row is set aside by the room that shows it: test/gateway/rows-set-aside.test.ts"),
-  target: none("a callback target has its own schedule: test/gateway/callbacks"),
-  price: none("a market has its own state: test/gateway/gateway-prices.test.ts"),
+  row: none("the shop's side has it: lab/faults/items/shop-plants.ts"),
+  target: none("the shop's side has it: lab/faults/items/shop-plants.ts"),
+  price: none("the shop's side has it: lab/faults/items/shop-plants.ts"),
 };
+
+/** The items of A that have a plant: one of them, or all. */
+export type Extent = "one" | "all";
+
+export interface ItemCell {
+  readonly domain: Domain;
+  readonly family: FamilyKey;
+  readonly extent: Extent;
+  readonly plant: Plant;
+}
+
+/** A token is one, and so are the list of an account and a wallet that has its coin alone. */
+function extentsOf(domain: Domain, family: FamilyKey, { of }: Plant): readonly Extent[] {
+  const hasTokens = family === "evm" || family === "tron";
+  const isSingle = of === "token" || (of === "wallet" && (domain === "history" || !hasTokens));
+  return isSingle ? ["all"] : ["one", "all"];
+}
+
+/** All cells with a plant. */
+export const itemCells: readonly ItemCell[] = (Object.keys(plants) as Domain[]).flatMap((domain) =>
+  families.flatMap((family) => {
+    const cell = plants[domain][family];
+    if ("none" in cell) return [];
+    return cell.flatMap((plant) => extentsOf(domain, family, plant).map((extent) => ({ domain, family, extent, plant })));
+  }),
+);

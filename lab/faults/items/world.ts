@@ -37,7 +37,9 @@ import {
 import { FixtureChain } from "../../store-fixture/chain.ts";
 import { fixedSeed } from "../../store-fixture/setting.ts";
 import type { ChainPlant } from "./chain-plants.ts";
-import type { FamilyKey, Plant, PlantedItems } from "./plants.ts";
+import type { Plant, PlantedItems } from "./plant-makers.ts";
+import type { FamilyKey } from "./plants.ts";
+import { ShopView } from "./shop-view.ts";
 
 export const tokenContract = {
   evm: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
@@ -91,7 +93,10 @@ export class ItemWorld {
   readonly #shops: readonly Shop[];
   readonly #sweeps: Sweeps;
   readonly #open: () => ChainWatch;
-  #made = 0;
+  /** The view of shops and payers. */
+  readonly shop: ShopView;
+  // By merchant, so that what is made for one names nothing of the other's.
+  readonly #made = { A: 0, B: 0 };
 
   constructor(family: FamilyKey, plant: Plant | ChainPlant | null) {
     this.family = family;
@@ -126,6 +131,17 @@ export class ItemWorld {
     const options = { ...common, ...clocks, openReader, onPass };
     this.#open = () => new ChainWatch("one", chainOn(family, this.network), options, byId as never);
     this.watch = this.#open();
+    this.shop = new ShopView({
+      ...{ store, log: silentLog, clock: () => this.nowMs, confirmations: (id) => this.watch.confirmations(id) },
+      config: {
+        ...{ chains: { one: chainOn(family, this.network) }, currencies: byId as never, publicUrl: "https://pay.example" },
+        limits: { listMax: 0 } as never,
+      },
+      readAt: () => this.watch.readAt,
+      unreadSince: (place) => this.watch.unreadSince(place),
+      outOfService: (currency) => this.watch.outOfService().get(currency) ?? "",
+      isLate: () => this.watch.isLate,
+    });
   }
 
   /** Another process goes on with the same database. */
@@ -184,6 +200,7 @@ export class ItemWorld {
       this.chain.mine(this.nowMs);
       await this.pass();
     }
+    this.shop.tell();
   }
 
   fund(): void {
@@ -212,7 +229,7 @@ export class ItemWorld {
           changedAt: this.nowMs,
           expiresAt: this.nowMs + expiresMs,
         } as const;
-        const id = this.#id();
+        const id = this.#id(name);
         const receiverAddress = hasTags(this.network)
           ? familyOf(this.network).accounts.payeeOf(place.address).address
           : place.address;
@@ -257,28 +274,32 @@ export class ItemWorld {
    */
   payOut(name: "A" | "B", slot: number, validUntilMs = 0): void {
     const { agent, hot } = this.#shops.find((one) => one.name === name) as Shop;
-    this.#made += 1;
+    this.#made[name] += 1;
     const to = this.hotOf(name === "A" ? "B" : "A");
-    const id = askWithdrawal(this.#db.store, agent, 0x1000 + this.#made, {
+    const number = (name === "A" ? 0x1000 : 0x2000) + this.#made[name];
+    const id = askWithdrawal(this.#db.store, agent, number, {
       ...{ network: this.network, currency: "coin", stage: "broadcast", receiverAddress: to, depositAddress: hot },
       ...{ amountUnits: "1000", expiresAt: this.nowMs + 24 * hourMs },
     });
     const txHash = this.chain.hashOf(`payout ${id}`);
     insertSignature(this.#db.store.database, {
       ...{ transactionId: id, attempt: 1, agent, network: this.network, account: hot, slot: `${slot}`, txHash },
-      ...{ feeMax: "1", seq: this.#made, validUntilMs, pin: "", cancel: 0 },
+      ...{ feeMax: "1", seq: this.#made[name], validUntilMs, pin: "", cancel: 0 },
     });
     this.payouts.push({ merchant: name, id, currency: "coin", address: "", txHash });
     if (validUntilMs === 0)
       this.chain.mine(this.nowMs, [{ hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n }]);
   }
 
-  #id(): string {
-    this.#made += 1;
-    return createHash("sha256").update(`item ${this.#made}`).digest("hex").slice(0, 32);
+  #id(name: "A" | "B"): string {
+    this.#made[name] += 1;
+    return createHash("sha256").update(`item ${name} ${this.#made[name]}`).digest("hex").slice(0, 32);
   }
 
-  /** The ends, sweeps and pages of the items that are not left out, and the chain's state. */
+  /**
+   * The ends, sweeps, records, pages and callbacks of the items that are not left out, the chain's
+   * state and its answer to `/ready?chain`.
+   */
   trace(isLeftOut: (item: Item) => boolean): readonly string[] {
     const { database } = this.#db.store;
     const rowOf = ({ id }: Item) =>
@@ -292,15 +313,20 @@ export class ItemWorld {
         address,
       );
     const unread = ({ currency, address }: Item): boolean => this.watch.unreadSince({ currency, address }) !== null;
+    const shown = ({ id }: Item): unknown => this.shop.shownOrAside(id);
     return [
       ...this.requests
         .filter((one) => !isLeftOut(one))
-        .map((one) => JSON.stringify([one.merchant, one.currency, one.address, rowOf(one), sweepsOf(one), unread(one)])),
-      ...this.payouts.filter((one) => !isLeftOut(one)).map((one) => JSON.stringify([one.merchant, one.txHash, rowOf(one)])),
+        .map((one) =>
+          JSON.stringify([one.merchant, one.currency, one.address, rowOf(one), sweepsOf(one), unread(one), shown(one)]),
+        ),
+      ...this.payouts
+        .filter((one) => !isLeftOut(one))
+        .map((one) => JSON.stringify([one.merchant, one.txHash, rowOf(one), shown(one)])),
       JSON.stringify([
         ...this.#db.store.database.all("SELECT account, currency, units FROM balances WHERE account = ?", this.hotOf("B")),
       ]),
-      `chain ${this.watch.status().detail}`,
+      `chain ${this.watch.status().ok ? "ready" : "not ready"} ${this.watch.status().detail}`,
     ];
   }
 

@@ -1,0 +1,102 @@
+/**
+ * The tables of states: each state in which something waits has a person with a command, or a
+ * clock. They are held against the stages of records, the tables of the database, the commands of
+ * both programs, and docs/states.md, which `-u` writes.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { afterAll, describe, expect, it } from "vitest";
+import { endTables, endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
+import { commandTree } from "../../cli/main.ts";
+import { agentEnds, endedStates, statesOfCourier, statesOfSigner } from "../../cli/state-ends.ts";
+import { tree as gatewayTree } from "../../gateway/command.ts";
+import { flows } from "../../gateway/openapi/stages.ts";
+import { countedStates, gatewayEnds, statesOfTables } from "../../gateway/operator/state-ends.ts";
+import { gatewayDatabase } from "../../lab/kit/gateway-database.ts";
+import { projectRoot } from "../../lab/kit/kit.ts";
+
+const roots: Readonly<Record<string, Command>> = { autowithdraw: commandTree(), "autowithdraw-gateway": gatewayTree() };
+const rowsOf = (ends: StateEnds): readonly (readonly [string, StateEnd])[] =>
+  Object.entries(ends).flatMap(([group, rows]) => Object.entries(rows).map(([name, row]) => [`${group} ${name}`, row] as const));
+const all = [...rowsOf(gatewayEnds), ...rowsOf(agentEnds)];
+
+/** States that no command ends yet. */
+const unended: readonly string[] = ["stuck WATCHER_CONTENT_DIFFERS", "stuck PIN_UNREADABLE"];
+
+/** The fault of a row; "" for a good one. */
+function faultOf([by, what, evidence, command, effect]: StateEnd): string {
+  if (by === "person" && command === "") return "a person without a command";
+  if ([what, evidence, effect].some((text) => text === "")) return "an empty cell";
+  const [program = "", first = "", second = "", ...rest] = command.split(" ");
+  if (!Object.hasOwn(roots, program))
+    return command === "" || program === "systemctl" || program === "timedatectl" ? "" : program;
+  const known = roots[program]?.commands.find((one) => one.name() === first);
+  if (known === undefined) return `${program} ${first}`;
+  const inner = known.commands.find((one) => one.name() === second) ?? known;
+  if (known.commands.length > 0 && inner === known && second !== "" && !second.startsWith("-")) return `${first} ${second}`;
+  const options = new Set(inner.options.map(({ long }) => long));
+  return [second, ...rest].find((word) => word.startsWith("--") && !options.has(word)) ?? "";
+}
+
+describe("the table of states", () => {
+  it("names for each a person with a command that there is, or a clock", () => {
+    expect(
+      all.map(([name, row]) => [name, faultOf(row)]).filter(([name, fault]) => fault !== "" && !unended.includes(name ?? "")),
+    ).toEqual([]);
+    // Their rows are good as soon as a command ends them.
+    for (const name of unended) expect(faultOf(all.find(([one]) => one === name)?.[1] as StateEnd), name).not.toBe("");
+    expect(faultOf(["person", "a", "b", "", "c"])).toBe("a person without a command");
+    expect(faultOf(["clock", "a", "b", "", "c"])).toBe("");
+    expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows mend NAME", "c"])).toBe("rows mend");
+    expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows retry NAME", "c"])).toBe("");
+    expect(faultOf(["person", "a", "b", "autowithdraw resume --chain X", "c"])).toBe("--chain");
+  });
+
+  it("has each open stage of a record, and no stage that there is not", () => {
+    const openOf = ({ stages }: (typeof flows)[keyof typeof flows]) =>
+      stages.filter(({ status }) => status === 0).map(({ name }) => name);
+    const beside: readonly string[] = ["late", "unattributed", "recalled"];
+    const named = (rows: object): readonly string[] =>
+      Object.keys(rows)
+        .filter((name) => !beside.includes(name))
+        .sort();
+    expect(named(gatewayEnds.deposits)).toEqual([...openOf(flows.deposit)].sort());
+    expect([...named(gatewayEnds.withdrawals), "stuck"].sort()).toEqual([...openOf(flows.withdrawal)].sort());
+  });
+
+  const db = gatewayDatabase();
+  afterAll(() => db.remove());
+
+  it("has each table of the database, and no other", () => {
+    const tables = db.store.database
+      .all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+      .map(({ name }) => name);
+    expect(Object.keys(statesOfTables).sort()).toEqual(tables);
+    expect(tables.length).toBeGreaterThan(50);
+  });
+
+  it("has each stage that a column or a status counts, and each row that they name", () => {
+    const names = new Set(all.map(([name]) => name));
+    const named = [statesOfTables, countedStates, statesOfSigner, statesOfCourier].flatMap((table) =>
+      Object.values(table).flat(),
+    );
+    expect(named.filter((name) => !names.has(name))).toEqual([]);
+    for (const state of endedStates) expect(names.has(`withdrawals ${state}`), state).toBe(false);
+  });
+
+  it("gives the words for status: the line to type, or what ends it", () => {
+    expect(endWords(gatewayEnds.aside.record)).toBe(
+      "autowithdraw-gateway rows retry NAME: lists show it whole, once it is corrected",
+    );
+    expect(endWords(gatewayEnds.faults.span)).toBe("ends by itself: read again in each pass; after ten minutes they are a gap");
+    expect(endWords(gatewayEnds.faults.head)).toContain("; or autowithdraw-gateway check");
+  });
+
+  it("is docs/states.md; -u writes it", async () => {
+    const page = readFileSync(join(projectRoot, "docs/states.md"), "utf8");
+    const [head = ""] = page.split("<!-- states -->\n");
+    const text = `## Gateway\n\n${endTables(gatewayEnds)}\n\n## Agent\n\n${endTables(agentEnds)}`;
+    await expect(`${head}<!-- states -->\n\n${text}\n`).toMatchFileSnapshot("../../docs/states.md");
+  });
+});

@@ -1,0 +1,71 @@
+/**
+ * Addresses that leave next and cannot be read. One of them costs only itself: after a minute the
+ * next one leaves in its place. While none behind it is read, none is passed over.
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
+import { unreadable } from "../../lab/faults/items/plant-makers.ts";
+import type { FamilyKey } from "../../lab/faults/items/plants.ts";
+import { ItemWorld } from "../../lab/faults/items/world.ts";
+
+let world: ItemWorld;
+afterEach(() => world.close());
+
+const ahead = 40;
+
+/** A world in which the first addresses of A cannot be read. */
+async function worldOf(family: FamilyKey, count: number): Promise<void> {
+  const fault = new AgentError("NODE_ERROR", "none", "the address has 20001 coins, and more than 20000 are not read");
+  world = new ItemWorld(family, unreadable("security.md A3", "next", fault));
+  for (let place = 0; place < count; place += 1) world.planted.accounts.add(world.nextOf("A", place));
+  world.isPlanted = true;
+  world.fund();
+  await world.settle();
+}
+
+const faults = (): readonly string[] => world.faults.map(({ domain, merchant }) => `${domain} of ${merchant}`);
+
+describe("an address that leaves next and cannot be read", () => {
+  it.each(["evm", "bitcoin"] as const)(
+    "%s: is waited for, and after a minute the next one leaves in its place",
+    async (family) => {
+      await worldOf(family, 1);
+      expect(await world.order("A", "coin")).toBe("");
+      expect(await world.order("B", "coin")).toBe(world.nextOf("B", 0));
+      expect(new Set(faults())).toEqual(new Set(["address of m1"]));
+      world.nowMs += 60_000;
+      await world.settle();
+      expect(await world.order("A", "coin")).toBe(world.nextOf("A", 1));
+      // Nobody has it, and nobody asks for it again.
+      await world.settle();
+      expect(faults()).toEqual([]);
+      world.isPlanted = false;
+      expect(await world.order("A", "coin")).toBe(world.nextOf("A", 2));
+    },
+  );
+
+  it("is no fault of the next process, once it was passed over", async () => {
+    await worldOf("evm", 1);
+    await world.restart();
+    await world.settle();
+    expect(new Set(faults())).toEqual(new Set(["address of m1"]));
+    world.nowMs += 60_000;
+    await world.settle();
+    expect(await world.order("A", "coin")).toBe(world.nextOf("A", 1));
+    await world.restart();
+    await world.settle();
+    expect(faults()).toEqual([]);
+  });
+
+  it("none is passed over while none behind it is read", async () => {
+    await worldOf("evm", ahead);
+    world.nowMs += 120_000;
+    await world.settle();
+    for (let tries = 0; tries < 3; tries += 1) expect(await world.order("A", "coin")).toBe("");
+    world.isPlanted = false;
+    world.nowMs += 15 * 60_000;
+    await world.settle();
+    expect(await world.order("A", "coin")).toBe(world.nextOf("A", 0));
+    expect(faults()).toEqual([]);
+  });
+});
