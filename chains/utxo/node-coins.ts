@@ -118,7 +118,13 @@ export async function coinsAtOnce(
   const fee = feeOfInput(satPerKvB);
   const isWorth = ({ place, units }: UnspentOutput): boolean => place !== null && units > fee;
   const unusable = new Map<string, UnusableCoin>();
-  const takenNow = () => shown.map(({ list }) => fitting(list.filter((one) => isWorth(one) && !unusable.has(one.id)), most));
+  const takenNow = () =>
+    shown.map(({ list }) =>
+      fitting(
+        list.filter((one) => isWorth(one) && !unusable.has(one.id)),
+        most,
+      ),
+    );
   let taken = takenNow();
   for (let tries = 0; tries < refitsMax; tries += 1) {
     const before = unusable.size;

@@ -65,7 +65,13 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
   const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
-  const question = { pool, transactions: createTransactions(pool), histories: createHistories(pool), network, explained: new Map() };
+  const question = {
+    pool,
+    transactions: createTransactions(pool),
+    histories: createHistories(pool),
+    network,
+    explained: new Map(),
+  };
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const tell = createNotice(log);
   return {

@@ -83,7 +83,16 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const feeMarketNow = createFeeMarket(pool, network, clock);
   const unusable = createUnusable();
   const histories = createHistories(pool);
-  const tools = { pool, blocks, transactions, histories, network, feeMarketNow, keepUnusable: unusable.keep, explained: new Map() };
+  const tools = {
+    pool,
+    blocks,
+    transactions,
+    histories,
+    network,
+    feeMarketNow,
+    keepUnusable: unusable.keep,
+    explained: new Map(),
+  };
   const indexOf = createIndexes((address) => keyOf(address, network));
   return {
     nobody: addressOfScript(nobodyScript, network) ?? "",
@@ -146,7 +155,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   };
 }
 
-/** Accounts whose unusable coins are kept; a stranger has to pay a miner for each. */
+/** Accounts whose unusable coins are kept; an outsider has to pay a miner for each. */
 const unusableMax = 4_096;
 
 function createUnusable() {

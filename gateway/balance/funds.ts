@@ -11,11 +11,11 @@ import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readBalanceRow } from "../store/balances.ts";
-import { unusableUnitsOf } from "../store/unusable-coins.ts";
 import { createParsed } from "../store/parsed-text.ts";
 import { listReserved, promiseName } from "../store/reserved.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { unusableUnitsOf } from "../store/unusable-coins.ts";
 import { listEndedAfter } from "../store/withdrawals.ts";
 
 export interface Funds {

@@ -118,7 +118,8 @@ function stopProblems({ counts }: GatewayState): readonly Problem[] {
 function coinProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.unusableCoins ?? []).map(({ account, currency, units, words }): Problem => {
     const what = `the hot wallet ${account} has ${units} units of ${currency} that are not available: ${words}`;
-    const hint = "any other program with the wallet's mnemonic can send that coin to the wallet itself: docs/chains.md, section 7";
+    const hint =
+      "any other program with the wallet's mnemonic can send that coin to the wallet itself: docs/chains.md, section 7";
     return { what, hint, isWarning: true };
   });
 }

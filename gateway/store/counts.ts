@@ -14,8 +14,8 @@ import { listWaitingForReader, type WaitingForReader } from "./levels.ts";
 import { explaining } from "./outgoing-transactions.ts";
 import type { Database } from "./store.ts";
 import { listOpenSweepsByStage } from "./sweeps.ts";
-import { listPendingByStage } from "./withdrawals.ts";
 import { listUnusable, type UnusableRow } from "./unusable-coins.ts";
+import { listPendingByStage } from "./withdrawals.ts";
 
 const namedFaultsMax = 20;
 

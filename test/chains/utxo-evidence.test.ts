@@ -5,9 +5,9 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { Transaction } from "bitcoinjs-lib";
 import { describe, expect, it } from "vitest";
+import { evidenceBytesMax } from "../../agent/socket/offered.ts";
 import { first } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
-import { evidenceBytesMax } from "../../agent/socket/offered.ts";
 import { coinMadeBy, previousBytesMax } from "../../chains/utxo/previous.ts";
 import { decodeTransaction, encodeTransaction, txHashOf } from "../../chains/utxo/raw-transaction.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";

@@ -37,7 +37,8 @@ const known: KnownChain = {
   feeMarket: null,
   balances: new Map(),
   unfit: new Map(),
-  lost: "", unusable: "",
+  lost: "",
+  unusable: "",
 };
 
 function saidOf(nodes: readonly NodeStatus[], change: Partial<KnownChain> = {}) {
