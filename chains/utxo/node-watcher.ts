@@ -156,7 +156,7 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   };
 }
 
-/** Accounts whose unusable coins are kept; a stranger has to pay a miner for each. */
+/** Accounts whose unusable coins are kept; an outsider has to pay a miner for each. */
 const unusableMax = 4_096;
 
 function createUnusable() {

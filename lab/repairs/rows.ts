@@ -1523,7 +1523,7 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "coin-of-sixty-kilobytes",
-    fault: "A deposit by a transaction above 60,000 bytes was credited, and its sweep stood in the queue for ever.",
+    fault: "A deposit by a transaction above 60,000 bytes was credited, and its sweep stood in the queue permanently.",
     file: "chains/utxo/previous.ts",
     find: "previousBytesMax: number = 400_000 / 4;",
     replace: "previousBytesMax: number = 240_000 / 4;",
@@ -1531,7 +1531,7 @@ export const repairs: readonly Repair[] = [
     title: "as large as nodes forward",
   },
   {
-    name: "sweep-of-a-coin-that-nothing-spends",
+    name: "sweep-of-a-coin-that-cannot-be-proven",
     fault: "A sweep was ordered over a coin whose transaction no signer takes as proof.",
     file: "chains/utxo/node-coins.ts",
     find: "isWorth(one) && !unusable.has(one.id)",
@@ -1544,13 +1544,13 @@ export const repairs: readonly Repair[] = [
     fault: "The gateway promised money of the hot wallet that lay in a coin which no payment could spend.",
     file: "gateway/balance/funds.ts",
     find: " + unusableUnitsOf(database, balance.account, currency.id);",
-    replace: " + unusableUnitsOf(database, balance.account, `${currency.id} of nobody`);",
+    replace: " + unusableUnitsOf(database, balance.account, balance.account);",
     test: "test/gateway/gateway-funds.test.ts",
     title: "are not those that lie in coins which no payment can spend",
   },
   {
     name: "large-coin-told-as-fee",
-    fault: "A deposit address with a coin that nothing spends was told as one that waits for funds or a lower fee.",
+    fault: "A deposit address with such a coin was told as one that waits for funds or a lower fee.",
     file: "gateway/sweeps/sweeps.ts",
     find: "if (mostUnits <= 0n && large !== undefined)",
     replace: "if (mostUnits < 0n && large !== undefined)",

@@ -26,15 +26,15 @@ afterEach(async () => {
 
 const confirmed = (block: number) => ({ confirmed: true, block_height: block, block_hash: "44".repeat(32) });
 
-/** A transaction of the address's list: it makes or spends a coin. */
-function shown(txid: string, block: number, { makes = [] as Coin[], spends = [] as Coin[] }): object {
+/** A transaction of the address's list: it makes or takes a coin. */
+function shown(txid: string, block: number, { makes = [] as Coin[], takes = [] as Coin[] }): object {
   const outputs = makes.map(({ id, units }) => [Number(id.split(":")[1]), Number(units)] as const);
   const last = Math.max(-1, ...outputs.map(([at]) => at));
   const vout = Array.from({ length: last + 1 }, (_, at) => {
     const own = outputs.find(([place]) => place === at);
     return own === undefined ? { scriptpubkey: "51", value: 1 } : { scriptpubkey: script, value: own[1] };
   });
-  const vin = spends.map(({ id, units }) => {
+  const vin = takes.map(({ id, units }) => {
     const [of = "", at] = id.split(":");
     return { txid: of, vout: Number(at), prevout: { scriptpubkey: script, value: Number(units) }, is_coinbase: false };
   });
@@ -83,8 +83,8 @@ async function watching(...all: readonly [Shown, Shown]): Promise<UtxoWatcher> {
 const paths = (): string[] => nodes.flatMap(({ asked }) => asked).filter((path) => path.endsWith("/txs/chain"));
 const history = [making(b, 90), making(a, 90)];
 const whole: Shown = { utxo: [a, b], newest: history, pages: history, funded: [a, b], spent: [] };
-const spend = shown("aa".repeat(32), 100, { spends: [c] });
-/** A coin that the newest block spends: it is in the balance of block 99. */
+const spend = shown("aa".repeat(32), 100, { takes: [c] });
+/** A coin that the newest block takes: it is in the balance of block 99. */
 const moving: Shown = {
   utxo: [a, b],
   newest: [spend, making(c, 90), ...history],
@@ -94,7 +94,7 @@ const moving: Shown = {
 };
 
 describe("the balance of an address", () => {
-  it("is the list where it makes the totals, also while a later block spends, and no page is asked for", async () => {
+  it("is the list where it makes the totals, also while a later block takes, and no page is asked for", async () => {
     expect(await (await watching(whole, whole)).balance(account, "", 99)).toBe(100_000n);
     watcher?.close();
     expect(await (await watching(moving, moving)).balance(account, "", 99)).toBe(105_000n);

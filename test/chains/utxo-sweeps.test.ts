@@ -277,7 +277,7 @@ describe("the gateway's reckoning of a sweep", () => {
     watcher.close();
   });
 
-  it("counts the coins that bring more than they cost, and no stranger's beyond the credited sum", async () => {
+  it("counts the coins that bring more than they cost, and none of an outsider beyond the credited sum", async () => {
     const coins = [coin(1, 60_000n), coin(2, 40_000n), coin(3, 1_000n), coin(4, 680n)];
     expect(await costOf(fakeNetwork, coins, 101_680n, 10)).toMatchObject({ ok: true, mostUnits: 101_000n });
     expect(feeOfInput(10_000n)).toBe(680n);
