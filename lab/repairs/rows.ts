@@ -10,6 +10,24 @@ export type { Repair } from "./repair.ts";
 
 export const repairs: readonly Repair[] = [
   {
+    name: "odd-answer-of-a-made-up-family",
+    fault: "Each family had its own rule for a question that a node lacks, so a new one had none.",
+    file: "chains/providers/node-check.ts",
+    find: "this.found.push({ question, neededBy, isOptional, code: error.code, words: error.message });",
+    replace: "void [question, neededBy, isOptional];",
+    test: "test/chains/made-up-nodes.test.ts",
+    title: "has the check",
+  },
+  {
+    name: "one-question-once",
+    fault: "Questions that several parts asked in one moment were sent once each, in a family that had no rule for it.",
+    file: "chains/providers/question-pool.ts",
+    find: "if (asked !== undefined) return asked;",
+    replace: "if (asked !== undefined && node === null) return asked;",
+    test: "test/chains/made-up-nodes.test.ts",
+    title: "has one exchange for one question",
+  },
+  {
     name: "headers-that-change",
     fault: "A token of a node that changes needed a restart of the program.",
     file: "chains/providers/further-headers.ts",
