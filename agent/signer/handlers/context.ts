@@ -13,6 +13,7 @@ import type { CourierStatus } from "../../socket/verbs.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
+import type { CoinLook } from "./coin-looks.ts";
 import { KnownSightings } from "./known-sightings.ts";
 import { Orders } from "./orders.ts";
 
@@ -43,8 +44,12 @@ export class Run {
   // hashes that the gateway has called void in this run and since its last resync. A restored
   // database may have forgotten earlier statements, and refuses everything that depends on them.
   readonly voidReceived = new Set<string>();
-  // sweeps whose slot the chain cannot reach, from the gateway's newest envelope in this run
+  // withdrawals that no block takes, from the gateway's newest envelope in this run
   unreachable: ReadonlySet<string> = new Set();
+  // those of them whose coin the gateway's nodes have not shown for a day
+  endable: ReadonlySet<string> = new Set();
+  // by transactionId: the courier's newest looks for the transaction that made a pin
+  readonly coinLooks = new Map<string, CoinLook>();
   // withdrawals that their shop recalled, from the gateway's newest envelope in this run
   recalled: ReadonlySet<string> = new Set();
   gatewayAt = 0; // newest time in a verified envelope of this run
