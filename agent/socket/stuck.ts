@@ -29,7 +29,7 @@ export interface UnreachableView {
   readonly slot: string;
   readonly count: number; // the number of such withdrawals
   readonly code: "SWEEP_UNREACHABLE" | "COIN_UNKNOWN"; // of this one
-  readonly left: string; // what is missing before `end` ends it; "" for nothing
+  readonly left: string; // the reason why `end` does not end it yet; "" for none
 }
 
 /**

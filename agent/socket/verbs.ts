@@ -104,7 +104,7 @@ export interface OperatorView extends CourierView {
   readonly expiresAt: number;
   /** An operator has cancelled it; with exclusion by expiry, no other attempt follows. */
   readonly isCancelling?: boolean;
-  /** Of one that no block takes: what is missing before `end` ends it; "" for nothing. */
+  /** The reason why `end` does not end one that no block takes yet; "" for none. */
   readonly left?: string;
   // named by an approval, so that nothing changes between view and yes
   readonly approvalDigest: string;

@@ -52,7 +52,7 @@ function owedBy(
     const [, ...others] = exclusion?.coins(txParams) ?? [];
     if (others.length === 0 || others.some((coin) => coins.includes(coin))) continue;
     const named = others.filter((coin) => run.sightings.names({ network: job.network, account }, coin));
-    const found = named.find((coin) => paying.every((one) => spends(one.txParams, coin, job.network))) ?? named[0];
+    const found = named.find((coin) => paying.every((one) => isIn(one.txParams, coin, job.network))) ?? named[0];
     if (found === undefined)
       return refuse(
         "REPLACEMENT_REACHABLE",
@@ -64,7 +64,7 @@ function owedBy(
 }
 
 /** True if an attempt spends the coin, or no other coin than the pin. */
-function spends(txParams: Withdrawal["attempts"][number]["txParams"], coin: string, network: string): boolean {
+function isIn(txParams: Withdrawal["attempts"][number]["txParams"], coin: string, network: string): boolean {
   const [, ...others] = txParams === null ? [""] : (pinExclusionOf(network)?.coins(txParams) ?? [""]);
   return others.length === 0 || others.includes(coin);
 }

@@ -9,7 +9,7 @@ import { pinExclusionOf } from "../../../chains/families.ts";
 import type { CoinLookReport } from "../../socket/stuck.ts";
 import { unpaidEnds } from "../state/machine.ts";
 import { isOver, pinOf, type Withdrawal } from "../state/withdrawal.ts";
-import { closedGate, type RequestContext } from "./context.ts";
+import { type CoinLook, closedGate, type RequestContext } from "./context.ts";
 
 /** So much watched chain time, and as much ledger time, has to pass before an operator may end it. */
 export const unseenMs = 86_400_000;
@@ -22,14 +22,6 @@ const freshMs = 3_600_000;
 const aheadMsMax = 7_200_000;
 /** With those of the chain: as `observationsMax` of handlers/observe.ts. */
 const recordsMax = 200;
-
-/** The newest look of this run; `gainedMs` is what it and those before add to the record. */
-export interface CoinLook {
-  readonly isShown: boolean;
-  readonly heardMs: number; // monotonic
-  readonly chainMs: number;
-  readonly gainedMs: number;
-}
 
 /**
  * Takes a look. Harmless to repeat. Refuses with WITHDRAWAL_OBSERVATION a coin that is not the

@@ -13,7 +13,6 @@ import type { CourierStatus } from "../../socket/verbs.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
-import type { CoinLook } from "./coin-looks.ts";
 import { KnownSightings } from "./known-sightings.ts";
 import { Orders } from "./orders.ts";
 
@@ -25,6 +24,17 @@ export interface Resync {
   readonly from: number; // the gateway holds the ledger up to here
   readonly to: number; // our head when the loss was seen
   readonly challenge: string; // from the gateway's welcome
+}
+
+/**
+ * The courier's newest look for the transaction that made a pin; `gainedMs` is the chain time that
+ * it and those before add to the record.
+ */
+export interface CoinLook {
+  readonly isShown: boolean;
+  readonly heardMs: number; // monotonic
+  readonly chainMs: number;
+  readonly gainedMs: number;
 }
 
 /** The knowledge of one run. */
