@@ -97,6 +97,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   WITHDRAWAL_STUCK: "work",
   SWEEP_UNREACHABLE: "work",
   COIN_UNKNOWN: "work",
+  COIN_RETURNED: "twice",
   COURIER_TOKEN_REFUSES: "work",
   COURIER_FUNDS: "work",
   COURIER_NOTIFY: "work",

@@ -130,6 +130,11 @@ export interface SenderNodes extends Watched {
   /** The agreed final spender of each coin, as txHash:output; null for none, or no answer. */
   spentBy?(coins: readonly string[]): Promise<readonly (string | null)[]>;
   /**
+   * If a node shows the transaction that made each coin; null where too few answer. Present where
+   * the chain has coins.
+   */
+  coinsSeen?(coins: readonly string[]): Promise<readonly (CoinSeen | null)[]>;
+  /**
    * The transactions that made the coins of these parameters, as hex, in their order; present where
    * the chain has coins.
    */
@@ -139,6 +144,12 @@ export interface SenderNodes extends Watched {
    * the same bytes are ever sent again.
    */
   broadcast(raw: string): Promise<BroadcastAnswer>;
+}
+
+/** Whether a node shows the transaction that made a coin, in a block or a mempool. */
+export interface CoinSeen {
+  readonly isShown: boolean;
+  readonly chainMs: number; // the final block's own time, Unix milliseconds
 }
 
 /** An attempt that may be void: no block takes it after the chain time `validUntilMs`. */

@@ -34,6 +34,8 @@ export interface Market {
   readonly computeLimit: bigint;
   /** The account's final coins that no other withdrawal holds; none where balances count. */
   readonly coins: readonly Coin[];
+  /** Coins among these that a first offer has to spend, in front; none by default. */
+  readonly owed?: readonly Coin[];
 }
 
 /**

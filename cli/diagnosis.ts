@@ -52,8 +52,9 @@ export function diagnosisOf(judged: Judged): Diagnosis {
     case "released":
     case "broadcast":
     case "included":
-      if (one.code === "COIN_UNKNOWN") return stuck(`${codes.COIN_UNKNOWN[3]} (COIN_UNKNOWN)`, remedyIn("COIN_UNKNOWN"));
-      return one.code === unreachable ? beyondDiagnosis(one) : (hindrance(judged) ?? movingDiagnosis(judged));
+      return one.code === unreachable || one.code === "COIN_UNKNOWN"
+        ? beyondDiagnosis(one)
+        : (hindrance(judged) ?? movingDiagnosis(judged));
     case "quarantined":
       return quarantinedDiagnosis(one, { outgoing, isCompared: isHolding(status) });
     case "paid":
@@ -89,8 +90,10 @@ export function diagnosisOf(judged: Judged): Diagnosis {
   }
 }
 
-function beyondDiagnosis({ transactionId }: OperatorView): Diagnosis {
-  return stuck(`${codes[unreachable][3]} (${unreachable})`, typed(`end ${transactionId}`));
+function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis {
+  const of = code === unreachable ? unreachable : "COIN_UNKNOWN";
+  const by = typed(`end ${transactionId}`);
+  return stuck(`${codes[of][3]} (${of})`, left === "" ? by : `${by}, which is too early now: ${left}`);
 }
 
 function codeOf({ code }: OperatorView): string {
@@ -106,6 +109,7 @@ function endWords({ attempts }: OperatorView): string {
 }
 
 function expiredWords(one: OperatorView): string {
+  if (one.code === "COIN_UNKNOWN") return "an operator ended it, since no node showed the coin that it spends (COIN_UNKNOWN)";
   if (one.code === unreachable)
     return `an operator ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
   if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;

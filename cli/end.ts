@@ -1,7 +1,7 @@
 /**
- * `end`: an operator ends a sweep whose slot the chain cannot reach, so the gateway may order
- * another one. Shows the nodes' counts and the possible fate of the signed bytes; the yes is to
- * exactly this slot.
+ * `end`: an operator ends a withdrawal that no block takes, a sweep whose slot the chain cannot
+ * reach or a payment or sweep whose coin no node shows. Shows what the nodes say and the possible
+ * fate of the signed bytes; the yes is to exactly this slot.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -11,6 +11,7 @@ import type { OperatorView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
+import { isInternal } from "../protocol/job-mode.ts";
 import { feeWords, sumWords } from "./amounts.ts";
 import { typed } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
@@ -36,7 +37,7 @@ export async function end(state: StateFolder, transactionId: string, options: En
   if (options.yes !== true) await confirmed(transactionId, terminal);
   const done = await askOperator(state, "end", { transactionId, slot: plan.slot, approver });
   if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
-  else terminal.out("ended: the gateway gives its place back when it learns of it, and may order another sweep\n");
+  else terminal.out(`${doneWords(done.withdrawal, done.plan)}\n`);
   return exitCodes.fine;
 }
 
@@ -50,7 +51,41 @@ async function confirmed(id: string, terminal: Terminal): Promise<void> {
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function planWords(one: OperatorView, { counted }: EndPlan): string {
+function doneWords({ mode, transactionId }: OperatorView, { isFirstYes }: EndPlan): string {
+  if (isFirstYes === true) return `the first yes of two: another operator types ${typed(`end ${transactionId}`)}`;
+  return mode === "sweep" || mode === "topup"
+    ? "ended: the gateway gives its place back when it learns of it, and may order another sweep"
+    : "ended: the shop hears that it failed (coin_unknown), and may renew the order; never pay it by hand";
+}
+
+function planWords(one: OperatorView, plan: EndPlan): string {
+  return plan.pin === undefined ? slotWords(one, plan) : coinWords(one, plan);
+}
+
+/** No slot excludes, so the words say what may still be paid, and by which money. */
+function coinWords(one: OperatorView, { pin = "", owed = [], isFirstYes }: EndPlan): string {
+  const own = isInternal(one.mode);
+  const alone = own
+    ? `then the signed bytes move ${sumWords(one)} to your own hot wallet`
+    : `then the signed bytes may still pay ${sumWords(one)} beside a renewal, with money that is not in the wallet today`;
+  const onChain = `no block takes it while that coin does not exist. If the coin appears after all, ${
+    owed.length === 0 ? alone : "its renewal spends a coin that the signed bytes spend too, so only one of the two is paid"
+  }. Look the coin up in a block explorer first: where it is there, say no`;
+  const does = own
+    ? "the sweep ends as expired; the gateway may order another one"
+    : "the payment ends as expired; the shop hears Failed, coin_unknown, and may renew the order. Pay nothing by hand";
+  const rows = [
+    ["coin", pin.slice(0, pin.lastIndexOf(":"))],
+    ["nodes", "neither side's nodes have shown it for 24 hours of chain time, in blocks and mempools"],
+    ...owed.map((coin) => ["owed", `its renewal spends ${coin.slice(0, coin.lastIndexOf(":"))}`] as const),
+    ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
+    ...wrapped(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
+    ...(isFirstYes === true ? [["yes", "the first of two: another operator gives the second"] as const] : []),
+  ] as const;
+  return `\n${fields(rows)}\n`;
+}
+
+function slotWords(one: OperatorView, { counted }: EndPlan): string {
   const { network, slot, account, attempts } = one;
   const dearest = attempts.map(({ feeMax }) => BigInt(feeMax)).sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
   const fee = feeWords(dearest, network);

@@ -97,7 +97,7 @@ function replacementCommand(run: Run, act: "replace" | "cancel", description: st
 }
 
 function endCommand(run: Run): Command {
-  return onState("end", "Ends a sweep whose slot the chain cannot reach, after showing what its bytes may still do.")
+  return onState("end", "Ends a withdrawal that no block takes, after showing what its bytes may still do.")
     .argument("<id>", "its transactionId")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")

@@ -155,6 +155,9 @@ export interface Job {
  * payment.
  * `unreachable`: open sweeps whose slot the chain's final count cannot reach, and open withdrawals
  * whose pin no node of the gateway has shown for an hour, in each ack. Left out if there is none.
+ * `endable`: those of `unreachable` that an operator of the agent may end, as far as the gateway's
+ * own nodes say: none of them has shown the pin for 24 hours of chain time. Left out if there is
+ * none.
  * `recalled`: open withdrawals whose shop no longer wants them, as far as the gateway knows of no
  * signature, in each ack. The signer refuses those without a slot. Left out if there is none.
  * `foreign`: final transactions of the agent's accounts that no signature explains, on chains
@@ -168,6 +171,7 @@ export interface Ack {
   readonly ended: readonly string[]; // transaction ids
   readonly void?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly unreachable?: readonly string[]; // transaction ids
+  readonly endable?: readonly string[]; // transaction ids
   readonly recalled?: readonly string[]; // transaction ids
   readonly foreign?: readonly ForeignTransaction[];
   // no deposit address at or above this index has left, or leaves before the signer holds a higher

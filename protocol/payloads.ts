@@ -149,6 +149,7 @@ const ack: Reader<Ack> = object(
   {
     void: list(fields.txHash, voidPerAckMax),
     unreachable: list(fields.transactionId, unreachablePerAckMax),
+    endable: list(fields.transactionId, unreachablePerAckMax),
     recalled: list(fields.transactionId, recalledPerAckMax),
     foreign: list(foreignTransaction, foreignPerAckMax),
     ceiling: fields.ceiling,

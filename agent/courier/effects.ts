@@ -62,6 +62,8 @@ export function createHands(options: HandsOptions): (effect: SchedulerEffect) =>
         return informAccount(options, effect);
       case "foreign":
         return tellForeign(options, effect);
+      case "unseen":
+        return tellUnseen(options, effect);
       case "refresh":
         refresh();
         return done;
@@ -113,6 +115,8 @@ async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<Sche
       return { kind: "void", ...accountIn(effect), found: await access.findVoid(effect.wanted) };
     case "spenders":
       return { kind: "spenders", ...accountIn(effect), found: await access.spenders(effect.coins) };
+    case "makers":
+      return { kind: "makers", ...accountIn(effect), found: await access.makers(effect.wanted) };
     case "slotCounts":
       return { kind: "slotCounts", ...accountIn(effect), answer: await slotCounts(access, effect.address) };
   }
@@ -281,6 +285,11 @@ async function tellForeign({ signer, log }: HandsOptions, { body }: Effect<"fore
   const { chain, coin, txHash } = body;
   const fields = { code: "CHAIN_COIN_FOREIGN", chain, coin, txHash, told: answer.ok };
   log.error({ event: "coin-foreign", ...fields }, "a coin was spent by no payment of ours: an operator must look");
+}
+
+/** A lost report costs ten minutes: the nodes are asked again. */
+async function tellUnseen({ signer }: HandsOptions, { body }: Effect<"unseen">): Promise<void> {
+  await settled(signer.request("unseen", body));
 }
 
 async function send(options: HandsOptions, access: ChainAccess, { withdrawal, attempt }: SendEffect): Promise<void> {

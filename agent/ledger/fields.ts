@@ -32,6 +32,8 @@ const digestsForm = /^(?:[0-9a-f]{64}){1,64}$/;
 const namedFilesMax = 2_048;
 /** The most foreign transactions in one PAUSED record. */
 const foreignMax = 16;
+/** The most coins in one MANUAL_REPLACEMENT record: one of each attempt. */
+const coinsMax = 32;
 /** The most limit groups in one POLICY record: currencies with their sweeps and top-ups. */
 const limitsMax = 768;
 
@@ -54,6 +56,7 @@ const isTxParams: Check = (value) => {
 };
 /** In the family's own spelling. */
 const isSlot: Check = text(1, 160, /^[\x21-\x7e]+$/);
+const isCoin: Check = text(1, 160, txParamForm);
 const isBoolean: Check = (value) => typeof value === "boolean";
 const isPayload: Check = text(2, textMax, /^(?:0x)?(?:[0-9a-f]{2})+$/);
 const isTxHash: Check = text(0, 130, /^[0-9A-Za-z]*$/);
@@ -114,7 +117,14 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   },
   ENDED: { ended: (value) => Array.isArray(value) && value.length <= listMax && value.every(isId) },
   VOID: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
-  MANUAL_REPLACEMENT: { transactionId: isId, act: oneOf("replace", "cancel", "end"), approver: isName },
+  MANUAL_REPLACEMENT: {
+    transactionId: isId,
+    act: oneOf("replace", "cancel", "end"),
+    approver: isName,
+    isFirstYes: (value) => value === undefined || value === true,
+    coins: (value) => value === undefined || (Array.isArray(value) && value.length <= coinsMax && value.every(isCoin)),
+  },
+  UNSEEN: { transactionId: isId, watchedMs: isTime, chainMs: isTime },
   PAUSED: {
     paused: isBoolean,
     approver: isName,

@@ -148,14 +148,23 @@ export type RecordBody =
   /**
    * An operator orders the following INTENT, by the verb that `act` names. With exclusion by expiry
    * none follows: the next attempt may be made, or no more. `end` stands in front of the EXPIRED of
-   * a sweep whose slot the chain cannot reach.
+   * a withdrawal that no block takes; with `isFirstYes` it is the first of two operators', and
+   * nothing follows. `coins` are those that its renewal has to spend, as `PinExclusion.coins`.
    */
   | {
       readonly kind: "MANUAL_REPLACEMENT";
       readonly transactionId: string;
       readonly act: "replace" | "cancel" | "end";
       readonly approver: string;
+      readonly isFirstYes?: true;
+      readonly coins?: readonly string[];
     }
+  /**
+   * The courier's nodes show the transaction that made the withdrawal's pin in no block and no
+   * mempool, for so much watched chain time up to the final block of `chainMs`; both 0 once they
+   * show it again.
+   */
+  | { readonly kind: "UNSEEN"; readonly transactionId: string; readonly watchedMs: number; readonly chainMs: number }
   /**
    * An operator stopped new signatures or allowed them again. With `network`, only first attempts
    * there: `approver` is then "gateway" or "courier" if the signer stopped it itself, because of

@@ -11,10 +11,15 @@ export interface StuckView {
   readonly isCancelling: boolean;
 }
 
-/** A sweep that an operator may end, or has ended, because the chain's count is below its slot. */
+/** A withdrawal that an operator may end, or has ended, because no block takes it. */
 export interface EndPlan {
   readonly slot: string;
-  readonly counted: string; // the count of the courier's nodes at the final block; "" after the end
+  // the count of the courier's nodes at the final block; "" after the end, and where a coin excludes
+  readonly counted: string;
+  readonly pin?: string; // the coin that no node shows, if one excludes
+  readonly owed?: readonly string[]; // the coins that its renewal spends
+  // two operators are needed, and this yes is, or was, the first one's
+  readonly isFirstYes?: true;
 }
 
 /** A sweep whose slot the chain cannot reach, or a withdrawal whose coin no node shows. */
@@ -24,6 +29,18 @@ export interface UnreachableView {
   readonly slot: string;
   readonly count: number; // the number of such withdrawals
   readonly code: "SWEEP_UNREACHABLE" | "COIN_UNKNOWN"; // of this one
+  readonly left: string; // the reason why `end` does not end it yet; "" for none
+}
+
+/**
+ * The courier's nodes were asked for the transaction that made the pin of a withdrawal, in blocks
+ * and mempools.
+ */
+export interface CoinLookReport {
+  readonly transactionId: string;
+  readonly coin: string; // txHash:output
+  readonly isShown: boolean;
+  readonly chainMs: number; // the final block's own time then, Unix milliseconds
 }
 
 /** A withdrawal whose attempts are all void, if only an operator can order another one. */

@@ -19,7 +19,7 @@ import { evidenceFramesMax, type FramedOffer } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
 import type { ForeignSpend, NetworkStop, PausedView, StoppedView } from "./stops.ts";
-import type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
+import type { CoinLookReport, EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
 export type { CourierStatus, WaitView } from "./courier-status.ts";
@@ -28,7 +28,7 @@ export type { Answer, Request } from "./line-forms.ts";
 export type { OutgoingView, RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "./recovery-plan.ts";
 export type { WithdrawalState } from "./states.ts";
 export type { ForeignSpend, NetworkStop, PausedView, StoppedView } from "./stops.ts";
-export type { EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
+export type { CoinLookReport, EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
 
 /** One signed attempt of a withdrawal. `raw` is present only after its release. */
 export interface AttemptView {
@@ -86,6 +86,8 @@ export interface CourierView {
    * both.
    */
   readonly awaited?: Awaited;
+  /** Coins that each attempt has to spend, as `PinExclusion.coins` (`OwedCoins`). */
+  readonly owed?: readonly string[];
 }
 
 /** The facts of a withdrawal that waits for an operator, for an alert. */
@@ -102,6 +104,8 @@ export interface OperatorView extends CourierView {
   readonly expiresAt: number;
   /** An operator has cancelled it; with exclusion by expiry, no other attempt follows. */
   readonly isCancelling?: boolean;
+  /** The reason why `end` does not end one that no block takes yet; "" for none. */
+  readonly left?: string;
   // named by an approval, so that nothing changes between view and yes
   readonly approvalDigest: string;
 }
@@ -158,6 +162,7 @@ export interface CourierRequests {
   /** Statements for everything after this seq that the gateway has not acknowledged. */
   report: { readonly after: number };
   foreign: ForeignSpend;
+  unseen: CoinLookReport;
   /** The courier's view of link and nodes, for `status`. */
   tell: { readonly courier: CourierStatus };
 }
@@ -195,6 +200,7 @@ export interface CourierAnswers {
   account: Record<never, never>;
   report: { readonly frames: readonly Uint8Array[] }; // statement envelopes, in order
   foreign: Record<never, never>;
+  unseen: Record<never, never>;
   tell: { readonly summary: SignerSummary };
 }
 

@@ -19,6 +19,8 @@ import { amountOf, coinsMax, type Figures, figuresOf, txParamsOf } from "./tx-pa
 export interface CoinMarket {
   readonly satPerKvB: bigint;
   readonly coins: readonly Coin[];
+  /** Coins among these that a first attempt spends in any case, the anchor first. */
+  readonly owed?: readonly Coin[];
 }
 
 /** A payment by its parts that decide on coins; null stands for a cancel. */
@@ -73,10 +75,13 @@ interface ChangeRule {
  * The parameters of a first attempt. Null if the coins do not suffice, if the amount is dust, or if
  * the destination is no address.
  */
-export function first(network: UtxoNetwork, { satPerKvB, coins }: CoinMarket, target: Exclude<Target, null>): TxParams | null {
+export function first(network: UtxoNetwork, market: CoinMarket, target: Exclude<Target, null>): TxParams | null {
+  const { satPerKvB, coins, owed = [] } = market;
   const paid = paidOf(network, target);
+  if (paid === null) return null;
+  const pool = largestFirst(coins).filter(({ id }) => !owed.some((coin) => coin.id === id));
   const isSplit = coins.length < coinsWanted;
-  return paid === null ? null : chosen(network, [], largestFirst(coins), paid, (size) => feeAt(satPerKvB, size), isSplit);
+  return chosen(network, owed, pool, paid, (size) => feeAt(satPerKvB, size), isSplit);
 }
 
 /** As `first`, and with small coins beside those that the payment needs, while `merging` allows. */

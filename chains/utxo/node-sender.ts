@@ -10,6 +10,7 @@ import type {
   BroadcastAnswer,
   ChainOutcome,
   ChainState,
+  CoinSeen,
   Found,
   NodeLog,
   SenderNodes,
@@ -29,6 +30,7 @@ import { type Blocks, createBlocks, depthOf } from "./node-blocks.ts";
 import { type CoinQuestion, finalCoins, type MadeCoin } from "./node-coins.ts";
 import { createHistories } from "./node-history.ts";
 import { agreedSpender, outpointOf } from "./node-judge.ts";
+import { isMakerShown } from "./node-makers.ts";
 import { createFeeMarket } from "./node-market.ts";
 import { hashQuestion } from "./node-questions.ts";
 import { readReply, refusals } from "./node-refusals.ts";
@@ -49,7 +51,7 @@ export interface SenderOptions {
 }
 
 /** The interface for payments, with the questions about coins. */
-export type UtxoSender = SenderNodes & Required<Pick<SenderNodes, "evidence" | "spentBy">>;
+export type UtxoSender = SenderNodes & Required<Pick<SenderNodes, "coinsSeen" | "evidence" | "spentBy">>;
 
 const timeoutMsDefault = 10_000;
 const patienceMsDefault = 20_000;
@@ -87,6 +89,12 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
     holds: async (block, blockHash) => (await pool.first((node) => pool.ask(node, hashQuestion(block)))) === blockHash,
     closed: async () => uncounted(pool.quorumMin),
     spentBy: (coins) => inWaves(coins, questionsAtOnce, (coin) => finalSpender(question, blocks, coin).catch(unanswered)),
+    coinsSeen: async (coins) => {
+      const final = await blocks.finalHead();
+      const { timestampMs: chainMs } = await blocks.headAt(final.number);
+      const look = async (coin: string): Promise<CoinSeen> => ({ isShown: await isMakerShown(pool, coin), chainMs });
+      return inWaves(coins, questionsAtOnce, (coin) => look(coin).catch(unanswered));
+    },
     evidence: (txParams) =>
       evidenceOf(
         question,

@@ -36,12 +36,12 @@ export function feesOf(coin: NativeCoin): Fees {
     most,
     tipOf: () => 0n,
     computeLimitOf: () => 1n,
-    first: ({ feeMarket, coins }, wanted) => {
+    first: ({ feeMarket, coins, owed = [] }, wanted) => {
       const network = networkOf(coin, wanted.network);
       if (network === null) return null;
       // A lower offer has to fit a limit of the signer, so it pays for no coins beside its own.
       const offer = feeMarket.othersMost === 0n ? first : firstMerging;
-      return offer(network, { satPerKvB: satPerKvBOf(feeMarket), coins }, wanted);
+      return offer(network, { satPerKvB: satPerKvBOf(feeMarket), coins, owed }, wanted);
     },
     bidding: biddingOf(coin, main),
     tooLittle: (description) => tooLittle(coin, description),

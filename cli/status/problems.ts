@@ -168,23 +168,21 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
   );
 }
 
-/** A warning, because this sweep does not block any other address. */
+/** A warning, because it takes the place of no other. */
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
-  const { transactionId, network, slot, count, code } = unreachable;
+  const { transactionId, network, slot, count, code, left } = unreachable;
+  const by = typed(`end ${transactionId}`);
+  const remedy = left === "" ? by : `${by}, which is too early now: ${left}`;
   if (code === "COIN_UNKNOWN") {
     const others = count === 1 ? "" : `, as of ${count} withdrawals`;
     const what = `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`;
-    findings.found(code, what, remedyIn(code), true);
+    findings.found(code, what, remedy, true);
     return;
   }
   const others = count === 1 ? "" : `, as of ${count} sweeps`;
-  findings.found(
-    "SWEEP_UNREACHABLE",
-    `the chain cannot reach the slot of sweep ${transactionId} (${saySlot(network, slot)})${others}`,
-    typed(`end ${transactionId}`),
-    true,
-  );
+  const what = `the chain cannot reach the slot of sweep ${transactionId} (${saySlot(network, slot)})${others}`;
+  findings.found("SWEEP_UNREACHABLE", what, remedy, true);
 }
 
 function nodesProblem({ nodesOfGateway }: SignerStatus, findings: Findings): void {

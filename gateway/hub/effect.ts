@@ -18,6 +18,7 @@ import type { AssignedPayment } from "../store/assigned-payments.ts";
 import type { AskedRow } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
+import { coinEndedCode } from "../store/unknown-coins.ts";
 
 /** The record that an entry is about. */
 type Asked = Omit<AskedRow, "jobAgent">;
@@ -36,6 +37,7 @@ export interface Around {
   readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
   readonly hashOwner: string | null; // the other withdrawal of the same account that has a signed entry's txHash
   readonly assigned: AssignedPayment | null; // the transaction that paid it, as an operator says
+  readonly isCoinGone: boolean; // no node has shown its pin for a day of chain time
   readonly isVoid: boolean; // it was signed, and every attempt except the named one is void
   readonly nowMs: number; // this gateway's clock
   /**
@@ -67,7 +69,7 @@ export type Effect =
   | { readonly kind: "paid"; readonly by: AssignedPayment }
   /**
    * The agent reports the end. The end counts after this database holds that all attempts are void,
-   * or that the chain cannot reach the slot.
+   * that the chain cannot reach the slot, or that no node shows the pin.
    */
   | { readonly kind: "expire"; readonly code: string }
   | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
@@ -156,7 +158,9 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
     const moves = row.status === 0 && unsignedStages.has(row.stage);
     return { kind: "answer", change: moves ? { stage, code: entry.code, ...address } : address };
   }
-  if (isSigned && entry.decision === "expired" && row.operation === "sweep" && !waits(row.network)) return unreached(row);
+  const isSwept = row.operation === "sweep" && !waits(row.network) && !isPinned(row.network);
+  if (isSigned && entry.decision === "expired" && isSwept) return unreached(row);
+  if (isSigned && entry.decision === "expired" && isPinned(row.network)) return uncoined(row, around);
   if (isSigned && !isOver) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
   if (isSigned && row.status === 1 && around.assigned === null)
     return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
@@ -177,6 +181,16 @@ function unreached({ status, stage, code }: Asked): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (stage !== "stuck" || code !== unreachableCode) return { kind: "expire", code: unreachableCode };
   return { kind: "answer", change: { status: 2, stage: "expired", code: unreachableCode } };
+}
+
+/**
+ * An operator at the agent ended a payment or sweep whose pin no node shows. The end counts after
+ * this gateway's own nodes have missed it for a day. If the chain decided meanwhile, that stays.
+ */
+function uncoined({ status }: Asked, { isCoinGone }: Around): Effect {
+  if (status !== 0) return { kind: "answer", change: {} };
+  if (!isCoinGone) return { kind: "expire", code: coinEndedCode };
+  return { kind: "answer", change: { status: 2, stage: "expired", code: coinEndedCode } };
 }
 
 /** A signed entry, the row of its withdrawal, and what the database knows around it. */

@@ -1,6 +1,6 @@
 /**
- * Withdrawals and transactions that each acknowledgement names, as the database has them: sweeps
- * that the chain cannot reach, recalls, and transactions that nothing here signed. Sources:
+ * Withdrawals and transactions that each acknowledgement names, as the database has them: those
+ * that no block takes, those of them that may be ended, recalls, and transactions that nothing here signed. Sources:
  * docs/protocol.md sections 6.6, 6.7 and 6.9.
  */
 import type { Ack } from "../../protocol/messages.ts";
@@ -8,18 +8,25 @@ import { listForeign } from "../store/foreign.ts";
 import { listRecalled } from "../store/recalls.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { listUnknownCoins } from "../store/unknown-coins.ts";
 import { listUnreachable } from "../store/unreachable.ts";
 
 /**
  * The lists of an agent; one that would be empty is left out. A database restored from a backup may
  * lack signatures until the agent has caught up in this `run`, so nothing is foreign before.
  */
-export function namedOf(database: Database, agent: AgentRow, run: string): Pick<Ack, "unreachable" | "recalled" | "foreign"> {
+export function namedOf(
+  database: Database,
+  agent: AgentRow,
+  run: string,
+): Pick<Ack, "unreachable" | "endable" | "recalled" | "foreign"> {
   const unreachable = listUnreachable(database, agent.id);
+  const endable = unreachable.length === 0 ? [] : listUnknownCoins(database, agent.id, true);
   const recalled = listRecalled(database, agent.id);
   const foreign = agent.caughtUp === run ? listForeign(database, agent) : [];
   return {
     ...(unreachable.length === 0 ? {} : { unreachable }),
+    ...(endable.length === 0 ? {} : { endable }),
     ...(recalled.length === 0 ? {} : { recalled }),
     ...(foreign.length === 0 ? {} : { foreign }),
   };

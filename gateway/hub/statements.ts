@@ -25,6 +25,7 @@ import { insertSignature, isSigned, listSignatures, signedBy } from "../store/si
 import { insertSlot, slotOf, slotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { isCoinGone } from "../store/unknown-coins.ts";
 import { isAllVoid, keepExpiry } from "../store/void-attempts.ts";
 import { completeAssigned, updateWithdrawal } from "../store/withdrawals.ts";
 import { type Around, type Change, effectOf } from "./effect.ts";
@@ -287,6 +288,7 @@ const unsigned = {
   hashOwner: null,
   assigned: null,
   isVoid: false,
+  isCoinGone: false,
 } as const;
 
 /**
@@ -304,12 +306,14 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
   const waits = row !== null && expiryExclusionOf(row.network) !== null;
   const isVoid = waits && isAllVoid(database, id, entry.kind === "signed" ? entry.txHash : "");
   const assigned = assignedOf(database, id) ?? null;
-  if (entry.kind === "decision") return { ...unsigned, ...base, isSigned: isSigned(database, id), isVoid, assigned };
+  if (entry.kind === "decision")
+    return { ...unsigned, ...base, isSigned: isSigned(database, id), isVoid, assigned, isCoinGone: isCoinGone(database, id) };
   const attempts = listSignatures(database, id);
   return {
     ...base,
     isSigned: attempts.length > 0,
     isVoid,
+    isCoinGone: false,
     assigned,
     slot: slotOf(database, id) ?? null,
     known: attempts.find(({ attempt }) => attempt === entry.attempt) ?? null,

@@ -116,6 +116,7 @@ CREATE INDEX sweepsByBlock ON transactions (merchant, currency, finalBlock)
 CREATE INDEX topUpsByBlock ON transactions (merchant, network, finalBlock)
   WHERE operation = 'topup' AND finalBlock IS NOT NULL;
 CREATE INDEX sweepsUnreached ON transactions (network) WHERE operation = 'sweep' AND status = 2 AND code = 'SWEEP_UNREACHABLE';
+CREATE INDEX coinsEnded ON transactions (network) WHERE status = 2 AND code = 'coin_unknown';
 `;
 
 /**
@@ -148,6 +149,8 @@ CREATE TRIGGER assignedSigned AFTER INSERT ON signatures BEGIN
 END;
 CREATE TABLE unknownCoins (
   transactionId TEXT PRIMARY KEY REFERENCES transactions(id), since INTEGER NOT NULL, chainSince INTEGER NOT NULL) STRICT;
+CREATE TABLE coinLooks (
+  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), chainAt INTEGER NOT NULL, watchedMs INTEGER NOT NULL) STRICT;
 CREATE TRIGGER outgoingExplained AFTER INSERT ON signatures BEGIN
   DELETE FROM unexplained WHERE account = NEW.account AND txHash = NEW.txHash;
 END;

@@ -2,26 +2,36 @@
  * Checks open withdrawals on chains with coins that no block takes: whether any node shows the
  * transaction that made the coin which all their attempts spend. One whose coin none has shown for
  * an hour, by this clock and by the chain's, is stuck, told, and named to its agent; it takes the
- * place of no other. A pass asks a limited number of questions, each withdrawal by itself.
+ * place of no other. After a day of chain time an operator of its agent may end it. A node that
+ * shows the coin of an ended one opens it again, because its bytes are good then. A pass asks a
+ * limited number of questions, each withdrawal by itself.
  */
 import { AgentError } from "../../base/fault.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { Database } from "../store/store.ts";
 import {
+  coinEndedCode,
+  coinGoneMs,
   coinUnknownCode,
+  type EndedOnCoin,
   forgetEndedCoins,
   forgetUnknownCoin,
+  isCoinGone,
   keepUnknownCoin,
+  listEndedOnCoin,
   listPinned,
   type PinnedWithdrawal,
 } from "../store/unknown-coins.ts";
+import { keepExpiry, takeExpiry } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "../watcher/chain.ts";
 
 /** A withdrawal with a later change is still on its way. */
 const stillMs = 600_000;
 const againMs = 600_000;
+/** Few are ever ended, each by an operator. */
+const endedAgainMs = 3_600_000;
 const stuckAfterMs = 3_600_000;
 const askedPerPassMax = 8;
 
@@ -38,17 +48,18 @@ export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: C
   forgetEndedCoins(store);
   const nowMs = chain.clock();
   // Only what is a coin of the chain becomes a question to nodes.
-  const isCoin = ({ pin }: PinnedWithdrawal): boolean => familyOf(network).readPin(pin) !== null;
+  const isCoin = ({ pin }: EndedOnCoin): boolean => familyOf(network).readPin(pin) !== null;
   const open = listPinned(store.database, network).filter(isCoin);
-  const known = new Set(open.map(({ id }) => id));
+  const ended = listEndedOnCoin(store.database, network).filter(isCoin);
+  const known = new Set([...open, ...ended].map(({ id }) => id));
   for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
   const isDue = ({ id, code, changedAt }: PinnedWithdrawal): boolean =>
     nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs && (code !== "" || nowMs - changedAt >= stillMs);
   const due = open.filter(isDue).slice(0, askedPerPassMax);
-  if (due.length === 0) return [];
+  const changed = await lookAtEnded(chain, ended, memory);
+  if (due.length === 0) return changed;
   const chainMs = await chainTime(chain, tip);
-  if (chainMs === null) return [];
-  const changed: string[] = [];
+  if (chainMs === null) return changed;
   for (const one of due) {
     memory.set(one.id, nowMs);
     const isShown = await settled(() => reader.isCoinShown?.(coinOf(one)));
@@ -58,8 +69,31 @@ export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: C
   return changed;
 }
 
+/** Opens ended ones again whose coin a node shows. Returns their ids. */
+async function lookAtEnded(chain: WatchedChain, ended: readonly EndedOnCoin[], memory: CoinMemory): Promise<string[]> {
+  const { reader, store } = chain;
+  const nowMs = chain.clock();
+  const isDue = ({ id }: EndedOnCoin): boolean => nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY) >= endedAgainMs;
+  const opened: string[] = [];
+  for (const one of ended.filter(isDue).slice(0, askedPerPassMax)) {
+    memory.set(one.id, nowMs);
+    if ((await settled(() => reader.isCoinShown?.(coinOf(one)))) !== true) continue;
+    if (store.write((database) => open(chain, database, one, nowMs))) opened.push(one.id);
+  }
+  return opened;
+}
+
+/** The agent has said its end once, so that it ends again if the coin goes for another day. */
+function open(chain: WatchedChain, database: Database, one: EndedOnCoin, nowMs: number): boolean {
+  if (!listEndedOnCoin(database, chain.network).some(({ id }) => id === one.id)) return false;
+  const detail = `a node shows the coin ${coinOf(one)} of ${one.account}: the ended payment may be paid after all`;
+  raiseAlarm(chain, database, { code: "COIN_RETURNED", subject: one.id, detail });
+  keepExpiry(database, one.id, coinEndedCode, nowMs);
+  return updateWithdrawal(database, one.id, { status: 0, stage: "broadcast", code: "" }, nowMs);
+}
+
 /** The pin without its amount. */
-const coinOf = ({ pin }: PinnedWithdrawal): string => pin.split(":").slice(0, 2).join(":");
+const coinOf = ({ pin }: Pick<PinnedWithdrawal, "pin">): string => pin.split(":").slice(0, 2).join(":");
 
 async function chainTime({ reader }: WatchedChain, { final }: Tip): Promise<number | null> {
   const seconds = await settled(() => reader.timestamp(final.number));
@@ -95,10 +129,18 @@ function judge(chain: WatchedChain, database: Database, { id }: PinnedWithdrawal
     return updateWithdrawal(database, id, { ...stage, code: "" }, nowMs);
   }
   keepUnknownCoin(database, id, nowMs, chainMs);
-  const { since, chainSince, code } = one;
+  const { since, chainSince, code, watchedMs } = one;
+  // An agent's acknowledgement names it from now on as one that may be ended.
+  if (code === coinUnknownCode && isCoinGone(database, id)) return endTold(database, id, nowMs) || watchedMs < coinGoneMs;
   if (since === null || chainSince === null || code === coinUnknownCode) return false;
   if (nowMs - since < stuckAfterMs || chainMs - chainSince < stuckAfterMs) return false;
   const detail = `no node shows the coin ${coinOf(one)} of ${one.account} since ${momentOf(since)}, in no block and no mempool`;
   raiseAlarm(chain, database, { code: coinUnknownCode, subject: id, detail });
   return updateWithdrawal(database, id, { stage: "stuck", code: coinUnknownCode }, nowMs);
+}
+
+/** Ends one whose agent has said so already. */
+function endTold(database: Database, id: string, nowMs: number): boolean {
+  if (takeExpiry(database, id) === undefined) return false;
+  return updateWithdrawal(database, id, { status: 2, stage: "expired", code: coinEndedCode }, nowMs);
 }

@@ -10,6 +10,7 @@ import type { TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { readTransactionOf, recordOfOrder } from "../store/transactions.ts";
+import { coinEndedCode } from "../store/unknown-coins.ts";
 
 type Place = Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">;
 
@@ -34,6 +35,8 @@ function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "
   if (row.status === 1) return "completed";
   // A customer who paid late, or whose payment is not final yet, must not be asked for it again.
   if (row.operation === "deposit") return hasPayment(database, row.id) || row.amountReceivedUnits !== "0" ? "paid" : "";
+  // The agent lets no renewal of such a payment be paid beside it.
+  if (row.code === coinEndedCode) return "";
   // Bytes that were signed can be in anybody's hands, although the chain takes them no more.
   return isSigned(database, row.id) ? "signed" : "";
 }

@@ -333,9 +333,9 @@ describe("the link's address", () => {
   });
 
   it("may be plain on loopback", () => {
-    expect(linkAddress("http://127.0.0.1:8080")).toBe("ws://127.0.0.1:8080/agent/v1/link?kinds=11");
-    expect(linkAddress("http://localhost")).toBe("ws://localhost/agent/v1/link?kinds=11");
-    expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link?kinds=11");
+    expect(linkAddress("http://127.0.0.1:8080")).toBe("ws://127.0.0.1:8080/agent/v1/link?kinds=12");
+    expect(linkAddress("http://localhost")).toBe("ws://localhost/agent/v1/link?kinds=12");
+    expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link?kinds=12");
   });
 
   it("is only an origin", () => {

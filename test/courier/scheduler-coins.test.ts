@@ -216,3 +216,51 @@ it("a payment that no block takes, as the gateway says, takes the place of no ot
     "sign:2",
   );
 });
+
+describe("a payment whose pin no node of the courier shows", () => {
+  const minuteMs = 60_000;
+  const [pin, beside] = [coin(1, 90_000n), coin(2, 80_000n)];
+  const txParams: TxParams = { coins: `${pin.id}:${pin.units},${beside.id}:${beside.units}`, changeSat: "0", feeSat: "1000" };
+  const out = order(1, "broadcast", {
+    attempts: [attemptOf(1, { txHash: "c".repeat(64), txParams, feeMax: "1000", raw: "0x02" })],
+  });
+  const wanted = [{ transactionId: idOf(1), coin: pin.id }];
+  const seen = (isShown: boolean) => ({ isShown, chainMs: 1_700_000_000_000 });
+
+  function absent() {
+    const driver = unsighted([out]);
+    driver.block(10, chainState([]));
+    look(driver, 1, null);
+    return driver;
+  }
+
+  it("is asked about after ten minutes, then each ten, and each answer goes to the signer", () => {
+    const driver = absent();
+    expect(only(driver.block(11, chainState([])), "makers")).toEqual([]);
+    driver.tick(10 * minuteMs);
+    expect(only(driver.block(12, chainState([])), "makers")).toMatchObject([{ wanted }]);
+    expect(only(driver.block(13, chainState([])), "makers")).toEqual([]);
+    const told = driver.feed({ kind: "makers", chain: "local", found: [{ ...wanted[0]!, answer: seen(false) }] });
+    expect(only(told, "unseen")).toMatchObject([{ body: { ...wanted[0], ...seen(false) } }]);
+    // An operator can end it only if the gateway names a coin beside it.
+    expect(only(told, "question").map(({ coins }) => coins.map(({ id }) => id))).toEqual([[beside.id]]);
+    driver.tick(10 * minuteMs);
+    expect(only(driver.block(14, chainState([])), "makers")).toMatchObject([{ wanted }]);
+    const again = driver.feed({ kind: "makers", chain: "local", found: [{ ...wanted[0]!, answer: seen(true) }] });
+    expect(only(again, "unseen")).toMatchObject([{ body: { isShown: true } }]);
+    expect(only(again, "question")).toEqual([]);
+    expect(only(driver.feed({ kind: "makers", chain: "local", found: [{ ...wanted[0]!, answer: null }] }), "unseen")).toEqual([]);
+  });
+
+  it("a renewal is offered with the coin that it owes in front, and waits alone while another payment holds it", () => {
+    const [large, owed] = [coin(1, 900_000n), coin(2, 200_000n)];
+    const owes = { owed: [`${owed.id}:${owed.units}`] };
+    const driver = driven([order(1, "approved", owes)]);
+    driver.block(10, chainState([large, owed]));
+    expect(coinsAsked(gasFor(driver, 1))).toEqual([[owed.id.slice(60, 66)]]);
+    const other = driven([sentOn(1, owed), order(2, "approved", owes), order(3, "approved")]);
+    other.block(10, chainState([large, owed]));
+    expect(whyOf(other, 2)).toContain("ACCOUNT_COIN_OWED");
+    expect(coinsAsked(gasFor(other, 3))).toEqual([[large.id.slice(60, 66)]]);
+  });
+});

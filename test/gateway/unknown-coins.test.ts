@@ -9,10 +9,13 @@ import { FaultBook } from "../../gateway/faults/book.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { countOpenSweeps, writePlace } from "../../gateway/store/sweeps.ts";
+import { isCoinGone, listUnknownCoins } from "../../gateway/store/unknown-coins.ts";
 import { listUnreachable } from "../../gateway/store/unreachable.ts";
+import { keepExpiry } from "../../gateway/store/void-attempts.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { checkUnknownCoins } from "../../gateway/sweeps/unknown-coins.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { checkRenewal } from "../../gateway/withdrawals/renewal.ts";
 import {
   type AgentKeys,
   askWithdrawal,
@@ -141,5 +144,89 @@ describe("a payout whose coin no node shows", () => {
     nowMs -= 9 * minuteMs;
     await passes(0);
     expect(new Set(asked).size).toBe(10);
+  });
+});
+
+const endable = () => listUnknownCoins(db.store.database, keys.id, true);
+const dayMinutes = 25 * 60;
+
+/** Stuck for so long, with the agent's word on its end. */
+async function endedAt(minutes: number): Promise<string> {
+  const id = out(1);
+  await passes(minutes);
+  db.store.write((database) => keepExpiry(database, id, "coin_unknown", nowMs));
+  await passes(0);
+  return id;
+}
+
+describe("a payout whose coin no node has shown for a day", () => {
+  it("is named as one that may be ended, and ends by its agent's word alone from then on", async () => {
+    const id = out(1);
+    await passes(23 * 60);
+    expect([named(), endable()]).toEqual([[id], []]);
+    await passes(2 * 60);
+    expect(endable()).toEqual([id]);
+    expect(row(id)).toMatchObject({ status: 0, stage: "stuck", code: "COIN_UNKNOWN" });
+    expect(db.store.write((database) => isCoinGone(database, id))).toBe(true);
+  });
+
+  it("ends where its agent had said so before, and not before the day is over", async () => {
+    const id = await endedAt(120);
+    expect(row(id)).toMatchObject({ status: 0, stage: "stuck" });
+    await passes(dayMinutes);
+    expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: "coin_unknown" });
+    expect(db.store.database.all("SELECT * FROM coinLooks")).toEqual(db.store.database.all("SELECT * FROM coinLooks WHERE 0"));
+  });
+
+  it("counts a gap in which nobody asked as an hour, and a chain that stands as nothing", async () => {
+    const id = out(1);
+    await passes(60);
+    nowMs += 30 * 60 * minuteMs;
+    chainMs += 30 * 60 * minuteMs;
+    await passes(60);
+    expect([named(), endable()]).toEqual([[id], []]);
+    await passes(30 * 60, false);
+    expect(endable()).toEqual([]);
+    await passes(22 * 60);
+    expect(endable()).toEqual([id]);
+  });
+
+  it("begins its day again once a node shows the coin", async () => {
+    const id = out(1);
+    await passes(20 * 60);
+    shown.add(coin(1));
+    await passes(10);
+    shown.clear();
+    await passes(20 * 60);
+    expect([named(), endable()]).toEqual([[id], []]);
+    await passes(5 * 60);
+    expect(endable()).toEqual([id]);
+  });
+
+  it("is open again, with an alarm, once a node shows the coin after its end; and ends again if it goes for a day", async () => {
+    const id = await endedAt(dayMinutes);
+    expect(row(id)).toMatchObject({ status: 2, code: "coin_unknown" });
+    await passes(70);
+    expect(row(id)).toMatchObject({ status: 2 });
+    shown.add(coin(1));
+    await passes(70);
+    expect(row(id)).toMatchObject({ status: 0, stage: "broadcast", code: "" });
+    expect(db.store.database.all("SELECT subject FROM audit WHERE act = 'alarm COIN_RETURNED'")).toEqual([{ subject: id }]);
+    shown.clear();
+    await passes(dayMinutes);
+    expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: "coin_unknown" });
+  });
+
+  it("may be renewed, and one that the chain has ended in another way may not", async () => {
+    const id = await endedAt(dayMinutes);
+    const again = (renews: string) => checkRenewal(db.store.database, { ...row(id), renews }, row(id).contentHash);
+    expect(again(id)).toMatchObject({ id });
+    const other = out(2);
+    db.store.write((database) =>
+      updateWithdrawal(database, other, { status: 2, stage: "failed", code: "chain_slot_consumed" }, nowMs),
+    );
+    const { orderId, contentHash } = row(other);
+    const refused = checkRenewal(db.store.database, { ...row(other), orderId, renews: other }, contentHash);
+    expect(refused).toMatchObject({ code: "not_renewable", extra: { reason: "signed" } });
   });
 });

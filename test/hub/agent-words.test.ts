@@ -192,7 +192,7 @@ function aroundOf({ network: where = network.evm, kind }: { readonly network?: s
     agent: { id: "a", accounts: "[]", nextDepositIndex: 0 },
     row: { ...asked, receiverAddress: kind === "decision" ? "" : receiver, createdAt: madeAt } as Around["row"],
     ...{ jobAgent: "a", isSigned: false, slot: null, known: null, pin: "", slotOwner: null, hashOwner: null, assigned: null },
-    ...{ isVoid: false, isHandshakeDone: true, nowMs: madeAt + 60_000 },
+    ...{ isVoid: false, isCoinGone: false, isHandshakeDone: true, nowMs: madeAt + 60_000 },
   };
 }
 

@@ -320,7 +320,7 @@ describe("effect of an entry", () => {
     slotOwner: null,
     hashOwner: null,
     assigned: null,
-    ...{ isVoid: false, isHandshakeDone: true, nowMs: 0 },
+    ...{ isVoid: false, isCoinGone: false, isHandshakeDone: true, nowMs: 0 },
     ...change,
   });
   const entry = (body: EntryBody): never => ({ ...body, seq: 1, at: 1 }) as never;

@@ -1,6 +1,7 @@
 /** Exclusion by the pin: no two attempts of a withdrawal can both be paid. */
 import { describe, expect, it } from "vitest";
 import { type Offer, pinRefusal } from "../../agent/signer/handlers/pins.ts";
+import { OwedCoins } from "../../agent/signer/state/owed-coins.ts";
 import type { TxParams } from "../../chains/family.ts";
 import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
@@ -236,7 +237,7 @@ describe("exclusion by the pin", () => {
     const refusalBeside = (pin: string): string => {
       const held = withdrawalOf([{ attempt: 1, txParams: null, pin, txHash: "00".repeat(32) }]);
       const context = {
-        core: { book: { open: () => [held] } },
+        core: { book: { open: () => [held] }, owed: new OwedCoins() },
         run: { sightings: { names: () => true } },
       } as unknown as Parameters<typeof pinRefusal>[0];
       const offer = { withdrawal: withdrawalOf([]), approval: {}, account, slot: "0", evidence: [coin.made] };

@@ -17,7 +17,7 @@ export const row = networkOf(bitcoin, network)!;
 export const keys = keysOf("bitcoinregtest", [network]);
 export const sender = keys.vault.accounts[0]!.id;
 const limits = { maxPerWithdrawal: "1", maxPerDay: "10", maxFee: "0.001", maxFeePerDay: "0.1" };
-const coinSettings: SignerSettings = {
+export const coinSettings: SignerSettings = {
   ...settings,
   chains: { regtest: { family: "bitcoinregtest", chainId: row.reference } },
   currencies: { btc: { chain: "regtest", decimal: 8 } },

@@ -105,7 +105,7 @@ const unsigned = { state: "refused", slot: "", attempts: [], account: "", code: 
 
 const beyond: OperatorView = {
   ...broadcast,
-  ...{ mode: "sweep", slot: "1000000", code: "SWEEP_UNREACHABLE", orderId: `${broadcast.account}/1` },
+  ...{ mode: "sweep", slot: "1000000", code: "SWEEP_UNREACHABLE", left: "", orderId: `${broadcast.account}/1` },
 };
 
 /** A top-up that moves; its amount is of the native coin. */
@@ -141,7 +141,9 @@ export const internalScenes: Scenes = {
   "a sweep that the chain cannot reach": () => {
     const withdrawal = beyond;
     const plan = { slot: "1000000", counted: "0" };
-    ill({ unreachable: { transactionId, network: broadcast.network, slot: "1000000", count: 2, code: "SWEEP_UNREACHABLE" } })();
+    ill({
+      unreachable: { transactionId, network: broadcast.network, slot: "1000000", count: 2, code: "SWEEP_UNREACHABLE", left: "" },
+    })();
     kit.signer.answers = {
       ...kit.signer.answers,
       show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),

@@ -7,8 +7,9 @@
 import { AgentError, invariant } from "../../../base/fault.ts";
 import { type ChainPace, paceUnknown } from "../../../chains/final-times.ts";
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
-import type { ChainState, PaidFrom, SenderNodes, VoidQuestion } from "../../../chains/nodes.ts";
+import type { ChainState, CoinSeen, PaidFrom, SenderNodes, VoidQuestion } from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
+import type { CoinWanted } from "../scheduler/events.ts";
 import type { ChainOutcome, Looked, SchedulerEvent, VoidFound, VoidWanted, Wanted } from "../scheduler/scheduler.ts";
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
@@ -37,6 +38,8 @@ export interface ChainAccess {
   ): Promise<readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[]>;
   /** The final spender of each coin; null without one, and where a question failed. */
   spenders(coins: readonly string[]): Promise<readonly { readonly coin: string; readonly txHash: string | null }[]>;
+  /** If nodes show the makers of these coins; null where a question failed. */
+  makers(wanted: readonly CoinWanted[]): Promise<readonly (CoinWanted & { readonly answer: CoinSeen | null })[]>;
   /** Asks which attempts of one account are void; for chains with exclusion by expiry. */
   findVoid(wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]>;
 }
@@ -77,6 +80,10 @@ export function createChainAccess(nodes: SenderNodes, clock: () => number, pace:
     async spenders(coins) {
       const found = (await nodes.spentBy?.(coins)) ?? [];
       return coins.map((coin, at) => ({ coin, txHash: found[at] ?? null }));
+    },
+    async makers(wanted) {
+      const found = (await nodes.coinsSeen?.(wanted.map(({ coin }) => coin))) ?? [];
+      return wanted.map((one, at) => ({ ...one, answer: found[at] ?? null }));
     },
     findVoid: (wanted) => findVoid(nodes, wanted),
   };

@@ -15,7 +15,15 @@ export const newOwnCoins = (): OwnCoins => ({ listed: new Set(), gone: new Map()
  * spend. The withdrawal's own coins are among them.
  */
 export function marketOf(item: Item, feeMarket: FeeMarket, computeLimit: bigint): Market {
-  return { feeMarket, computeLimit, coins: freeCoins(item) };
+  const coins = freeCoins(item);
+  const { owed = [] } = item.view;
+  const isOwed = ({ id }: Coin): boolean => owed.some((coin) => coin.startsWith(`${id}:`));
+  return { feeMarket, computeLimit, coins, ...(owed.length === 0 ? {} : { owed: coins.filter(isOwed) }) };
+}
+
+/** True if a coin that the withdrawal has to spend is spent already, or another payment holds it. */
+export function lacksOwed({ view: { owed = [] } }: Item, market: Market): boolean {
+  return owed.length > (market.owed?.length ?? 0);
 }
 
 /** The payment without its sender. */

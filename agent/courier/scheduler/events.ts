@@ -6,7 +6,16 @@
  */
 
 import type { Effect } from "../../../base/fault.ts";
-import type { ChainOutcome, ChainState, Found, NodeAnswer, SlotCounts, VoidAnswer, VoidQuestion } from "../../../chains/nodes.ts";
+import type {
+  ChainOutcome,
+  ChainState,
+  CoinSeen,
+  Found,
+  NodeAnswer,
+  SlotCounts,
+  VoidAnswer,
+  VoidQuestion,
+} from "../../../chains/nodes.ts";
 import type { AskedAccount, Question, SightedCoin } from "../../../protocol/sightings.ts";
 import type {
   AccountView,
@@ -126,6 +135,13 @@ export type SchedulerEvent =
       readonly account?: string;
       readonly found: readonly { readonly coin: string; readonly txHash: string | null }[];
     }
+  /** Answers to `makers`; null where the nodes did not answer. */
+  | {
+      readonly kind: "makers";
+      readonly chain: string;
+      readonly account?: string;
+      readonly found: readonly (CoinWanted & { readonly answer: CoinSeen | null })[];
+    }
   /** The withdrawals that no block takes, as the gateway's newest acknowledgement names them. */
   | { readonly kind: "unreachable"; readonly transactionIds: readonly string[] }
   | { readonly kind: "tick" };
@@ -153,7 +169,15 @@ export type NodeQuestion =
   | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly wanted: readonly VoidWanted[] }
   | { readonly kind: "slotCounts"; readonly chain: string; readonly account?: string; readonly address: string }
   /** Asks which final transaction spends each coin, as txHash:output. */
-  | { readonly kind: "spenders"; readonly chain: string; readonly account?: string; readonly coins: readonly string[] };
+  | { readonly kind: "spenders"; readonly chain: string; readonly account?: string; readonly coins: readonly string[] }
+  /** Asks if nodes show the transactions that made these coins. */
+  | { readonly kind: "makers"; readonly chain: string; readonly account?: string; readonly wanted: readonly CoinWanted[] };
+
+/** The pin of a withdrawal, as txHash:output. */
+export interface CoinWanted {
+  readonly transactionId: string;
+  readonly coin: string;
+}
 
 export interface SendEffect {
   readonly kind: "send";
@@ -177,6 +201,8 @@ export type SchedulerEffect =
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
   /** Tells the signer of a coin that no attempt spends. */
   | { readonly kind: "foreign"; readonly body: CourierRequests["foreign"] }
+  /** Tells the signer if the nodes show the coin that a withdrawal spends. */
+  | { readonly kind: "unseen"; readonly body: CourierRequests["unseen"] }
   /**
    * Asks for the signer's `hello` again, because the signer has newer state than this scheduler.
    */

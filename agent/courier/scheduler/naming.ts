@@ -6,7 +6,7 @@
 import { familyOf } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, TxParams } from "../../../chains/family.ts";
 import { sightedMax } from "../../../protocol/sightings.ts";
-import { marketOf, wantedOf } from "./coins.ts";
+import { lacksOwed, marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item, Naming } from "./item.ts";
 
@@ -25,6 +25,8 @@ export const unnamedCode = "ACCOUNT_PIN_UNNAMED";
 export const unclearedCode = "WITHDRAWAL_UNCLEARED";
 /** The words until a silence is told. */
 export const askingWords = "the gateway's word on it is asked for";
+
+export const owedWords = "ACCOUNT_COIN_OWED: the coin that it has to spend is spent, or held by another payment";
 
 const coinText = ({ id, units }: Coin): string => `${id}:${units}`;
 
@@ -48,7 +50,8 @@ function isSilent({ naming }: Account, nowMs: number): boolean {
 }
 
 /**
- * The first offer for a withdrawal. Null if the coins do not suffice; "unnamed" if they do, and the
+ * The first offer for a withdrawal. "owed" if a coin that it has to spend is not free. Null if the
+ * coins do not suffice; "unnamed" if they do, and the
  * gateway has named none that could be the pin. Then it is asked for the coins of the offer first,
  * and for others of the account if it stays silent about these.
  */
@@ -58,11 +61,12 @@ export function namedOffer(
   computeLimit: bigint,
   nowMs: number,
   out: SchedulerEffect[],
-): TxParams | "unnamed" | null {
+): TxParams | "unnamed" | "owed" | null {
   const { account } = item;
   const { pinExclusion, naming } = account;
   const { fees } = familyOf(account.network);
   const market = marketOf(item, feeMarket, computeLimit);
+  if (item.view.attempts.length === 0 && lacksOwed(item, market)) return "owed";
   const whole = fees.first(market, wantedOf(item));
   // The signer keeps the coins of a recorded attempt.
   if (pinExclusion === null || whole === null || item.view.attempts.length > 0) return whole;
@@ -73,6 +77,7 @@ export function namedOffer(
   }
   askFor(account, market.coins, coins, nowMs, out);
   const named = market.coins.filter((coin) => naming.named.has(coinText(coin)));
+  if (lacksOwed(item, { ...market, owed: named.filter((coin) => market.owed?.includes(coin)) })) return "unnamed";
   return fees.first({ ...market, coins: named }, wantedOf(item)) ?? "unnamed";
 }
 

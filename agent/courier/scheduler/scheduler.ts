@@ -7,6 +7,7 @@
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import { putAccount, rouse, stayBusy, withAccount } from "./accounts.ts";
+import { lookForCoins, takeCoinLooks } from "./coin-looks.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
@@ -161,6 +162,8 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
         else countersFailed(account, event.answer.code, nowMs);
         for (const item of account.flight) steer(item, nowMs, out);
       });
+    case "makers":
+      return withAccount(book, event, (account) => takeCoinLooks(book, account, event, nowMs, out));
     case "spenders":
       return withAccount(book, event, (account) => takeSpenders(book, account, event, out));
     case "unreachable":
@@ -324,6 +327,7 @@ function takeBlock(
   renew(account, nowMs, out);
   count(book, account, nowMs, out);
   watchCoins(account, nowMs, out);
+  lookForCoins(account, nowMs, out);
   for (const item of account.flight) steer(item, nowMs, out);
 }
 

@@ -10,7 +10,7 @@ import { lostControl } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
-import { clearedAgainMs, namedOffer, unclearedWords, unnamedCode, unnamedWords } from "./naming.ts";
+import { clearedAgainMs, namedOffer, owedWords, unclearedWords, unnamedCode, unnamedWords } from "./naming.ts";
 import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
 
 /** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
@@ -97,6 +97,12 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
     }
     const gas = gasOf(item, 0, nowMs);
     const txParams = namedOffer(item, marketFor(item, feeMarket), gas ?? fees.computeLimitMin, nowMs, out);
+    if (txParams === "owed") {
+      // Only this one needs that coin.
+      item.waiting = owedWords;
+      at += 1;
+      continue;
+    }
     if (txParams === "unnamed") {
       item.waiting = unnamedWords(account, nowMs);
       return;
@@ -216,6 +222,7 @@ export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]):
   }
   const txParams = namedOffer(item, marketFor(item, feeMarket), computeLimit, nowMs, out);
   if (txParams === null) item.waiting = whyUncovered(item);
+  else if (txParams === "owed") item.waiting = owedWords;
   else if (txParams === "unnamed") item.waiting = unnamedWords(item.account, nowMs);
   else askSign(item, txParams, nowMs, out);
 }

@@ -212,6 +212,7 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): It
     voidFound: new Map(),
     voidDueAtMs: 0,
     voidTrouble: "",
+    coinLookedAtMs: null,
     isAbsent: false,
     stopped: "",
   };

@@ -37,6 +37,7 @@ export function acknowledge(context: RequestContext, frame: Uint8Array): Admitte
   // An older acknowledgement that arrives again changes nothing.
   if (held === null && ack.at >= context.run.gatewayAt) {
     context.run.unreachable = new Set(ack.unreachable ?? []);
+    context.run.endable = new Set(ack.endable ?? []);
     context.run.recalled = new Set(ack.recalled ?? []);
   }
   takeForeign(context, ack.foreign ?? [], "gateway");

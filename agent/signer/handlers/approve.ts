@@ -83,6 +83,6 @@ function isSameYes({ withdrawal: { amountUnits, address: own, job, state }, addr
 }
 
 /** True if two names differ at most in upper and lower case; such names are one operator. */
-function isSameName(a: string, b: string): boolean {
+export function isSameName(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }

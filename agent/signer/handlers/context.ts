@@ -26,6 +26,17 @@ export interface Resync {
   readonly challenge: string; // from the gateway's welcome
 }
 
+/**
+ * The courier's newest look for the transaction that made a pin; `gainedMs` is the chain time that
+ * it and those before add to the record.
+ */
+export interface CoinLook {
+  readonly isShown: boolean;
+  readonly heardMs: number; // monotonic
+  readonly chainMs: number;
+  readonly gainedMs: number;
+}
+
 /** The knowledge of one run. */
 export class Run {
   readonly runId: string; // 32 random bytes, hex; the welcome must repeat it
@@ -43,8 +54,12 @@ export class Run {
   // hashes that the gateway has called void in this run and since its last resync. A restored
   // database may have forgotten earlier statements, and refuses everything that depends on them.
   readonly voidReceived = new Set<string>();
-  // sweeps whose slot the chain cannot reach, from the gateway's newest envelope in this run
+  // withdrawals that no block takes, from the gateway's newest envelope in this run
   unreachable: ReadonlySet<string> = new Set();
+  // those of them whose coin the gateway's nodes have not shown for a day
+  endable: ReadonlySet<string> = new Set();
+  // by transactionId: the courier's newest looks for the transaction that made a pin
+  readonly coinLooks = new Map<string, CoinLook>();
   // withdrawals that their shop recalled, from the gateway's newest envelope in this run
   recalled: ReadonlySet<string> = new Set();
   gatewayAt = 0; // newest time in a verified envelope of this run

@@ -12,7 +12,8 @@ import { familyOf, pinExclusionOf } from "../../../chains/families.ts";
 import type { TxParams } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import type { Account } from "../state/accounts.ts";
-import { pinOf, type Withdrawal } from "../state/withdrawal.ts";
+import { outpointOf } from "../state/owed-coins.ts";
+import { isEndedByOperator, isOver, pinOf, type Withdrawal } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 
 /** An attempt of a withdrawal, and its parts. */
@@ -26,7 +27,8 @@ export interface Offer {
 }
 
 /**
- * Returns why an attempt must not spend its coins, or null. Coins of the attempts that this ledger
+ * Returns why an attempt must not spend its coins, or null. The renewal of a withdrawal that an
+ * operator ended spends what it owes in each attempt that pays (`OwedCoins`). Coins of the attempts that this ledger
  * recorded were proven before, so they need no evidence again. The gateway's word for a coin after
  * a recovery is no proof. A cancel of one coin needs none: its signature commits to the amount
  * (BIP-143), so with a false one no block takes it. Only the pin needs the gateway's word: another
@@ -39,10 +41,14 @@ export function pinRefusal({ core, run }: RequestContext, offer: Offer): Refusal
   if (exclusion === null) return null;
   const coins = exclusion.coins(familyOf(account.network).fees.read(txParams));
   const isFirst = withdrawal.attempts.length === 0;
+  const left = approval === null ? undefined : core.owed.of(withdrawal.transactionId).find((coin) => !holds(coins, coin));
+  if (left !== undefined) return refuse("ACCOUNT_COIN_OWED", left);
   if (!isFirst && pinOf(withdrawal) !== coins[0]) return refuse("ACCOUNT_PIN_OTHER", pinOf(withdrawal) || "it is not known");
   for (const one of core.book.open()) {
     if (one === withdrawal || one.job.network !== account.network || one.account !== account.account) continue;
-    const taken = coinsOf(one).find((coin) => coins.some((each) => outpointOf(each) === outpointOf(coin)));
+    // An operator ended it, and its renewal is to spend the same coins.
+    if (isEndedByOperator(one) && isOver(one)) continue;
+    const taken = coinsOf(one).find((coin) => holds(coins, coin));
     if (taken !== undefined) return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
   if (isFirst && !run.sightings.names(account, coins[0])) return refuse("ACCOUNT_PIN_UNNAMED", coins[0]);
@@ -52,11 +58,10 @@ export function pinRefusal({ core, run }: RequestContext, offer: Offer): Refusal
   return transactionsOf(account.network).unproven?.({ ...account, slot }, others, shown) ?? null;
 }
 
-/**
- * A coin without its amount, which is the gateway's word alone after a recovery: a false one makes
- * no other coin.
- */
-const outpointOf = (coin: string): string => coin.slice(0, coin.lastIndexOf(":"));
+/** True if one of the coins is this one, whatever amount the two texts give it. */
+function holds(coins: readonly string[], coin: string): boolean {
+  return coins.some((each) => outpointOf(each) === outpointOf(coin));
+}
 
 /** All coins of a withdrawal's attempts; of an attempt from a recovery, its pin is known. */
 function coinsOf({ job, attempts }: Withdrawal): readonly string[] {

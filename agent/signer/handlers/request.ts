@@ -95,7 +95,10 @@ function isOwnId({ core }: RequestContext, job: Job): boolean {
  * True for a first order, and for one that follows a withdrawal which this ledger knows as refused
  * or expired. The gateway says so too; this is the second, independent brake against paying twice.
  */
-function mayRenew({ core }: RequestContext, { renews }: Job): boolean {
-  const state = renews === undefined ? undefined : core.book.stateOf(renews);
-  return renews === undefined || (state !== undefined && unsignedEnds.has(state));
+function mayRenew({ core }: RequestContext, { renews, network }: Job): boolean {
+  if (renews === undefined) return true;
+  const state = core.book.stateOf(renews);
+  // Only on the network of the coins that it will owe can it spend them.
+  if ((core.owed.networkOf(renews) ?? network) !== network) return false;
+  return state !== undefined && unsignedEnds.has(state);
 }

@@ -231,6 +231,11 @@ export class Policy {
     return isAbove(amountUnits, this.rules.limits.get(currency)?.manualReplaceAboveUnits ?? null);
   }
 
+  /** True if ending the payment unpaid needs two operators, as its approval by operators would. */
+  needsTwoToEnd(limitGroup: string, units: bigint): boolean {
+    return isAbove(units, this.rules.limits.get(limitGroup)?.twoApproversAboveUnits ?? null);
+  }
+
   /** Returns the highest tip of an attempt; 0 if the limit group has no limits. */
   tipMaxUnits(currency: string): bigint {
     return this.rules.limits.get(currency)?.maxTipUnits ?? 0n;

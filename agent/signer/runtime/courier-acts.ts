@@ -9,6 +9,7 @@ import type { CourierAnswers, CourierRequests, CourierVerb, CourierView } from "
 import { acknowledge } from "../handlers/ack.ts";
 import { admit } from "../handlers/admit.ts";
 import { adopt, checkChainCount } from "../handlers/adopt.ts";
+import { takeCoinLook } from "../handlers/coin-looks.ts";
 import { type Admitted, hearCourier, type Reply } from "../handlers/context.ts";
 import { decline } from "../handlers/decline.ts";
 import { takeForeign } from "../handlers/foreign.ts";
@@ -74,6 +75,11 @@ export const courierActs: Acts = {
     const account = address ?? signer.context().accountOn(network);
     signer.stopping(() => takeForeign(signer.context(), [{ network, account, txHash }], "courier"));
     signer.whenDurable(() => reply({ ok: true }));
+  },
+  // A claim that moves no money, so its record may wait for a shared sync.
+  unseen: (signer, seen, reply) => {
+    const taken = takeCoinLook(signer.context(), seen);
+    signer.whenDurableLater(() => reply(taken));
   },
   report: (signer, { after }, reply) => signer.whenDurable(() => reply({ ok: true, frames: signer.statements.after(after) })),
 };

@@ -188,7 +188,9 @@ export class Signer {
   }
 
   view(withdrawal: Withdrawal): CourierView {
-    return courierViewOf(withdrawal, this.core.policy);
+    const owed = this.core.owed.of(withdrawal.transactionId);
+    const view = courierViewOf(withdrawal, this.core.policy);
+    return owed.length === 0 ? view : { ...view, owed };
   }
 
   /** Returns the hot wallet on each chain. */

@@ -150,6 +150,11 @@ export function courierVerbs(
     foreign: verb("foreign", object({ chain, coin, txHash: foreignHash }, { address }), (body, reply) =>
       courierActs.foreign(signer, body, reply),
     ),
+    unseen: verb(
+      "unseen",
+      object({ transactionId, coin, isShown: boolean(), chainMs: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }) }),
+      (body, reply) => courierActs.unseen(signer, body, reply),
+    ),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
       tell(signer, body);
       reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });

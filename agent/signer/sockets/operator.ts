@@ -44,7 +44,7 @@ import { isOver, outOfReachCode, type Withdrawal } from "../state/withdrawal.ts"
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
 import { pauseSigner, stoppedOf } from "./stops.ts";
-import { manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
+import { leftOf, manualReplaceOf, noRoomOf, stuckOf, unreachableOf } from "./stuck.ts";
 
 const transactionId = hex(16);
 const optionalDigest = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });
@@ -222,14 +222,14 @@ function marketOf(signer: Signer, id: string): FeeMarketTexts | null {
   return signer.run.courier?.chains.find(({ chain }) => chain === name)?.feeMarket ?? null;
 }
 
-/** Shows a plan, or ends the sweep with the slot that the order names. */
+/** Shows a plan, or ends the withdrawal with the slot that the order names. */
 function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Outcome) => void): void {
   const { transactionId: id, slot, approver } = asked;
   const context = signer.context();
-  const done = slot === "" ? planEnd(context, id) : endUnreachable(context, id, slot, approver);
+  const done = slot === "" ? planEnd(context, id, approver) : endUnreachable(context, id, slot, approver);
   const answer = done.ok ? { ...done, withdrawal: viewOf(signer, done.withdrawal) } : done;
   signer.whenDurable(() => reply(answer));
-  if (done.ok && slot !== "") signer.changed([done.withdrawal]);
+  if (done.ok && slot !== "" && isOver(done.withdrawal)) signer.changed([done.withdrawal]);
 }
 
 /**
@@ -274,10 +274,10 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
   signer.whenDurable(() => reply(answer));
 }
 
-/** Returns the reason why an open sweep stands still, if the gateway has reported it. */
-function reachOf({ run }: Signer, one: Withdrawal): { readonly code?: string } {
-  const isNamed = one.code === "" && !isFinal(one.state) && run.unreachable.has(one.transactionId);
-  return isNamed ? { code: outOfReachCode(one) } : {};
+/** Returns the reason why it stands still, if the gateway has reported it, and what ends it. */
+function reachOf(signer: Signer, one: Withdrawal): { readonly code?: string; readonly left?: string } {
+  const isNamed = one.code === "" && !isFinal(one.state) && signer.run.unreachable.has(one.transactionId);
+  return isNamed ? { code: outOfReachCode(one), left: leftOf(signer, one) } : {};
 }
 
 function viewOf({ core }: Signer, withdrawal: Withdrawal): OperatorView {

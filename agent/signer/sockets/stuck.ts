@@ -5,6 +5,7 @@
 import { familyOf } from "../../../chains/families.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { SignerStatus, StuckView } from "../../socket/verbs.ts";
+import { planEnd } from "../handlers/end.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { isCancelling, isOver, isVoid, outOfReachCode, type Withdrawal } from "../state/withdrawal.ts";
 
@@ -72,15 +73,27 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
 }
 
 /**
- * Returns a withdrawal that no block takes, by the gateway's statement in this run; of several, the
- * oldest request. Empty if there is none.
+ * Returns a withdrawal that no block takes, by the gateway's statement in this run, with what is
+ * missing before an operator can end it; of several, one that can be ended, and then the oldest
+ * request. Empty if there is none.
  */
-export function unreachableOf({ core, run }: Signer): Pick<SignerStatus, "unreachable"> {
+export function unreachableOf(signer: Signer): Pick<SignerStatus, "unreachable"> {
+  const { core, run } = signer;
   const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
-  const [first] = [...found].sort((a, b) => a.job.sequence - b.job.sequence);
+  const told = found.map((one) => ({ one, left: leftOf(signer, one) }));
+  const [first] = told.sort((a, b) => rankOf(a) - rankOf(b) || a.one.job.sequence - b.one.job.sequence);
   if (first === undefined) return {};
-  const { transactionId, job, slot } = first;
-  return { unreachable: { transactionId, network: job.network, slot, count: found.length, code: outOfReachCode(first) } };
+  const { one, left } = first;
+  const { transactionId, job, slot } = one;
+  return { unreachable: { transactionId, network: job.network, slot, count: found.length, code: outOfReachCode(one), left } };
+}
+
+const rankOf = ({ left }: { readonly left: string }): number => (left === "" ? 0 : 1);
+
+/** Returns what is missing before an operator can end the withdrawal; "" for nothing. */
+export function leftOf(signer: Signer, { transactionId }: Withdrawal): string {
+  const planned = planEnd(signer.context(), transactionId, "");
+  return planned.ok ? "" : (planned.detail ?? planned.code);
 }
 
 /**

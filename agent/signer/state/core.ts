@@ -5,7 +5,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import { invariant } from "../../../base/fault.ts";
-import { expiryExclusionOf } from "../../../chains/families.ts";
+import { expiryExclusionOf, familyOf } from "../../../chains/families.ts";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
@@ -23,6 +23,7 @@ import { canonicalAddress } from "./content.ts";
 import { Outbox, stopEntries } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobSequence } from "./jobs.ts";
+import { OwedCoins, type OwedEntries, spentBy } from "./owed-coins.ts";
 import { policySnapshot, settleSums } from "./policy-state.ts";
 import { type Paused, Stops, type StopsSnapshot } from "./stops.ts";
 import { unitsOf } from "./view.ts";
@@ -72,6 +73,7 @@ export interface CoreSnapshot extends StopsSnapshot {
   readonly ruled?: Ruled | null;
   readonly ceiling?: number;
   readonly endedSlots?: EndedSlots;
+  readonly owedCoins?: OwedEntries;
 }
 
 /** The beginning of this ledger by a recovery instead of a pairing. */
@@ -92,6 +94,7 @@ export class Core {
   chain!: JobSequence;
   outbox!: Outbox;
   heads!: Heads;
+  owed!: OwedCoins;
   stops!: Stops;
   readonly #rules: Rules;
   readonly #past: Past;
@@ -120,6 +123,7 @@ export class Core {
     this.policy = new Policy(rules, past, snapshot?.policy);
     this.book = new Book(past, snapshot?.book);
     this.accounts = new Accounts(snapshot?.accounts, snapshot?.endedSlots);
+    this.owed = new OwedCoins(snapshot?.owedCoins);
     this.chain = new JobSequence(snapshot?.chain);
     this.outbox = new Outbox(snapshot?.outbox);
     this.heads = new Heads(snapshot?.heads);
@@ -198,7 +202,7 @@ export class Core {
         return;
       case "REQUESTED":
         this.chain.apply(record);
-        this.book.begin(record, record.parsed ?? parseJob(record.job));
+        this.#begin(record, record.parsed ?? parseJob(record.job));
         return;
       case "REPEATED":
         this.chain.apply(record);
@@ -291,7 +295,13 @@ export class Core {
       ...this.stops.snapshot(),
       ceiling: this.#ceiling,
       endedSlots: this.accounts.ended(),
+      owedCoins: this.owed.snapshot(),
     };
+  }
+
+  #begin(record: Extract<Applied, { kind: "REQUESTED" }>, job: Job): void {
+    this.book.begin(record, job);
+    if (job.renews !== undefined) this.owed.renew(job.renews, job.transactionId);
   }
 
   /** Applies a RECOVERED record. The state in its file is loaded already, live as at a start. */
@@ -321,8 +331,9 @@ export class Core {
     if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
-    if (record.kind === "EXPIRED" && isEndedByOperator(withdrawal))
+    if (record.kind === "EXPIRED" && isEndedByOperator(withdrawal) && familyOf(withdrawal.job.network).slots.isCounted)
       this.accounts.end(withdrawal.job.network, withdrawal.account, withdrawal.slot);
+    if (record.kind === "MANUAL_REPLACEMENT") this.owed.owe(withdrawal, record.coins ?? []);
     this.outbox.apply(record, withdrawal);
   }
 
@@ -345,6 +356,7 @@ export class Core {
   /** The sums need an attempt's id only until chain and gateway have ended the withdrawal. */
   #settle(withdrawal: Withdrawal): void {
     if (!isOver(withdrawal)) return;
+    this.owed.spend(withdrawal, spentBy(withdrawal));
     spendUnsigned(this.policy.sums, withdrawal);
     if (!withdrawal.isEnded) return;
     // An attempt that a side calls void may still be given back.

@@ -31,7 +31,11 @@ function detailOf(record: LedgerRecord): string {
       );
     }
     case "MANUAL_REPLACEMENT":
-      return `${record.act} ${byWords(record)}`;
+      return `${record.isFirstYes === true ? "the first yes of two to " : ""}${record.act} ${byWords(record)}`;
+    case "UNSEEN":
+      return record.chainMs === 0
+        ? "the courier's nodes show its coin again"
+        : `the courier's nodes have not shown its coin for ${Math.floor(record.watchedMs / 3_600_000)} hours of chain time`;
     case "SIGNED":
       return `attempt ${record.attempt}, ${record.txHash}`;
     case "RELEASED":

@@ -49,8 +49,7 @@ export function outOfReachCode({ job }: Pick<Withdrawal, "job">): typeof unreach
 }
 
 /**
- * True if an operator ended the sweep because the chain could not reach the slot. The sweep keeps
- * the slot.
+ * True if an operator ended the withdrawal because no block takes it. The withdrawal keeps its slot.
  */
 export function isEndedByOperator({ ordered }: Pick<Withdrawal, "ordered">): boolean {
   return ordered?.act === "end";
@@ -128,8 +127,12 @@ export interface Withdrawal {
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
   wasQuarantined?: true; // before the courier reported an end
+  // since when, by ledger time, the courier's nodes have not shown the coin of its attempts, and how
+  // much chain time of that they were asked in, up to a final block's time
+  unseen?: { readonly since: number; readonly watchedMs: number; readonly chainMs: number };
+  firstEnd?: string; // the first of two operators who end it
   // an operator's order: with exclusion by expiry, another attempt after so many, or no more; or
-  // the end of a sweep that the chain cannot reach
+  // the end of a withdrawal that no block takes
   ordered?: { readonly act: "replace" | "cancel" | "end"; readonly attempts: number };
   isEnded: boolean; // by the gateway's signed statement
   endSeq: number; // the record of its end, 0 before
@@ -196,7 +199,10 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       if (isEndedByOperator(withdrawal) || endsUnpaid(withdrawal))
         Object.assign(withdrawal, { state: "expired", changedAt: record.at });
       else move(withdrawal, "expired", record);
-      withdrawal.code = isEndedByOperator(withdrawal) ? unreachableCode : "JOB_EXPIRED";
+      withdrawal.code = isEndedByOperator(withdrawal) ? outOfReachCode(withdrawal) : "JOB_EXPIRED";
+      break;
+    case "UNSEEN":
+      watch(withdrawal, record);
       break;
     case "INTENT":
       bind(withdrawal, record);
@@ -209,7 +215,8 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       observe(withdrawal, record);
       break;
     case "MANUAL_REPLACEMENT":
-      if (record.act === "end" || expiryExclusionOf(withdrawal.job.network) !== null)
+      if (record.isFirstYes === true) withdrawal.firstEnd = record.approver;
+      else if (record.act === "end" || expiryExclusionOf(withdrawal.job.network) !== null)
         withdrawal.ordered = { act: record.act, attempts: withdrawal.attempts.length };
       break;
     default:
@@ -241,6 +248,12 @@ export function applyVoid(withdrawal: Withdrawal, record: Extract<LedgerRecord, 
     withdrawal.history.push({ ...lineOf(record), detail: `the gateway says that attempt ${attempt} is void` });
   }
   withdrawal.changedAt = record.at;
+}
+
+function watch(withdrawal: Withdrawal, { watchedMs, chainMs, at }: Extract<LedgerRecord, { kind: "UNSEEN" }>): void {
+  withdrawal.observations += 1;
+  if (chainMs === 0) delete withdrawal.unseen;
+  else withdrawal.unseen = { since: withdrawal.unseen?.since ?? at, watchedMs, chainMs };
 }
 
 function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "OBSERVED" }>): void {

@@ -1,0 +1,37 @@
+/**
+ * What ends a signed payment or sweep that no block takes, for each family: asked of every one, so
+ * that a new family cannot leave a withdrawal which nobody ends.
+ */
+import { expect, it } from "vitest";
+import { outOfReachCode } from "../../agent/signer/state/withdrawal.ts";
+import { families } from "../../chains/families.ts";
+import type { FamilyName } from "../../chains/family.ts";
+
+/** `time`: its own end in chain time. The others: an operator's `end`, by this code. */
+const ends: Readonly<Record<FamilyName, "time" | "SWEEP_UNREACHABLE" | "COIN_UNKNOWN">> = {
+  evm: "SWEEP_UNREACHABLE",
+  tron: "time",
+  xrp: "SWEEP_UNREACHABLE",
+  bitcoin: "COIN_UNKNOWN",
+  bitcointestnet4: "COIN_UNKNOWN",
+  bitcoinsignet: "COIN_UNKNOWN",
+  bitcoinregtest: "COIN_UNKNOWN",
+  litecoin: "COIN_UNKNOWN",
+  litecoinregtest: "COIN_UNKNOWN",
+};
+
+it.each(Object.entries(ends))("%s: %s", (name, end) => {
+  const family = families[name as FamilyName];
+  const by = { expiry: "time", slot: "SWEEP_UNREACHABLE", pin: "COIN_UNKNOWN" } as const;
+  expect(by[family.exclusion.kind]).toBe(end);
+  // An ordinal that only the signer counts holds up no later payment, so its end closes no account.
+  expect(family.slots.isCounted).toBe(family.exclusion.kind === "slot");
+  expect(family.slots.blocksLater).toBe(family.slots.isCounted);
+});
+
+it("the code of one that no block takes follows from its family", () => {
+  const codeOf = (network: string) => outOfReachCode({ job: { network } } as never);
+  expect(codeOf("eip155:1")).toBe("SWEEP_UNREACHABLE");
+  expect(codeOf("xrpl:0")).toBe("SWEEP_UNREACHABLE");
+  expect(codeOf("bip122:000000000019d6689c085ae165831e93")).toBe("COIN_UNKNOWN");
+});
