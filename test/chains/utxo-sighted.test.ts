@@ -3,6 +3,7 @@
  * them, listed by enough nodes, and spent by nothing that any of them shows.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createUtxoSender } from "../../chains/utxo/node-sender.ts";
 import type { UtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { seed } from "../support/evm-values.ts";
@@ -83,6 +84,23 @@ describe("coins that nodes show", () => {
     await second.close();
     expect(await watcher.isCoinShown?.(coin.id)).toBe(true);
     await expect(watcher.isCoinShown?.(`${"cd".repeat(32)}:0`)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+  });
+
+  it("are looked for by the courier too, with the final block's own time, and one that too few nodes answer about is left out", async () => {
+    const sender = createUtxoSender({
+      ...{ urls: nodes.map(({ url }) => url), network: fakeNetwork, confirmations: 2, log: () => {}, clock: () => 0 },
+    });
+    const coin = give(50_000n, { on: nodes.slice(0, 1) });
+    const gone = `${"ab".repeat(32)}:0`;
+    const chainMs = 1_790_000_000_000;
+    expect(await sender.coinsSeen([coin.id, gone])).toEqual([
+      { isShown: true, chainMs },
+      { isShown: false, chainMs },
+    ]);
+    const [, second] = nodes as [FakeEsplora, FakeEsplora];
+    second.answers[`/tx/${gone.split(":")[0]}/hex`] = "no transaction";
+    expect(await sender.coinsSeen([coin.id, gone])).toEqual([{ isShown: true, chainMs }, null]);
+    sender.close();
   });
 
   it("are not named while any of three nodes shows a spend, and are while it only lags", async () => {

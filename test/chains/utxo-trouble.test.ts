@@ -155,20 +155,6 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     expect(await wallet.sender.spentBy([`${txHash}:${output}`, unspent])).toEqual([signed.txHash, null]);
   });
 
-  it("the courier sees a coin's maker in a block and in a mempool, with the final block's time, and misses one that is none", async () => {
-    const mined = (await state()).coins?.[0]?.id ?? "";
-    const { signed } = await spendOne();
-    const gone = `${"ab".repeat(32)}:0`;
-    const seen = await wallet.sender.coinsSeen([mined, `${signed.txHash}:0`, gone]);
-    expect(seen.map((one) => one?.isShown)).toEqual([true, true, false]);
-    const final = await wallet.watcher.finalTip();
-    const chainMs = (await wallet.watcher.timestamp(final.number)) * 1_000;
-    expect(seen.map((one) => one?.chainMs)).toEqual([chainMs, chainMs, chainMs]);
-    // One node alone cannot say that none has it, and can say that it has.
-    suffer({ paths: /hex/, status: 503 });
-    expect((await wallet.sender.coinsSeen([mined, gone])).map((one) => one?.isShown)).toEqual([true, undefined]);
-  });
-
   it("one that serves another chain, or is down, leaves too few for what money depends on", async () => {
     const nodes = wallet.open(wallet.testNetwork.urls);
     suffer({ isOtherChain: true });
