@@ -9,6 +9,7 @@ import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
 import { countFaults } from "./faults.ts";
 import { listNetworkStops, type NetworkStop } from "./foreign.ts";
+import { listUndecided, type UndecidedDeposit } from "./gone-payments.ts";
 import { countUnanswered } from "./jobs.ts";
 import { listWaitingForReader, type WaitingForReader } from "./levels.ts";
 import { explaining } from "./outgoing-transactions.ts";
@@ -55,6 +56,7 @@ export interface Counts {
   readonly waitingForReader: readonly WaitingForReader[]; // by network; none while no gateway runs
   readonly heldOrders: readonly HeldOrder[]; // the first of them
   readonly networkStops: readonly NetworkStop[]; // the first of them
+  readonly reorgedDeposits: readonly UndecidedDeposit[]; // the first of them
 }
 
 /** Items of one kind and one merchant's name that cannot be read; "" for nobody's. */
@@ -166,6 +168,7 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
     waitingForReader: run === null ? [] : listWaitingForReader(database, run),
     heldOrders: listHeldOrders(database),
     networkStops: listNetworkStops(database, namedMax),
+    reorgedDeposits: listUndecided(database, namedMax),
   };
 }
 

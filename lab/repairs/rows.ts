@@ -21,6 +21,42 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "credit-of-a-block-that-left",
+    fault: "A credited payment whose block left the chain counted on in books and balance, named nowhere.",
+    file: "gateway/watcher/deposits.ts",
+    find: "const touched = loseGone(chain, inside, read);",
+    replace: "const touched = loseGone(chain, inside, read.slice(0, 0));",
+    test: "test/watcher/watcher-reorged.test.ts",
+    title: "is named, out of the balance, revoked once",
+  },
+  {
+    name: "payment-that-comes-again-counts-once",
+    fault: "A payment whose block left the chain and that came again would count beside itself.",
+    file: "gateway/watcher/payments.ts",
+    find: "const before = takeBack(database, payment);",
+    replace: 'const before = takeBack(database, { ...payment, txHash: "" });',
+    test: "test/watcher/watcher-reorged.test.ts",
+    title: "stays Completed where an operator keeps it, and counts once",
+  },
+  {
+    name: "open-request-with-a-lost-payment",
+    fault: "An open request counted a payment that left the chain, and its replacement completed it by half of the money.",
+    file: "gateway/store/gone-payments.ts",
+    find: '=== undefined ? "revoked" : "open";',
+    replace: '=== undefined ? "open" : "open";',
+    test: "test/watcher/watcher-reorged.test.ts",
+    title: "counts no more for an open request",
+  },
+  {
+    name: "refund-of-money-that-left",
+    fault: "A deposit was paid back whose money had left the chain.",
+    file: "gateway/withdrawals/checks.ts",
+    find: "- undecidedUnits(database, refundOf);",
+    replace: "- undecidedUnits(database, `${refundOf} `);",
+    test: "test/watcher/watcher-reorged.test.ts",
+    title: "is paid back to nobody before an operator has decided",
+  },
+  {
     name: "word-on-an-order-for-good",
     fault: "The gateway's word that nothing pays an order was never too old, although the chain showed its payment since.",
     file: "agent/signer/handlers/known-sightings.ts",
