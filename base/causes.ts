@@ -30,7 +30,8 @@ export const causes = table({
   },
   WATCHER_FINAL_REORG: {
     payment: ["work", "a credited payment is final again, in another block", "raise confirmations; nothing was credited twice"],
-    chain: ["twice", "a block that was read as final left the chain", "stop the delivery of what was credited in it: compare deposits list with the chain from the block named there; then raise confirmations"],
+    deposit: ["twice", "the block of a credited payment left the chain, and no final block holds the payment", "stop the delivery of its order; look the transaction up in a block explorer; then deposits revoke ID, or deposits keep ID: deposits list --reorged names all of them"],
+    chain: ["twice", "a block that was read as final left the chain", "deposits list --reorged names the deposits that were credited in such blocks and are in none now; then raise confirmations"],
   },
   BOOKS_DIFFERENCE: {
     hot: ["theft", "money left a hot wallet that nobody here ordered out", "have the agent's operator type autowithdraw pause first; then compare: reconcile --last names block and transaction (find HASH, a block explorer): unless the wallet's owner made it, or it paid an order (withdrawals paid names it), it is a theft: move the funds to a new wallet at once; what is explained, take in with reconcile note"],

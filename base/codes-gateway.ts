@@ -155,6 +155,7 @@ export const gatewayCodes = {
   GATEWAY_UNKNOWN_CURRENCY: ["refusal", "none", "operator", "there is no such currency", "copy the id from currencies"],
   GATEWAY_NOTHING_HELD: ["refusal", "none", "operator", "the address holds nothing that could be swept", "copy an address from deposits show; what a merchant who only receives is paid stays where it is"],
   GATEWAY_NOT_CREDITED: ["refusal", "none", "operator", "the deposit was not credited", "look at it with deposits show; an expired one that was paid late can be credited"],
+  GATEWAY_NOT_REORGED: ["refusal", "none", "operator", "nothing is to be decided on this deposit", "deposits list --reorged names the deposits whose credited payment left the chain"],
   GATEWAY_NOT_ASSIGNED: ["refusal", "none", "operator", "the transaction is not this withdrawal's payment", "look at the withdrawal with withdrawals show, and for the transaction with find HASH"],
   GATEWAY_NOT_HELD: ["refusal", "none", "operator", "the transaction does not hold this withdrawal back", "withdrawals show ID names the transactions that hold it, and says whether it waits at all"],
   GATEWAY_UNKNOWN_AGENT: ["refusal", "none", "operator", "there is no such agent, or it is unpaired already", "copy the id from agents"],

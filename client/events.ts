@@ -41,6 +41,7 @@ export interface Callback {
     | "deposit.expired"
     | "deposit.late"
     | "deposit.reorged"
+    | "deposit.revoked"
     | "withdrawal.created"
     | "withdrawal.approved"
     | "withdrawal.rejected"

@@ -121,6 +121,7 @@ export interface CreateCallbackOrder {
     | "deposit.expired"
     | "deposit.late"
     | "deposit.reorged"
+    | "deposit.revoked"
     | "deposit.unattributed"
     | "withdrawal.created"
     | "withdrawal.approved"

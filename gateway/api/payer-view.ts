@@ -14,6 +14,7 @@ import type { Service } from "../service.ts";
 import { isHeldOpen, listArriving } from "../store/arriving.ts";
 import { type CountedPayment, listCounted, listOthersTo } from "../store/credits.ts";
 import { depositEnd } from "../store/deposits.ts";
+import { revokedStage } from "../store/gone-payments.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
 
 const minuteSeconds = 60;
@@ -111,6 +112,7 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     quote: row.quote === "" ? null : (JSON.parse(row.quote) as Quote),
     status: row.status,
     isLate: row.late === 1,
+    isRevoked: row.stage === revokedStage,
     isOut: currency === undefined || isUnread || service.outOfService(row.currency) !== "",
     isSlow: service.isLate(row.network),
     expiresAt: row.expiresAt,

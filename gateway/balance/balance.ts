@@ -7,6 +7,7 @@ import { type Answer, json, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import type { Service } from "../service.ts";
 import { agentOfMerchant } from "../store/agents.ts";
+import { unsweepableUnits } from "../store/gone-payments.ts";
 import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
 import { heldUnitsOf } from "../store/unswept-balances.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
@@ -56,7 +57,9 @@ export function balanceOf(
   if (funds === null) return null;
   // Payments to this merchant's deposit addresses, only in final blocks, that no sweep has taken.
   const pending = heldUnitsOf(database, merchant, currency.id);
-  const sweeping = sweepingUnits(database, merchant, currency.id, funds.block);
+  const gone = unsweepableUnits(database, merchant, currency.id);
+  const sweepingAll = sweepingUnits(database, merchant, currency.id, funds.block);
+  const sweeping = sweepingAll > gone ? sweepingAll - gone : 0n;
   const topped = currency.contract === "" ? toppedUnitsAfter(database, merchant, currency.network, funds.block) : 0n;
   const text = (units: bigint): string => formatAmount(units, currency.decimal);
   const native = nativeOf(config, currency.network);

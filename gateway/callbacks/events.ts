@@ -1,12 +1,14 @@
 /**
  * Derives the events from a change of a record: pure. Every deposit ends in one `deposit.completed`
  * or `deposit.expired`, every withdrawal in one `withdrawal.completed` or `withdrawal.failed`; an
- * operator can turn a Failed end into Completed, which has its event. The other events report the
+ * operator can turn a Failed end into Completed, and revoke a deposit that was Completed, which
+ * have their events. The other events report the
  * progress, or add details to an end. Source: docs/api.md, Callbacks, has
  * each with its meaning.
  */
 import type { DeliveryRank } from "../store/callback-deliveries.ts";
 import type { Glimpse, RecordChange } from "../store/callback-outbox.ts";
+import { revokedStage } from "../store/gone-payments.ts";
 
 /** In the order of docs/api.md. */
 export const eventTypes = [
@@ -18,6 +20,7 @@ export const eventTypes = [
   "deposit.expired",
   "deposit.late",
   "deposit.reorged",
+  "deposit.revoked",
   "deposit.unattributed",
   "withdrawal.created",
   "withdrawal.approved",
@@ -29,13 +32,14 @@ export const eventTypes = [
 export type EventType = (typeof eventTypes)[number];
 
 /**
- * The events after which no money of a record is expected, or some came without being expected: a
- * shop that has these five misses none.
+ * The events after which no money of a record is expected, or some came or left without being
+ * expected: a shop that has these six misses none.
  */
 const endsOfMoney: ReadonlySet<string> = new Set<EventType>([
   "deposit.completed",
   "deposit.expired",
   "deposit.late",
+  "deposit.revoked",
   "withdrawal.completed",
   "withdrawal.failed",
 ]);
@@ -92,8 +96,12 @@ function depositEvents(
   const isMore = receivedUnits > BigInt(before.amountReceivedUnits);
   const types: EventType[] = [];
   if (before.status !== 0) {
-    if (isMore) types.push("deposit.late");
+    if (before.status === 1 && after.status === 2) return ["deposit.revoked"];
+    // A payment that an operator revoked and that a block has again came in time.
+    const isBack = before.stage === revokedStage && after.status === 1;
+    if (isMore && !isBack) types.push("deposit.late");
     if (before.status === 2 && after.status === 1) types.push("deposit.completed");
+    if (before.status === 1 && receivedUnits < BigInt(before.amountReceivedUnits)) types.push("deposit.reorged");
     return types;
   }
   if (after.status === 1) return receivedUnits > amountUnits ? ["deposit.completed", "deposit.overpaid"] : ["deposit.completed"];

@@ -40,6 +40,15 @@ const deposit: readonly Stage[] = [
   },
   { name: "completed", status: 1, at: [0, 3], means: { en: "the amount is final", tr: "tutar kesinleşti" } },
   { name: "expired", status: 2, at: [1, 3], means: { en: "not paid in time", tr: "süresinde ödenmedi" } },
+  {
+    name: "reorged",
+    status: 2,
+    at: [0, 4],
+    means: {
+      en: "was completed; its payment left the chain, and the operator took it back",
+      tr: "tamamlanmıştı; ödemesi zincirden çıktı, yetkili geri aldı",
+    },
+  },
 ];
 
 const withdrawal: readonly Stage[] = [
@@ -99,6 +108,7 @@ export const flows = {
       ["partial", "expired"],
       ["confirming", "completed"],
       ["waiting", "expired"],
+      ["completed", "reorged"],
     ],
   },
   withdrawal: {

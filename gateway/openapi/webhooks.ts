@@ -14,11 +14,14 @@ const moments: Readonly<Record<Type, string>> = {
   "deposit.detected": "a first payment is in a block, not final",
   "deposit.partial": "a final payment was counted, and the amount is not reached",
   "deposit.below_minimum": "the same, and all that is final is below `minPaymentAmount`",
-  "deposit.completed": "Completed: the amount is final. So is a request that the operator credits later",
+  "deposit.completed":
+    "Completed: the amount is final. So is a request that the operator credits later, and a revoked one whose payment is final again",
   "deposit.overpaid": "after `deposit.completed`: more than the amount is final",
   "deposit.expired": "Failed: not paid in time",
   "deposit.late": "a payment became final after the request had ended",
-  "deposit.reorged": "a payment that was seen is in no block any more",
+  "deposit.reorged": "a payment that was seen is in no block any more; of a Completed deposit, less is received and still enough",
+  "deposit.revoked":
+    "Failed after it was Completed: the block of its payment left the chain, and the operator took the credit back; see `data.code`",
   "deposit.unattributed": "another currency was paid to the address; `data.unattributed` has `currency`, `amount`, `txHash`",
   "withdrawal.created": "the order is stored",
   "withdrawal.approved": "an operator approved one that waited for it",

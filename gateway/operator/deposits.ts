@@ -11,6 +11,7 @@ import { type Act, listActsOn, recordAct } from "../store/audit.ts";
 import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
 import { completeExpiredDeposit } from "../store/deposits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
+import { type GonePayment, listGoneOf } from "../store/gone-payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { listStrayTotals, type StrayTotal } from "../store/stray-sums.ts";
@@ -37,8 +38,10 @@ import {
   listedRecord,
   printRecords,
   queryOf,
+  receivedText,
   withFilters,
 } from "./records.ts";
+import { addDecisions, goneLines, listedGone } from "./revoking.ts";
 import { acting, csvTable, remark, rowCount, withBoth } from "./words.ts";
 
 export function listDeposits({ store }: Operator, query: TransactionQuery): readonly NamedTransaction[] {
@@ -52,6 +55,7 @@ export interface ShownDeposit {
   readonly credits: ReturnType<typeof listCreditsTo>; // to other addresses, credited by an operator
   readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment to this address
   readonly strays: readonly StrayTotal[]; // small payments to its address that count for nothing
+  readonly gone: readonly GonePayment[]; // payments whose block left the chain
   readonly acts: readonly Act[];
 }
 
@@ -77,7 +81,17 @@ function shownDeposit(database: Database, row: NamedTransaction): ShownDeposit {
   const creditedTo = new Map(payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]));
   // On a chain with tags they came to the account of all tags.
   const strays = listStrayTotals(database, { account: row.depositAddress });
-  return { ok: true, row, payments, credits: listCreditsTo(database, id), creditedTo, strays, acts: listActsOn(database, id) };
+  const gone = listGoneOf(database, id);
+  return {
+    ok: true,
+    row,
+    payments,
+    credits: listCreditsTo(database, id),
+    creditedTo,
+    strays,
+    gone,
+    acts: listActsOn(database, id),
+  };
 }
 
 /**
@@ -135,9 +149,6 @@ export function noteDeposit(by: Operator, id: string, text: string): { readonly 
   });
 }
 
-const received = (config: GatewayConfig, row: NamedTransaction): string =>
-  `${amountText(config, row.currency, row.amountReceivedUnits)} of ${row.amount}`;
-
 function list(options: ListOptions): void {
   const table = csvTable(options);
   asOperator(options, (by, config) => {
@@ -147,7 +158,7 @@ function list(options: ListOptions): void {
     else if (options.json === true) printJson(rows.map((row) => listedRecord(by, row, config)));
     else
       printList(
-        rows.map((row) => listedLine(by, row, () => describeRecord(row, received(config, row)))),
+        rows.map((row) => listedLine(by, row, () => describeRecord(row, receivedText(config, row)))),
         "No deposit is like that.",
       );
   });
@@ -180,13 +191,15 @@ function show(id: string, options: JsonOption): void {
         ...payeeOf(row.network, one.address),
       }));
       const inSums = shown.strays.map((one) => listedTotal(config, one));
+      const left = shown.gone.map((one) => listedGone(config, one));
       const waits = unsweptNotes(by, row);
-      const all = { payments: paid, credited: more, strays: inSums, ...(waits.length === 0 ? {} : { unswept: waits }) };
-      printJson({ ...listedRecord(by, row, config), ...all, acts: listedActs(acts) });
+      const beside = { payments: paid, credited: more, strays: inSums, leftChain: left };
+      const unswept = waits.length === 0 ? {} : { unswept: waits };
+      printJson({ ...listedRecord(by, row, config), ...beside, ...unswept, acts: listedActs(acts) });
       return;
     }
     print(
-      `${describeRecord(row, received(config, row))}\n  address ${payeeText(row.network, row.depositAddress)} (${row.network})`,
+      `${describeRecord(row, receivedText(config, row))}\n  address ${payeeText(row.network, row.depositAddress)} (${row.network})`,
     );
     for (const one of payments) {
       const { txHash, block, final } = paymentOf(config, one);
@@ -203,6 +216,7 @@ function show(id: string, options: JsonOption): void {
     for (const one of shown.strays) print(`  besides: ${totalText(config, one)}`);
     for (const { currency, reason, detail } of unsweptNotes(by, row))
       print(`  not swept: ${currency}: ${reason}${detail === "" ? "" : ` (${detail})`}`);
+    for (const line of goneLines(config, row.id, shown.gone)) print(line);
     if (acts.length > 0) print(describeActs(acts));
     for (const line of nextLines(shown)) print(`  next: ${line}`);
   });
@@ -237,7 +251,7 @@ function credit(id: string, { reason, short, payment: payments, ...options }: Cr
     const { row } = credited;
     const state = row.status === 1 ? "is Completed" : "stays open";
     if (options.json === true) printJson(listedRecord(by, row, config));
-    else print(`Credited ${id}: it ${state}, with ${received(config, row)} received.`);
+    else print(`Credited ${id}: it ${state}, with ${receivedText(config, row)} received.`);
   });
 }
 
@@ -345,6 +359,7 @@ export function addDepositCommands(program: Command): void {
   const deposits = program.command("deposits").alias("deposit").description("deposit requests and their payments");
   withFilters(deposits.command("list", { isDefault: true }).description("the newest ones"))
     .option("--late", "those alone that were paid after their end")
+    .option("--reorged", "those alone whose credited payment left the chain, until it is decided on")
     .action(list);
   withBoth(deposits.command("show").description("one, with its payments and notes").argument("<transactionId>")).action(show);
   withBoth(deposits.command("unattributed").description("payments that count for no deposit, until an operator credits them"))
@@ -374,6 +389,7 @@ export function addDepositCommands(program: Command): void {
       .description("have a transaction that no node showed so that it could be read tried again now")
       .argument("<hash>", "as alarms and faults name it"),
   ).action(reread);
+  addDecisions(deposits);
   acting(
     deposits
       .command("note")

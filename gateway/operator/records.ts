@@ -23,6 +23,7 @@ export interface ListOptions extends JsonOption, CsvOptions {
   readonly since?: number;
   readonly until?: number;
   readonly late?: boolean;
+  readonly reorged?: boolean;
   readonly limit: number;
 }
 
@@ -59,6 +60,7 @@ export const queryOf = (operations: TransactionQuery["operations"], options: Lis
   sinceMs: options.since,
   untilMs: options.until,
   isLate: options.late,
+  isReorged: options.reorged,
   most: options.limit,
 });
 
@@ -84,7 +86,12 @@ export function amountText(config: GatewayConfig, currency: string, units: strin
   return known === undefined ? `${units} base units of ${currency}` : `${formatAmount(BigInt(units), known.decimal)} ${currency}`;
 }
 
-const states = ["Pending", "Completed", "Failed"] as const;
+/** For example "1 eth of 2". */
+export function receivedText(config: GatewayConfig, row: NamedTransaction): string {
+  return `${amountText(config, row.currency, row.amountReceivedUnits)} of ${row.amount}`;
+}
+
+export const states = ["Pending", "Completed", "Failed"] as const;
 
 /** The first two lines about a record. */
 export function describeRecord(row: NamedTransaction, amount: string): string {

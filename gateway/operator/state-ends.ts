@@ -20,13 +20,14 @@ const command = "autowithdraw-gateway";
 const agent = "autowithdraw";
 
 // biome-ignore format: a table, one row a line
-const deposits: Rows<"waiting" | "unconfirmed" | "seen" | "partial" | "confirming" | "late" | "unattributed"> = {
+const deposits: Rows<"waiting" | "unconfirmed" | "seen" | "partial" | "confirming" | "late" | "reorged" | "unattributed"> = {
   waiting: ["clock", "a request without a payment", "`deposits list`, the page", "", "expired when the gateway's clock and the chain's are past its end"],
   unconfirmed: ["clock", "nodes show a payment that no block has", "`deposits show`, the page", "", "a block takes it, or no node shows it for an hour"],
   seen: ["clock", "a payment in a block that is not final", "`deposits show`, the page", "", "final, or gone with its block"],
   partial: ["clock", "final payments below the amount", "`deposits show`, the page", "", "completed by the rest, or expired"],
   confirming: ["clock", "enough in blocks, not all of it final", "`deposits show`, the page", "", "completed"],
   late: ["person", "money for a request that has ended", "`deposits list`, event `deposit.late`", `${command} deposits credit ID`, "the request is completed; or the shop pays it back"],
+  reorged: ["person", "its credited payment's block left the chain", "`deposits list --reorged`, `status`, alarm `WATCHER_FINAL_REORG`", `${command} deposits revoke ID`, "failed, and its shop hears it; `deposits keep ID` leaves it completed; a block that has the payment again ends it too"],
   unattributed: ["person", "money that no request asked for", "`deposits unattributed`", `${command} deposits credit ID`, "it counts for that request"],
 };
 
@@ -157,6 +158,7 @@ export const countedStates: Readonly<Record<keyof Counts, readonly Named[]>> = {
   heldOrders: ["withdrawals awaiting_operator"],
   networkStops: ["agents networkStopped"],
   unusableCoins: ["books unusable"],
+  reorgedDeposits: ["deposits reorged"],
 };
 
 /** Every table of the database, with the states that its rows are; none: its rows wait for nothing. */
@@ -189,6 +191,7 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   forgottenRanges: ["agents restored"],
   foundAddresses: [],
   gaps: ["faults history"],
+  gonePayments: ["deposits reorged"],
   jobs: ["withdrawals queued"],
   jtis: [],
   keys: [],

@@ -124,6 +124,14 @@ function coinProblems({ counts }: GatewayState): readonly Problem[] {
   });
 }
 
+/** Deposits that were credited by a payment which left the chain. */
+function reorgProblems({ counts }: GatewayState): readonly Problem[] {
+  return (counts?.reorgedDeposits ?? []).map(({ id, merchant, since }): Problem => {
+    const what = `deposit ${id} of ${merchant} was credited in a block that left the chain, and is in no final block since ${momentOf(since)}`;
+    return { what, hint: `autowithdraw-gateway deposits show ${id} names the payment and both lines to type`, isWarning: false };
+  });
+}
+
 /** Items of the chains that cannot be read, by kind and merchant. */
 function faultProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.faults ?? []).map(({ domain, merchant, count, since }): Problem => {
@@ -200,6 +208,7 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
     problems.push({ what, hint: "docs/recovering.md, section 2; agents and chains are read by themselves", isWarning: true });
   }
   problems.push(
+    ...reorgProblems(state),
     ...placeProblems(state),
     ...stopProblems(state),
     ...coinProblems(state),

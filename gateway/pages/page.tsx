@@ -67,6 +67,7 @@ function figuresOf(shown: PayerView, language: Language): Figures {
     confirmationsNeeded: network.confirmations,
     finalMinutes: network.finalMinutes,
     isSlow: shown.isSlow,
+    isRevoked: shown.isRevoked,
     isOpen: !isOver(shown),
   };
 }
@@ -169,7 +170,7 @@ function Status({ shown, state, figures, words, language }: View): VNode {
       {asks ? <Left shown={shown} words={words} /> : null}
       {sentence === "" ? null : <p>{withTime(sentence, figures.end, <Moment language={language} atMs={shown.expiresAt} />)}</p>}
       <p class="now">{now(figures)}</p>
-      {needsShop.has(state) ? <Write shown={shown} words={words} /> : null}
+      {needsShop.has(state) || shown.isRevoked ? <Write shown={shown} words={words} /> : null}
     </section>
   );
 }
@@ -372,7 +373,7 @@ function Foot({ shown, state, words, language }: View): VNode {
           </>
         ) : null}
       </p>
-      {needsShop.has(state) || shown.contact === "" ? null : (
+      {needsShop.has(state) || shown.isRevoked || shown.contact === "" ? null : (
         <p>
           {words.writeTo(shown.shop)} <Contact contact={shown.contact} orderId={shown.orderId} />
         </p>

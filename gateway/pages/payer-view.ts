@@ -34,6 +34,7 @@ export interface PayerView {
   readonly quote: Quote | null;
   readonly status: 0 | 1 | 2;
   readonly isLate: boolean; // money came after the end
+  readonly isRevoked: boolean; // it was Completed, and its payment left the chain
   readonly isOut: boolean; // the gateway cannot confirm this currency now
   readonly isSlow: boolean; // the network confirms much later than usual now
   readonly expiresAt: number;

@@ -22,6 +22,7 @@ export interface Figures {
   readonly confirmationsNeeded: number | null;
   readonly finalMinutes: number | null;
   readonly isSlow: boolean; // confirmation takes longer now
+  readonly isRevoked: boolean; // the block with the payment left the chain
   readonly isOpen: boolean;
 }
 
@@ -165,9 +166,13 @@ const en: Words = {
       now: () => "If you have paid, wait. Do not send now.",
     },
     expired: {
-      title: () => "The time to pay is over",
-      text: ({ end }) => `No payment was seen by ${end}.`,
-      now: () => "Do not send anything to this address any more. Order again in the shop.",
+      title: ({ isRevoked }) => (isRevoked ? "The network took the payment back" : "The time to pay is over"),
+      text: ({ end, isRevoked }) =>
+        isRevoked ? "The block with the payment is not a part of the network any more." : `No payment was seen by ${end}.`,
+      now: ({ isRevoked }) =>
+        isRevoked
+          ? "Do not send anything to this address. Write to the shop: the payment may still come again."
+          : "Do not send anything to this address any more. Order again in the shop.",
     },
     expiredWithMoney: {
       title: () => "Too little arrived in time",
@@ -291,9 +296,13 @@ const tr: Words = {
       now: () => "Ödediyseniz bekleyin. Şimdi göndermeyin.",
     },
     expired: {
-      title: () => "Ödeme süresi doldu",
-      text: ({ end }) => `Son ödeme zamanına (${end}) kadar ödeme görülmedi.`,
-      now: () => "Bu adrese artık bir şey göndermeyin. Mağazada yeniden sipariş verin.",
+      title: ({ isRevoked }) => (isRevoked ? "Ağ ödemeyi geri aldı" : "Ödeme süresi doldu"),
+      text: ({ end, isRevoked }) =>
+        isRevoked ? "Ödemenin bulunduğu blok artık ağda değil." : `Son ödeme zamanına (${end}) kadar ödeme görülmedi.`,
+      now: ({ isRevoked }) =>
+        isRevoked
+          ? "Bu adrese bir şey göndermeyin. Mağazaya yazın: ödeme yeniden gelebilir."
+          : "Bu adrese artık bir şey göndermeyin. Mağazada yeniden sipariş verin.",
     },
     expiredWithMoney: {
       title: () => "Süresinde eksik ödeme geldi",

@@ -69,6 +69,14 @@ export function keepCompared(
   );
 }
 
+/** Makes an address the next one to be compared. Harmless to call twice. */
+export function compareSoon(
+  database: Database,
+  { network, address }: { readonly network: string; readonly address: string },
+): void {
+  database.run("UPDATE addressStates SET comparedAt = 0 WHERE network = ? AND address = ? AND run = ''", network, address);
+}
+
 /** Records a look at an address that has not left. */
 export function keepAhead(database: Database, state: AddressStateRow): void {
   const { network, address, block, isUsed, comparedAt, run } = state;

@@ -9,6 +9,7 @@ import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
 import { countFaults } from "./faults.ts";
 import { listNetworkStops, type NetworkStop } from "./foreign.ts";
+import { listUndecided, type UndecidedDeposit } from "./gone-payments.ts";
 import { countUnanswered } from "./jobs.ts";
 import { listWaitingForReader, type WaitingForReader } from "./levels.ts";
 import { explaining } from "./outgoing-transactions.ts";
@@ -57,6 +58,7 @@ export interface Counts {
   readonly heldOrders: readonly HeldOrder[]; // the first of them
   readonly networkStops: readonly NetworkStop[]; // the first of them
   readonly unusableCoins: readonly UnusableRow[]; // of hot wallets; the first of them
+  readonly reorgedDeposits: readonly UndecidedDeposit[]; // the first of them
 }
 
 /** Items of one kind and one merchant's name that cannot be read; "" for nobody's. */
@@ -169,6 +171,7 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
     heldOrders: listHeldOrders(database),
     networkStops: listNetworkStops(database, namedMax),
     unusableCoins: listUnusable(database, namedMax),
+    reorgedDeposits: listUndecided(database, namedMax),
   };
 }
 

@@ -5,6 +5,7 @@
  * a row holds all that was left of a payment.
  */
 import { listArriving } from "./arriving.ts";
+import { stillCounted } from "./gone-payments.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { listSumsOf } from "./stray-sums.ts";
@@ -40,6 +41,9 @@ function leftOf({ units, credited }: WithCredits): bigint {
   return (JSON.parse(credited) as readonly string[]).reduce((left, one) => left - BigInt(one), BigInt(units));
 }
 
+/** Rows of `payments`, and those that still count although their block left the chain. */
+const counting = `(SELECT * FROM payments UNION ALL ${stillCounted})`;
+
 /**
  * Payments that count for a request in its own currency, rows in the order of the chain and then
  * sums (stray-sums.ts). Counts the payments to the request's address, without parts credited
@@ -50,7 +54,7 @@ export function listCounted(
   { id, currency, network }: Pick<TransactionRow, "id" | "currency" | "network">,
 ): readonly CountedPayment[] {
   const own = database.all<WithCredits>(
-    `SELECT p.*, ${creditsOf} FROM payments p WHERE p.transactionId = ? AND p.currency = ? AND p.network = ?
+    `SELECT p.*, ${creditsOf} FROM ${counting} p WHERE p.transactionId = ? AND p.currency = ? AND p.network = ?
      ORDER BY p.block, p.txHash, p.logIndex`,
     ...[id, currency, network],
   );
@@ -81,7 +85,7 @@ export function listCreditsTo(
 ): readonly (PaymentRow & { readonly creditedUnits: string })[] {
   return database.all(
     `SELECT p.*, c.units AS creditedUnits FROM depositCredits c
-       JOIN payments p ON p.network = c.network AND p.txHash = c.txHash AND p.logIndex = c.logIndex
+       JOIN ${counting} p ON p.network = c.network AND p.txHash = c.txHash AND p.logIndex = c.logIndex
      WHERE c.transactionId = ? ORDER BY p.block, p.txHash, p.logIndex`,
     transactionId,
   );

@@ -1,8 +1,9 @@
 /** Deposit requests in the table of transactions. */
 import { forgetArriving } from "./arriving.ts";
+import { revokedStage } from "./gone-payments.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
-import { insertTransaction, type NewTransaction } from "./transactions.ts";
+import { insertTransaction, keepValue, type NewTransaction } from "./transactions.ts";
 
 /** The request that a payment page shows. A request without a page has no token. */
 export function depositOfPayToken(database: Database, token: string): TransactionRow | undefined {
@@ -94,6 +95,15 @@ export function completeExpiredDeposit(database: Database, id: string, nowMs: nu
   const sql = `UPDATE transactions SET status = 1, stage = 'completed', code = '', changedAt = ?
     WHERE id = ? AND operation = 'deposit' AND status = 2`;
   return database.run(sql, nowMs, id).changes === 1;
+}
+
+/**
+ * Makes a Completed deposit Failed, because the payments that completed it left the chain. Its fiat
+ * value goes: it is worth nothing now.
+ */
+export function revokeDeposit(database: Database, id: string, credit: DepositCredit): void {
+  updateDeposit(database, id, { ...credit, status: 2, stage: revokedStage, code: "deposit_reorged" });
+  keepValue(database, id, "");
 }
 
 /** The number of pending requests in each stage, and when the oldest was made. */

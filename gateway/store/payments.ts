@@ -38,13 +38,20 @@ function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE 
   );
 }
 
-/** A final payment by the same transaction in another block. */
+/** The final payments by the same transaction in another block. */
 export function finalInOtherBlock(
   database: Database,
   { network, txHash, blockHash }: Pick<PaymentRow, "network" | "txHash" | "blockHash">,
-): PaymentRow | undefined {
-  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 AND blockHash <> ?";
-  return database.get<PaymentRow>(sql, network, txHash, blockHash);
+): readonly PaymentRow[] {
+  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 AND blockHash <> ? ORDER BY logIndex";
+  return database.all<PaymentRow>(sql, network, txHash, blockHash);
+}
+
+/** Removes a final payment, and its units from its address's balance. Must not be called twice. */
+export function removeFinalPayment(database: Database, payment: PaymentRow): void {
+  const { network, txHash, logIndex, units } = payment;
+  database.run("DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?", network, txHash, logIndex);
+  hold(database, { ...payment, units: `${-BigInt(units)}` }, merchantOf(database, payment));
 }
 
 /** Payments that are not final, in blocks `from` to `to`. */

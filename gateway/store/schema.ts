@@ -161,7 +161,8 @@ END;
  * transactions that no order explains; on a chain without slots an account has many rows without a
  * slot, and a slot is spent only once. `unexplained` has those that no signature explains, also
  * before they are final and before a block has them (outgoing-holds.ts); a signature removes the
- * row. `levels` has the run of the gateway in which a hot wallet's chain was read up to its head,
+ * row. `gonePayments` has the final payments whose block left the chain (gone-payments.ts).
+ * `levels` has the run of the gateway in which a hot wallet's chain was read up to its head,
  * and `releasedOrders` the payments of which an operator says that they did not pay an order, or
  * none at all.
  */
@@ -174,6 +175,14 @@ CREATE INDEX paymentsByTransaction ON payments (transactionId);
 CREATE INDEX paymentsByUnits ON payments (units);
 CREATE INDEX paymentsNotFinal ON payments (network, block) WHERE final = 0;
 CREATE INDEX paymentsFinal ON payments (network, block) WHERE final = 1;
+CREATE TABLE gonePayments (
+  network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
+  units TEXT NOT NULL, block INTEGER NOT NULL, blockHash TEXT NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
+  state TEXT NOT NULL CHECK (state IN ('open','kept','revoked')), at INTEGER NOT NULL, toldAt INTEGER,
+  PRIMARY KEY (network, txHash, logIndex, blockHash)) STRICT;
+CREATE INDEX gonePaymentsByTransaction ON gonePayments (transactionId);
+CREATE INDEX gonePaymentsByAddress ON gonePayments (address);
+CREATE INDEX gonePaymentsOpen ON gonePayments (network, block) WHERE state = 'open';
 CREATE TABLE straySums (
   network TEXT NOT NULL, account TEXT NOT NULL, currency TEXT NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('dust','more')),
   transactionId TEXT NOT NULL, merchant TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, count INTEGER NOT NULL,

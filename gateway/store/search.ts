@@ -96,8 +96,9 @@ export function recordsOfTxHash(
   const chains = JSON.stringify(networks);
   const sql = `SELECT transactionId AS id FROM signatures WHERE txHash = ?
     UNION SELECT transactionId FROM payments WHERE network IN (SELECT value FROM json_each(?)) AND txHash = ?
+    UNION SELECT transactionId FROM gonePayments WHERE network IN (SELECT value FROM json_each(?)) AND txHash = ?
     UNION SELECT transactionId FROM depositCredits WHERE network IN (SELECT value FROM json_each(?)) AND txHash = ?`;
-  return named("txHash", database.all(sql, txHash, chains, txHash, chains, txHash));
+  return named("txHash", database.all(sql, txHash, chains, txHash, chains, txHash, chains, txHash));
 }
 
 /** Final outgoing transactions of a hot wallet with this hash that nobody signed here. */

@@ -2,6 +2,7 @@
  * Records of all merchants, each with its merchant's name, for the operator's lists and search.
  */
 import type { Operation } from "../../protocol/identity.ts";
+import { undecidedDeposits } from "./gone-payments.ts";
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Database, Value } from "./store.ts";
 
@@ -15,6 +16,7 @@ export interface TransactionQuery {
   readonly sinceMs?: number | undefined; // made at this time or later, Unix milliseconds
   readonly untilMs?: number | undefined; // made before this time
   readonly isLate?: boolean | undefined; // true: only deposits with a payment after their end
+  readonly isReorged?: boolean | undefined; // true: only deposits credited by a payment whose block left, until an operator decides
   readonly most: number;
 }
 
@@ -25,7 +27,7 @@ const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM tr
 
 /** The conditions that a query names, as SQL with its values. */
 function conditionsOf(query: Omit<TransactionQuery, "most" | "operations">): readonly (readonly [string, Value])[] {
-  const { merchant, status, stage, orderId, sinceMs, untilMs, isLate } = query;
+  const { merchant, status, stage, orderId, sinceMs, untilMs, isLate, isReorged } = query;
   const named: readonly (readonly [string, Value | undefined])[] = [
     ["merchant = ?", merchant],
     ["status = ?", status],
@@ -33,6 +35,7 @@ function conditionsOf(query: Omit<TransactionQuery, "most" | "operations">): rea
     ["transactions.createdAt >= ?", sinceMs],
     ["transactions.createdAt < ?", untilMs],
     ["late = ?", isLate === true ? 1 : undefined],
+    [`? = 1 AND transactions.id IN (${undecidedDeposits})`, isReorged === true ? 1 : undefined],
     ["orderId = ?", orderId],
     // The index of orders begins with the merchant.
     ["? IS NOT NULL AND merchant IN (SELECT id FROM merchants)", merchant === undefined ? orderId : undefined],

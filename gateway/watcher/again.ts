@@ -35,16 +35,8 @@ export async function rereadUnread(chain: WatchedChain, memory: DepositMemory, c
     commit(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
       const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
-      const credited = payments.filter((one) => wasUnread(inside, before, one)).filter((one) => keepFinal(chain, inside, one));
-      return [
-        ...used,
-        ...judgeRequests(
-          chain,
-          inside,
-          credited.map(({ transactionId }) => transactionId),
-          0,
-        ),
-      ];
+      const credited = payments.filter((one) => wasUnread(inside, before, one)).flatMap((one) => keepFinal(chain, inside, one));
+      return [...used, ...judgeRequests(chain, inside, credited, 0)];
     });
     settleRead(chain, before);
   }
@@ -89,19 +81,11 @@ export async function fillGaps(chain: WatchedChain, memory: DepositMemory, curso
     commit(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
       const own = payments.filter((one) => !isClaim(one) && isOwn(one));
-      const credited = own.map((one) => keepPayment(chain, inside, one, gap.summedTo));
+      const credited = own.flatMap((one) => keepPayment(chain, inside, one, gap.summedTo));
       fillGap(inside, gap, to);
       if (gap.account === "") keepGaps(chain, inside, { ...gap, toBlock: to }, missingOf(lacking));
       const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
-      return [
-        ...used,
-        ...judgeRequests(
-          chain,
-          inside,
-          credited.filter((id) => id !== null),
-          0,
-        ),
-      ];
+      return [...used, ...judgeRequests(chain, inside, credited, 0)];
     });
   }
   tellGaps(chain);

@@ -5,6 +5,8 @@
  * section 8; docs/api.md, stages of a deposit.
  */
 
+import { revokedStage } from "../store/gone-payments.ts";
+
 /** One payment in the request's own currency to its address. */
 export interface Payment {
   readonly units: bigint;
@@ -29,6 +31,8 @@ export interface Request {
   readonly endBlock: number | null;
   /** Nodes show a payment that no block has. */
   readonly isArriving?: boolean;
+  /** All payments that an operator revoked, because their block left the chain, are final again. */
+  readonly isBack?: boolean;
 }
 
 /**
@@ -55,14 +59,16 @@ export function judgeDeposit(request: Request, payments: readonly Payment[], sca
   const counted = final.filter(isInTime);
   const receivedUnits = sum(counted);
   const newest = counted.reduce<Payment | null>((last, next) => (last === null || next.block >= last.block ? next : last), null);
-  const late = request.late || (request.status !== 0 && receivedUnits > request.receivedUnits);
+  const isBack = request.isBack === true;
+  const late = request.late || (request.status !== 0 && !isBack && receivedUnits > request.receivedUnits);
   const seen = { receivedUnits, late, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
-  if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request.status) };
+  if (isBack) return { ...seen, status: 1, stage: "completed", code: "" };
+  if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request) };
   if (receivedUnits > 0n && receivedUnits >= dueUnits(request)) return { ...seen, status: 1, stage: "completed", code: "" };
   const isSettled = counted.length === inTime.length;
   if (isSettled && scannedAt >= request.expiresAt) {
     const isLate = late || final.length > counted.length;
-    return { ...seen, receivedUnits: sum(final), late: isLate, status: 2, stage: "expired", code: endCode(2) };
+    return { ...seen, receivedUnits: sum(final), late: isLate, status: 2, stage: "expired", code: "deposit_expired" };
   }
   return { ...seen, status: 0, stage: openStage(request, inTime, receivedUnits, isSettled), code: "" };
 }
@@ -75,8 +81,9 @@ function openStage(request: Request, payments: readonly Payment[], receivedUnits
   return receivedUnits > 0n ? "partial" : "seen";
 }
 
-function endCode(status: 1 | 2): string {
-  return status === 2 ? "deposit_expired" : "";
+function endCode({ status, stage }: Request): string {
+  if (status !== 2) return "";
+  return stage === revokedStage ? "deposit_reorged" : "deposit_expired";
 }
 
 function sum(payments: readonly Payment[]): bigint {

@@ -12,6 +12,7 @@ import type { BlockId, MissingHistory, WatchedBlock } from "../../chains/nodes.t
 import { oldestPairingAt } from "../store/agents.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
+import { newestPaidBlock } from "../store/gone-payments.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
 import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
@@ -27,7 +28,7 @@ import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
 import { findPayments } from "./findings.ts";
 import { keepGaps, missingOf } from "./gaps.ts";
 import { keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
-import { judgeRequests } from "./payments.ts";
+import { judgeRequests, loseGone, tellLost } from "./payments.ts";
 import { blocksAtOnce, commit, findSpan, isClaim, readRun } from "./search.ts";
 import { keepPayment } from "./strays.ts";
 import { applyVerdict } from "./withdrawals.ts";
@@ -37,6 +38,8 @@ const runsPerPass = 8;
 const paymentsAtOnce = 250;
 /** How far to go back if a final block turns out not to be final. */
 const rewindBlocks = 256;
+/** So often further back, if the payments there left the chain too. */
+const rewindStepsMax = 64;
 /**
  * Clocks of chain and gateway differ. A request made this long after a block cannot have been paid
  * in the block.
@@ -69,6 +72,7 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
   await compareBalances(chain, memory.compare, tip.final, (fn) =>
     commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
   );
+  tellLost(chain);
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
   if (tip.head.number >= cursor.number) memory.reached = tip;
   endOverdue(chain, memory.compare, over, tip, write);
@@ -146,12 +150,14 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
     // Others have their turn between two writes.
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
     const next = keepReached(chain, memory, reached, group.last, group.payments, (inside) => {
-      if (at > 0) return [];
+      if (at > 0) return nothing;
+      const touched = loseGone(chain, inside, read);
       // A payment that could not be read is not gone.
       if (missing.size === 0) tellGone(chain, inside, read, payments);
       keepGaps(chain, inside, { fromBlock: cursor.number + 1, toBlock: read.at(-1)?.number ?? cursor.number }, missing);
       keepAllOutgoing(chain, inside, outgoing);
-      return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
+      const used = consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict));
+      return { changed: used.map(({ row }) => row.id), touched };
     });
     if (next.hash !== group.last.hash) return next;
     reached = next;
@@ -205,6 +211,14 @@ function tellGone(
   }
 }
 
+/** Ids of records: that changed, and that must be judged. */
+interface Also {
+  readonly changed: readonly string[];
+  readonly touched: readonly string[];
+}
+
+const nothing: Also = { changed: [], touched: [] };
+
 /** Keeps everything found up to `reached`, and the cursor, in one transaction. */
 function keepReached(
   chain: WatchedChain,
@@ -212,7 +226,7 @@ function keepReached(
   cursor: BlockId,
   reached: BlockId,
   payments: readonly PaymentRow[],
-  also: (database: Database) => readonly string[] = () => [],
+  also: (database: Database) => Also = () => nothing,
 ): BlockId {
   let isOverturned = false;
   commit(chain, (database) => {
@@ -220,16 +234,13 @@ function keepReached(
     isOverturned = memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
     if (isOverturned) return [];
     const others = also(database);
-    const touched = [...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number)];
+    const touched = [...others.touched, ...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number)];
     for (const payment of payments.filter(isClaim)) keepDetectedPayment(database, { ...payment, final: 0 });
     const summed = summedTo(database, chain.network);
-    for (const payment of payments.filter((one) => !isClaim(one))) {
-      const concerned = keepPayment(chain, database, payment, summed);
-      if (concerned !== null) touched.push(concerned);
-    }
+    for (const payment of payments.filter((one) => !isClaim(one))) touched.push(...keepPayment(chain, database, payment, summed));
     keepSummedTo(database, chain.network, reached.number);
     moveTo(database, chain.network, reached);
-    return [...others, ...judgeRequests(chain, database, touched, 0)];
+    return [...others.changed, ...judgeRequests(chain, database, touched, 0)];
   });
   if (isOverturned) {
     const { block: number, hash } = readCursor(chain.store.database, chain.network) ?? {
@@ -243,11 +254,26 @@ function keepReached(
 }
 
 /**
- * Goes back, because the chain's finality was weaker than configured. No credit is taken back; all
- * later blocks are read again.
+ * The block from which to read again: a number of blocks back, and so far that the newest payment
+ * before it is still in its block.
+ */
+async function rewindTo({ reader, store, network }: WatchedChain, number: number): Promise<WatchedBlock> {
+  let back = await reader.block(Math.max(0, number - rewindBlocks), true);
+  for (let step = 0; step < rewindStepsMax && back.number > 0; step += 1) {
+    const paid = newestPaidBlock(store.database, network, back.number);
+    if (paid === undefined || (await reader.block(paid.block, true)).hash === paid.blockHash) break;
+    back = await reader.block(Math.max(0, paid.block - rewindBlocks), true);
+  }
+  return back;
+}
+
+/**
+ * Goes back, because the chain's finality was weaker than configured. All later blocks are read
+ * again, and the payments whose block left are taken out of the books. An operator decides on the
+ * deposits that they completed.
  */
 async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<BlockId> {
-  const back = await chain.reader.block(Math.max(0, cursor.number - rewindBlocks), true);
+  const back = await rewindTo(chain, cursor.number);
   const to = { number: back.number, hash: back.hash };
   memory.seen = [];
   forgetEnds(memory.ends);

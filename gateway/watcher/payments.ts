@@ -1,12 +1,24 @@
 /**
  * Keeps payments to deposit addresses, and updates their requests. A payment is identified by
  * network, txHash and logIndex (-1 for native payments, lower for payments that a contract sends
- * on). A transaction credited in one final block is never credited again in another. Sources:
+ * on). A transaction credited in one final block is never credited again in another: its payment
+ * moves there (gone-payments.ts). Sources:
  * docs/api.md, stages of a deposit; docs/architecture.md section 8.
  */
+import { compareSoon } from "../store/address-states.ts";
 import { listArriving } from "../store/arriving.ts";
-import { listCounted } from "../store/credits.ts";
+import { listCounted, listCreditedWith } from "../store/credits.ts";
 import { type DepositCredit, depositEnd, updateDeposit } from "../store/deposits.ts";
+import {
+  type GonePayment,
+  hasRevoked,
+  keepGoneTold,
+  listLostIn,
+  listUntoldGone,
+  loseFinalPayment,
+  revokedStage,
+  takeBack,
+} from "../store/gone-payments.ts";
 import { keepUnjudged } from "../store/meta.ts";
 import { finalInOtherBlock, keepFinalPayment } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
@@ -19,27 +31,75 @@ import { judgeDeposit } from "./credit.ts";
 /** logIndex of a native payment. */
 export const nativeLogIndex = -1;
 
+const internalPrefix = "internal:";
+
 /**
  * txHash of coins that reached the address without a transaction of their own; unique for a block
  * and an address.
  */
 export function internalHash(block: number, address: string): string {
-  return `internal:${block}:${address}`;
+  return `${internalPrefix}${block}:${address}`;
 }
 
 /**
- * Credits a final payment. False if its transaction was credited in another block before, because
- * then an operator must look.
+ * Credits a final payment. One that was credited in a block which left the chain takes the place of
+ * itself, with an alarm: it counts once.
+ * @returns the ids of the requests to judge
  */
-export function keepFinal(chain: WatchedChain, database: Database, payment: PaymentRow): boolean {
-  const other = finalInOtherBlock(database, payment);
-  if (other !== undefined) {
-    const detail = `${payment.txHash} was credited in block ${other.block} and is now final in block ${payment.block}`;
-    raiseAlarm(chain, database, { code: "WATCHER_FINAL_REORG", cause: "payment", subject: payment.transactionId, detail });
-    return false;
-  }
+export function keepFinal(chain: WatchedChain, database: Database, payment: PaymentRow): readonly string[] {
+  // A transaction is in one block of the chain alone.
+  const lost = finalInOtherBlock(database, payment).flatMap((other) => loseFinalPayment(database, other, chain.clock()));
+  const before = takeBack(database, payment);
+  if (before !== undefined) tellBack(chain, database, before, payment.block);
   keepFinalPayment(database, payment);
-  return true;
+  const credited = before === undefined ? [] : listCreditedWith(database, payment);
+  return [payment.transactionId, ...lost, ...credited];
+}
+
+/** Raises the alarm that a payment whose block left the chain is final again. */
+export function tellBack(chain: WatchedChain, database: Database, before: GonePayment, block: number): void {
+  const { txHash, block: old, transactionId, state } = before;
+  const how = state === "revoked" ? "; it counts again" : "";
+  const detail = `${txHash} was credited in block ${old} and is now final in block ${block}${how}`;
+  raiseAlarm(chain, database, { code: "WATCHER_FINAL_REORG", cause: "payment", subject: transactionId, detail });
+}
+
+/**
+ * Takes the final payments out of the books whose block is not in the chain any more. `blocks`: the
+ * chain's own, final, in which they were.
+ * @returns the ids of the requests to judge
+ */
+export function loseGone(
+  chain: WatchedChain,
+  database: Database,
+  blocks: readonly { readonly number: number; readonly hash: string }[],
+): readonly string[] {
+  return listLostIn(database, chain.network, blocks).flatMap((payment) => {
+    // Only the balance says whether coins without a transaction of their own are there.
+    if (payment.txHash.startsWith(internalPrefix)) compareSoon(database, payment);
+    return loseFinalPayment(database, payment, chain.clock());
+  });
+}
+
+const toldAtOnce = 256;
+
+/**
+ * Raises an alarm for each payment whose block left the chain and that no final block up to the
+ * newest one holds again. An operator decides on its deposit. Returns no id, because nothing
+ * changed.
+ */
+export function tellLost(chain: WatchedChain): void {
+  const { database } = chain.store;
+  if (listUntoldGone(database, chain.network, 1).length === 0) return;
+  chain.store.write((inside) => {
+    for (const one of listUntoldGone(inside, chain.network, toldAtOnce)) {
+      const { units, currency, txHash, block, transactionId } = one;
+      const what = `${units} base units of ${currency} by ${txHash}, credited in block ${block}: the block left the chain, and no final block holds it now`;
+      for (const subject of new Set([...listCreditedWith(inside, one), transactionId]))
+        raiseAlarm(chain, inside, { code: "WATCHER_FINAL_REORG", cause: "deposit", subject, detail: what });
+      keepGoneTold(inside, one, chain.clock());
+    }
+  });
 }
 
 /**
@@ -67,13 +127,14 @@ export function judgementOf(database: Database, row: TransactionRow, scannedAt: 
   const counted = listCounted(database, row);
   const inBlocks = new Set(counted.map(({ txHash }) => txHash));
   const isArriving = listArriving(database, id).some(({ txHash }) => !inBlocks.has(txHash));
+  const isBack = stage === revokedStage && !hasRevoked(database, id);
   const units = {
     amountUnits: BigInt(row.amountUnits),
     toleranceUnits: BigInt(row.toleranceUnits),
     receivedUnits: BigInt(row.amountReceivedUnits),
   };
   const credit = judgeDeposit(
-    { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id), isArriving },
+    { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id), isArriving, isBack },
     counted,
     scannedAt,
   );

@@ -19,14 +19,15 @@ import {
 } from "../store/address-states.ts";
 import { depositEnd } from "../store/deposits.ts";
 import { gapOver } from "../store/gaps.ts";
+import { takeBackUnnamed } from "../store/gone-payments.ts";
 import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
-import { dropDetectedPayment, listClaims, readPayment } from "../store/payments.ts";
+import { dropDetectedPayment, keepFinalPayment, listClaims, readPayment } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { isUnread } from "../store/unread-transactions.ts";
 import type { WatchedChain } from "./chain.ts";
-import { internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
+import { internalHash, keepFinal, nativeLogIndex, tellBack } from "./payments.ts";
 import { keepPayment } from "./strays.ts";
 
 /**
@@ -168,6 +169,14 @@ function credit(
     // The claim's own row goes, so that it is added to a sum once, whenever its block was read.
     if (units > 0n) keepPayment(chain, database, { ...claim, units: units.toString(), final: 1 }, -1);
     if (readPayment(database, claim)?.final === 0) dropDetectedPayment(database, claim);
+  }
+  // Coins whose block left are of before, and count once.
+  for (const before of rest > 0n ? takeBackUnnamed(database, place, rest) : []) {
+    const { block, units, address, network, currency, txHash, logIndex, transactionId } = before;
+    const row = { address, network, currency, txHash, logIndex, transactionId, units, final: 1 } as const;
+    keepFinalPayment(database, { ...row, block: Math.min(block, reading.from), blockHash: "" });
+    tellBack(chain, database, before, reading.from);
+    rest -= BigInt(units);
   }
   if (rest > 0n) keepUnnamed(chain, database, reading, place, rest);
   return true;

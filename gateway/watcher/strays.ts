@@ -8,6 +8,7 @@ import { payeeOf } from "../../chains/payees.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { depositEnd } from "../store/deposits.ts";
 import { accountOwner, readForgotten } from "../store/forgotten-addresses.ts";
+import { wasElsewhere } from "../store/gone-payments.ts";
 import { readPayment } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -35,30 +36,30 @@ export function isDayFull({ store, network, clock }: WatchedChain, account: stri
 /**
  * Keeps a final payment, as a row or in a sum. `summedTo`: payments up to this block are in sums
  * already, and only rows are kept again.
- * @returns the request to judge; null if none is concerned
+ * @returns the ids of the requests to judge
  */
-export function keepPayment(chain: WatchedChain, database: Database, payment: PaymentRow, summedTo: number): string | null {
+export function keepPayment(chain: WatchedChain, database: Database, payment: PaymentRow, summedTo: number): readonly string[] {
   const { transactionId, currency, network, address } = payment;
-  const asRow = (): string | null => (keepFinal(chain, database, payment) ? transactionId : null);
+  const asRow = (): readonly string[] => keepFinal(chain, database, payment);
   const request = transactionId === nobodys ? undefined : readTransaction(database, transactionId);
-  if (readPayment(database, payment)?.final === 1) return asRow();
+  if (readPayment(database, payment)?.final === 1 || wasElsewhere(database, payment)) return asRow();
   const isFull = request !== undefined && hasAllRows(database, transactionId);
   const place = { account: payeeOf(network, address).address, merchant: merchantOf(database, payment, request) };
   const isNew = payment.block > summedTo;
   if (request?.status === 0 && request.currency === currency && request.network === network) {
     if (!isFull) return asRow();
     if (isNew) sum(database, payment, { ...place, kind: "more", transactionId });
-    return transactionId;
+    return [transactionId];
   }
   const isDust = BigInt(payment.units) < leastUnits(chain, currency);
   if (!isDust && transactionId !== nobodys && !isFull && !isDayFull(chain, place.account)) {
     countRecord(database, network, place.account, dayOf(chain.clock()));
     return asRow();
   }
-  if (!isNew) return null;
+  if (!isNew) return [];
   sum(database, payment, { ...place, kind: isDust ? "dust" : "more", transactionId: nobodys });
   if (!isDust) tellStrays(chain, database, place);
-  return null;
+  return [];
 }
 
 function merchantOf(database: Database, { network, address }: PaymentRow, request: TransactionRow | undefined): string {

@@ -14,6 +14,7 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
+import { undecidedUnits } from "../store/gone-payments.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransactionOf, refundedUnits } from "../store/transactions.ts";
@@ -146,7 +147,9 @@ export function checkRefund(
   if (refundOf === "") return null;
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
   if (deposit === undefined || deposit.currency !== currency.id) return say("refund_invalid", { field: "refundOf" });
-  const leftUnits = BigInt(deposit.amountReceivedUnits) - refundedUnits(database, refundOf);
+  // Money that left the chain is paid back to nobody before an operator has decided on it.
+  const receivedUnits = BigInt(deposit.amountReceivedUnits) - undecidedUnits(database, refundOf);
+  const leftUnits = receivedUnits - refundedUnits(database, refundOf);
   if (amountUnits <= leftUnits) return null;
   const available = formatAmount(leftUnits > 0n ? leftUnits : 0n, currency.decimal);
   return say("refund_above_received", { field: "refundOf", available });

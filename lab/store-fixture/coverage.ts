@@ -51,10 +51,12 @@ const others: readonly string[] = [
 
 /** Names that the fixture lacks, each with the reason. */
 export const lacking: Readonly<Record<string, string>> = Object.fromEntries(
-  ["deposit 0 unconfirmed", ...["withdraw", "sweep", "topup"].map((kind) => `${kind} 0 awaiting_operator`)].map((name) => [
-    name,
-    "a stage that came after the tree which made it",
-  ]),
+  [
+    "deposit 0 unconfirmed",
+    "deposit 2 reorged",
+    ...["withdraw", "sweep", "topup"].map((kind) => `${kind} 0 awaiting_operator`),
+    "event deposit.revoked",
+  ].map((name) => [name, "a stage or an event that came after the tree which made it"]),
 );
 
 /** Everything that must be there. */

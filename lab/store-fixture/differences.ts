@@ -24,7 +24,10 @@ export const differences: readonly Difference[] = [
   { questions: "Harbour & Söhne: record unattributed/X", reason: withoutAmount },
   { questions: "$ gateway deposits list --json", reason: withoutAmount },
   { questions: "$ gateway deposits list --csv", reason: withoutAmount },
-  { questions: "$ gateway deposits show ", reason: `${withoutAmount}; four more records can be asked for` },
+  {
+    questions: "$ gateway deposits show ",
+    reason: `${withoutAmount}; four more records can be asked for; payments that left the chain are listed`,
+  },
   {
     questions: "$ gateway status",
     reason: `${causesOfAlarms}; books are rows, a theft stands first, and items that cannot be read are counted`,

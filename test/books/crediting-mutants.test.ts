@@ -216,19 +216,6 @@ const rules: readonly Rule[] = [
     named: `${eth} eth`,
   },
   {
-    rule: "a payment counts when its block is final, not when it is seen",
-    takeOut: () => vi.spyOn(store, "keepDetectedPayment").mockImplementation(asFinal),
-    story: async (at) => {
-      const one = await given(at);
-      at.mine({ address: one.address, units: eth, txHash: "paid" });
-      await at.pass();
-      at.reorganise(1);
-      await at.settle();
-      return one;
-    },
-    named: `${-eth} eth`,
-  },
-  {
     rule: "an address that is being swept is left for later",
     takeOut: () => vi.spyOn(states, "isBeingSwept").mockReturnValue(false),
     story: async (at) => {
@@ -332,6 +319,19 @@ const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: TestNetwo
     story: async (at) => {
       const one = await given(at);
       await at.settle({ address: one.address, units: 1n, txHash: "paid" });
+      return one;
+    },
+    differs: statusOf,
+  },
+  {
+    rule: "a payment that counts when it is seen completes its request, and leaves the books with its block",
+    takeOut: () => vi.spyOn(store, "keepDetectedPayment").mockImplementation(asFinal),
+    story: async (at) => {
+      const one = await given(at);
+      at.mine({ address: one.address, units: eth, txHash: "paid" });
+      await at.pass();
+      at.reorganise(1);
+      await at.settle();
       return one;
     },
     differs: statusOf,

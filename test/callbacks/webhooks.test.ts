@@ -48,6 +48,7 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   const second = (await deposit({ orderId: "order-2" })).body.transactionId;
   change(second, { status: 2, stage: "expired" });
   change(second, { amountReceivedUnits: "5" });
+  change(first, { status: 2, stage: "reorged", code: "deposit_reorged", amountReceivedUnits: "0" });
 }
 
 async function everyWithdrawal(): Promise<void> {

@@ -31,6 +31,8 @@ const words: Readonly<Record<string, string>> = {
   SHORT: "3".repeat(32),
   OUT: "4".repeat(32),
   LOST: "7".repeat(32),
+  LEFT: "6".repeat(32),
+  LEFT2: "8".repeat(32),
 };
 
 let gateway: TestGateway;
@@ -94,6 +96,21 @@ function unattributed(): void {
   const hash = `0x${"6".repeat(64)}`;
   const sql = "INSERT INTO payments VALUES ('eip155:31337', ?, -1, ?, 'eth', ?, 9, '0x09', 1, ?)";
   store.database.run(sql, hash, address, units, words.LOST ?? "");
+}
+
+/** A deposit whose credited payment left the chain, and one that is as it was. */
+function reorged(): void {
+  const { store } = gateway.service;
+  const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
+  const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+  const done = { merchant, status: 1, stage: "completed", createdAt: 1_000_000, depositAddress: address } as const;
+  const units = "1000000000000000000";
+  for (const [id, orderId] of [[words.LEFT, "in-left"] as const, [words.LEFT2, "in-left-too"] as const]) {
+    insertTransaction(store, { ...done, id: id ?? "", orderId, amountReceivedUnits: units });
+    const sql =
+      "INSERT INTO gonePayments VALUES ('eip155:31337', ?, -1, ?, 'eth', ?, 9, '0x09', ?, 'open', 1772334005000, 1772334005000)";
+    store.database.run(sql, `0x${(id ?? "").slice(0, 1).repeat(64)}`, address, units, id ?? "");
+  }
 }
 
 /** Books as a closing left them: one difference, and money that came to a hot wallet. */
@@ -291,6 +308,7 @@ describe("transcripts of the gateway's operator", () => {
       if (line === "# scene: alarms") alarms();
       if (line === "# scene: trouble") trouble();
       if (line === "# scene: faults") faults();
+      if (line === "# scene: reorged") reorged();
       if (!line.startsWith("$ ")) continue;
       const [program, ...rest] = split(line.slice(2)).map((word) => names.say(word));
       if (program === "cp") {

@@ -32,6 +32,7 @@ const base: PayerView = {
   ...{
     status: 0,
     isLate: false,
+    isRevoked: false,
     isSlow: false,
     isOut: false,
     expiresAt: nowMs + 3_600_000,

@@ -500,7 +500,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** Completed: the amount is final. So is a request that the operator credits later */
+        /** Completed: the amount is final. So is a request that the operator credits later, and a revoked one whose payment is final again */
         post: operations["depositCompleted"];
         delete?: never;
         options?: never;
@@ -568,8 +568,25 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** a payment that was seen is in no block any more */
+        /** a payment that was seen is in no block any more; of a Completed deposit, less is received and still enough */
         post: operations["depositReorged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "deposit.revoked": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Failed after it was Completed: the block of its payment left the chain, and the operator took the credit back; see `data.code` */
+        post: operations["depositRevoked"];
         delete?: never;
         options?: never;
         head?: never;
@@ -877,7 +894,7 @@ export interface components {
              */
             url: string;
             /** @description Only these events; all if it is empty. */
-            events?: ("deposit.detected" | "deposit.partial" | "deposit.below_minimum" | "deposit.completed" | "deposit.overpaid" | "deposit.expired" | "deposit.late" | "deposit.reorged" | "deposit.unattributed" | "withdrawal.created" | "withdrawal.approved" | "withdrawal.rejected" | "withdrawal.broadcast" | "withdrawal.completed" | "withdrawal.failed")[];
+            events?: ("deposit.detected" | "deposit.partial" | "deposit.below_minimum" | "deposit.completed" | "deposit.overpaid" | "deposit.expired" | "deposit.late" | "deposit.reorged" | "deposit.revoked" | "deposit.unattributed" | "withdrawal.created" | "withdrawal.approved" | "withdrawal.rejected" | "withdrawal.broadcast" | "withdrawal.completed" | "withdrawal.failed")[];
         };
         /** @description The target that is meant. */
         CallbackOrder: {
@@ -6752,6 +6769,56 @@ export interface operations {
                 "application/json": components["schemas"]["Callback"] & {
                     /** @constant */
                     type?: "deposit.reorged";
+                    data?: {
+                        /** @constant */
+                        transactionType?: 1;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The target is gone: it is switched off, and what waits for it is given up. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken: the event is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    depositRevoked: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Names the event: the same each time it is sent. */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description When this try was sent, in seconds since 1970. Refuse one more than five minutes away. */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description `v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, while the secret is being changed. */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Callback"] & {
+                    /** @constant */
+                    type?: "deposit.revoked";
                     data?: {
                         /** @constant */
                         transactionType?: 1;

@@ -91,7 +91,7 @@ describe("codes", () => {
     expect(several).toEqual([
       ["WATCHER_SLOT_CONSUMED", ["foreign", "unconfigured"]],
       ["WATCHER_PAYMENT_FAILED", ["reverted", "consumed"]],
-      ["WATCHER_FINAL_REORG", ["payment", "chain"]],
+      ["WATCHER_FINAL_REORG", ["payment", "deposit", "chain"]],
       ["BOOKS_DIFFERENCE", ["hot", "deposit-less", "deposit-more"]],
     ]);
     for (const [code, rows] of Object.entries(causes)) {

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: 'https://pay.example.com' | (string & {});
 };
 
-export type Webhooks = DepositDetectedWebhookRequest | DepositPartialWebhookRequest | DepositBelowMinimumWebhookRequest | DepositCompletedWebhookRequest | DepositOverpaidWebhookRequest | DepositExpiredWebhookRequest | DepositLateWebhookRequest | DepositReorgedWebhookRequest | DepositUnattributedWebhookRequest | WithdrawalCreatedWebhookRequest | WithdrawalApprovedWebhookRequest | WithdrawalRejectedWebhookRequest | WithdrawalBroadcastWebhookRequest | WithdrawalCompletedWebhookRequest | WithdrawalFailedWebhookRequest | WebhookTestWebhookRequest;
+export type Webhooks = DepositDetectedWebhookRequest | DepositPartialWebhookRequest | DepositBelowMinimumWebhookRequest | DepositCompletedWebhookRequest | DepositOverpaidWebhookRequest | DepositExpiredWebhookRequest | DepositLateWebhookRequest | DepositReorgedWebhookRequest | DepositRevokedWebhookRequest | DepositUnattributedWebhookRequest | WithdrawalCreatedWebhookRequest | WithdrawalApprovedWebhookRequest | WithdrawalRejectedWebhookRequest | WithdrawalBroadcastWebhookRequest | WithdrawalCompletedWebhookRequest | WithdrawalFailedWebhookRequest | WebhookTestWebhookRequest;
 
 /**
  * A deposit request by `amount`.
@@ -156,7 +156,7 @@ export type CreateCallbackOrder = {
     /**
      * Only these events; all if it is empty.
      */
-    events?: Array<'deposit.detected' | 'deposit.partial' | 'deposit.below_minimum' | 'deposit.completed' | 'deposit.overpaid' | 'deposit.expired' | 'deposit.late' | 'deposit.reorged' | 'deposit.unattributed' | 'withdrawal.created' | 'withdrawal.approved' | 'withdrawal.rejected' | 'withdrawal.broadcast' | 'withdrawal.completed' | 'withdrawal.failed'>;
+    events?: Array<'deposit.detected' | 'deposit.partial' | 'deposit.below_minimum' | 'deposit.completed' | 'deposit.overpaid' | 'deposit.expired' | 'deposit.late' | 'deposit.reorged' | 'deposit.revoked' | 'deposit.unattributed' | 'withdrawal.created' | 'withdrawal.approved' | 'withdrawal.rejected' | 'withdrawal.broadcast' | 'withdrawal.completed' | 'withdrawal.failed'>;
 };
 
 /**
@@ -3689,6 +3689,20 @@ export type DepositReorgedWebhookPayload = Callback & {
 export type DepositReorgedWebhookRequest = {
     body: DepositReorgedWebhookPayload;
     key: 'deposit.reorged';
+    path?: never;
+    query?: never;
+};
+
+export type DepositRevokedWebhookPayload = Callback & {
+    type?: 'deposit.revoked';
+    data?: {
+        transactionType?: 1;
+    };
+};
+
+export type DepositRevokedWebhookRequest = {
+    body: DepositRevokedWebhookPayload;
+    key: 'deposit.revoked';
     path?: never;
     query?: never;
 };

@@ -1,0 +1,146 @@
+/**
+ * Ends a deposit that was credited by a payment whose block left the chain: an operator revokes it,
+ * or keeps it as it is. The audit table has the reason. A payment that a final block holds again
+ * ends it too, without a command (watcher/payments.ts).
+ */
+import type { Command } from "commander";
+import { type Refusal, refuse } from "../../base/fault.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import { recordAct } from "../store/audit.ts";
+import { revokeDeposit, updateDeposit } from "../store/deposits.ts";
+import { decideGone, type GonePayment, listGoneOf } from "../store/gone-payments.ts";
+import type { TransactionRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { refundedUnits } from "../store/transactions.ts";
+import { judgementOf } from "../watcher/payments.ts";
+import type { Operator } from "./accounts.ts";
+import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { amountText, listedRecord, receivedText, states } from "./records.ts";
+import { acting, remark } from "./words.ts";
+
+/** A deposit after a decision. */
+export interface Decided {
+  readonly ok: true;
+  readonly row: NamedTransaction;
+  readonly payments: readonly GonePayment[]; // those that were decided on now; none at a second call
+  readonly refundedUnits: bigint; // paid back of it already
+}
+
+/**
+ * Takes the credit of payments back whose block left the chain. A Completed deposit that lacks them
+ * becomes Failed with the stage `reorged`; one whose other payments are enough stays Completed with
+ * less received. Harmless to call twice. Refuses GATEWAY_UNKNOWN_RECORD, and GATEWAY_NOT_REORGED
+ * for a deposit none of whose payments left the chain.
+ */
+export function revokeReorged(by: Operator, id: string, reason: string): Decided | Refusal {
+  return decide(by, id, reason, "revoked");
+}
+
+/**
+ * Leaves a deposit as it is, although its payment left the chain: the merchant bears the loss.
+ * Harmless to call twice. Refuses as `revokeReorged` does, and a deposit that was revoked.
+ */
+export function keepReorged(by: Operator, id: string, reason: string): Decided | Refusal {
+  return decide(by, id, reason, "kept");
+}
+
+function decide(by: Operator, id: string, reason: string, to: "kept" | "revoked"): Decided | Refusal {
+  return by.store.writeIfOk((database): Decided | Refusal => {
+    const row = namedTransaction(database, "deposit", id);
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+    const gone = listGoneOf(database, id);
+    if (gone.length === 0) return refuse("GATEWAY_NOT_REORGED", "no block with a payment of it has left the chain");
+    // A kept deposit may be revoked later; a shop that was told of a loss is not told otherwise.
+    const due = gone.filter(({ state }) => state === "open" || (state === "kept" && to === "revoked"));
+    const isRevoked = to === "kept" && due.length === 0 && gone.some(({ state }) => state === "revoked");
+    if (isRevoked) return refuse("GATEWAY_NOT_REORGED", "its payment was revoked: it counts again once a final block holds it");
+    decideGone(database, due, to);
+    if (due.length > 0) {
+      const hashes = due.map(({ txHash }) => txHash).join(" ");
+      const done = to === "kept" ? "deposit kept" : "deposit revoked";
+      recordAct(database, { at: by.nowMs, actor: by.actor, act: done, subject: id, detail: `${hashes}: ${reason}` });
+      if (to === "revoked") countWithout(database, row, by.nowMs);
+    }
+    const after = namedTransaction(database, "deposit", id) ?? row;
+    return { ok: true, row: after, payments: due, refundedUnits: refundedUnits(database, id) };
+  });
+}
+
+function countWithout(database: Database, row: TransactionRow, nowMs: number): void {
+  const next = judgementOf(database, row, 0);
+  const isEnough = BigInt(next.amountReceivedUnits) >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits);
+  if (row.status === 1 && !(isEnough && BigInt(next.amountReceivedUnits) > 0n))
+    revokeDeposit(database, row.id, { ...next, changedAt: nowMs });
+  else updateDeposit(database, row.id, { ...next, changedAt: nowMs });
+}
+
+const stateWords = {
+  open: "an operator must decide",
+  kept: "kept: the deposit counts it all the same",
+  revoked: "revoked: it counts again once a final block holds it",
+} as const;
+
+/** A payment whose block left, as JSON. */
+export function listedGone(config: GatewayConfig, one: GonePayment): object {
+  const { txHash, block, currency, units, state } = one;
+  const [amount = ""] = amountText(config, currency, units).split(" ");
+  return { txHash, currency, amount, block, state };
+}
+
+/** Lines about the payments of a deposit whose block left, with the lines to type. */
+export function goneLines(config: GatewayConfig, id: string, gone: readonly GonePayment[]): readonly string[] {
+  const lines = gone.map(
+    ({ txHash, block, currency, units, state }) =>
+      `  left the chain: ${amountText(config, currency, units)}, block ${block}, ${txHash}; ${stateWords[state]}`,
+  );
+  if (!gone.some(({ state }) => state === "open")) return lines;
+  return [
+    ...lines,
+    `  do: stop the delivery, and look the transaction up in a block explorer; a block that has it again ends this by itself`,
+    `      if it does not come again: autowithdraw-gateway deposits revoke ${id} --reason TEXT`,
+    `      if the loss is accepted:   autowithdraw-gateway deposits keep ${id} --reason TEXT`,
+  ];
+}
+
+function act(id: string, { reason, ...options }: JsonOption & { readonly reason: string }, how: "revoke" | "keep"): void {
+  asOperator(options, (by, config) => {
+    const decided = (how === "revoke" ? revokeReorged : keepReorged)(by, id, reason);
+    if (!allowed(decided)) return;
+    const { row, refundedUnits: refunded } = decided;
+    const paidBack = amountText(config, row.currency, `${refunded}`);
+    if (options.json === true) {
+      const payments = decided.payments.map((one) =>
+        listedGone(config, { ...one, state: how === "revoke" ? "revoked" : "kept" }),
+      );
+      printJson({ ...listedRecord(by, row, config), decided: payments, paidBack: paidBack.split(" ")[0] });
+      return;
+    }
+    const state = states[row.status];
+    print(
+      `${how === "revoke" ? "Revoked" : "Kept"} ${id}: it is ${state} (${row.stage}), with ${receivedText(config, row)} received.`,
+    );
+    if (how === "revoke") print("A payment of it that a final block holds again counts again, by itself and once.");
+    if (how === "revoke" && refunded > 0n) print(`Besides: ${paidBack} of it was paid back already, or is on its way.`);
+  });
+}
+
+/** `deposits revoke` and `deposits keep`. */
+export function addDecisions(deposits: Command): void {
+  acting(
+    deposits
+      .command("revoke")
+      .description("take the credit of one back whose payment left the chain: its shop is told")
+      .argument("<transactionId>"),
+  )
+    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .action((id, options) => act(id, options, "revoke"));
+  acting(
+    deposits
+      .command("keep")
+      .description("leave one as it is whose payment left the chain: the merchant bears the loss")
+      .argument("<transactionId>"),
+  )
+    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .action((id, options) => act(id, options, "keep"));
+}

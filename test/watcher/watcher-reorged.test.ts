@@ -1,0 +1,308 @@
+/**
+ * A credited payment whose block leaves the chain, on every family: books and balance follow the
+ * chain at once, an operator ends the deposit, and a payment that a block has again counts once.
+ * Reports of the kind: slickage/baron #38 (a payment counted twice after a reorganisation),
+ * pearl-research-labs/pearl #274 (money of a block that left stays in the balance) and
+ * bitpal/bitpal_web #32 (a payment that is taken out of its block).
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import { good } from "../../base/result.ts";
+import { familyNames } from "../../chains/family.ts";
+import type { AddressBook, BalanceQuestion, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import { eventsOf } from "../../gateway/callbacks/events.ts";
+import type { Operator } from "../../gateway/operator/accounts.ts";
+import { keepReorged, revokeReorged } from "../../gateway/operator/revoking.ts";
+import { keepCompared } from "../../gateway/store/address-states.ts";
+import { readChanges } from "../../gateway/store/callback-outbox.ts";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
+import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
+import { correctUnsweptBalances, heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
+import { checkRefund } from "../../gateway/withdrawals/checks.ts";
+import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../lab/kit/gateway-database.ts";
+import { scan, watchedBy } from "../support/watched-by.ts";
+import { currency } from "../support/watched-chain.ts";
+
+const evm = { network: "eip155:31337", address: "0x90F79bf6EB2c4f870365E785982E1f101E93b906" } as const;
+
+/** Each family with an address of it, or the reason why no block of it leaves. */
+const families: Readonly<Record<(typeof familyNames)[number], { readonly network: string; readonly address: string } | string>> =
+  {
+    evm,
+    tron: { network: "tron:0x2b6653dc", address: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
+    bitcoin: { network: "bip122:000000000019d6689c085ae165831e93", address: "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq" },
+    bitcointestnet4: "the bytes of bitcoin's network, with other addresses",
+    bitcoinsignet: "the bytes of bitcoin's network, with other addresses",
+    bitcoinregtest: "the bytes of bitcoin's network, with other addresses",
+    litecoin: { network: "bip122:12a765e31ffd4059bada1e25190f6e98", address: "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9" },
+    litecoinregtest: "the bytes of litecoin's network, with other addresses",
+    xrp: "a ledger is read once it is validated, and validators never validate two ledgers of one number",
+  };
+
+type Paid = { readonly txHash: string; readonly index: number; readonly units: bigint };
+
+/** Blocks with payments to one address; coins without a hash show in the balance alone. */
+class Blocks {
+  readonly db: GatewayDatabase = gatewayDatabase();
+  readonly id = "ab".repeat(16);
+  readonly network: string;
+  readonly address: string;
+  blocks: { readonly hash: string; readonly paid: readonly Paid[] }[] = [];
+  #made = 0;
+  #clock = 1_000_000_000;
+  #memory: ReturnType<typeof newDepositMemory>;
+
+  constructor(
+    { network, address }: { readonly network: string; readonly address: string },
+    change: Partial<TransactionRow> = {},
+  ) {
+    this.network = network;
+    this.address = address;
+    this.#memory = newDepositMemory(network);
+    giveAddress(
+      this.db.store,
+      { id: this.id, address, place: 0, agent: null },
+      { network, amountUnits: "5", expiresAt: 1e15, ...change },
+    );
+    this.db.store.database.run(
+      "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt) VALUES ('c1', 'm1', 'https://shop', '[]', x'00', 0)",
+    );
+    keepCompared(this.db.store.database, { network, address, block: 0, comparedAt: 0 });
+    this.mine(4);
+  }
+
+  mine(count = 1, ...paid: readonly Paid[]): void {
+    for (let block = 0; block < count; block += 1) {
+      this.#made += 1;
+      this.blocks.push({ hash: `hash ${this.#made}`, paid: block === 0 ? paid : [] });
+    }
+  }
+
+  drop(count: number): void {
+    this.blocks = this.blocks.slice(0, -count);
+  }
+
+  /** Reads all blocks; each is final at once. */
+  async read(): Promise<void> {
+    this.#clock += 1_000;
+    const at = (number: number) => ({ number, hash: this.blocks[number]?.hash ?? "" });
+    const top = at(this.blocks.length - 1);
+    const sum = (block: number): bigint =>
+      this.blocks.slice(0, block + 1).reduce((all, { paid }) => paid.reduce((units, one) => units + one.units, all), 0n);
+    const reader: Partial<WatcherNodes> = {
+      block: async (number) => ({ ...at(number), parentHash: this.blocks[number - 1]?.hash ?? "", content: null as never }),
+      timestamp: async () => 0,
+      outgoing: async () => ({ found: [], unread: [] }),
+      balances: async (asked: readonly BalanceQuestion[], block: number) => asked.map(() => good(sum(block))),
+      payments: async (blocks: readonly WatchedBlock[], _contracts: readonly string[], list: AddressBook) => ({
+        found: list.has(this.address)
+          ? blocks.flatMap(({ number: block, hash: blockHash }) =>
+              (this.blocks[block]?.paid ?? [])
+                .filter(({ txHash }) => txHash !== "")
+                .map(({ txHash, index, units: amountUnits }) => ({
+                  ...{ txHash, index, amountUnits, address: this.address, contract: "", block, blockHash },
+                })),
+            )
+          : [],
+        unread: [],
+      }),
+    };
+    const chain = watchedBy({ db: this.db, network: this.network, reader, clock: () => this.#clock });
+    await scan(chain, () => ({ head: top, final: top, askedAt: this.#clock }), this.#memory);
+  }
+
+  get row(): TransactionRow {
+    return readTransaction(this.db.store, this.id);
+  }
+
+  get state(): string {
+    const { status, stage, code, amountReceivedUnits } = this.row;
+    return `${status} ${stage} ${code} ${amountReceivedUnits}`.replace("  ", " ");
+  }
+
+  /** The money on its addresses, by the kept sums, which are what the rows add up to. */
+  get held(): bigint {
+    expect(this.db.store.write(correctUnsweptBalances)).toBe(0);
+    return heldUnitsOf(this.db.store.database, "m1", "eth");
+  }
+
+  get alarms(): readonly string[] {
+    const sql = "SELECT act FROM audit WHERE act LIKE 'alarm %' ORDER BY id";
+    return this.db.store.database.all<{ act: string }>(sql).map(({ act }) => act.replace("alarm WATCHER_FINAL_REORG ", ""));
+  }
+
+  get reorged(): readonly string[] {
+    const query = { operations: ["deposit"], isReorged: true, most: 10 } as const;
+    return listedTransactions(this.db.store.database, query).map(({ id }) => id);
+  }
+
+  get events(): readonly string[] {
+    const changes = readChanges(this.db.store.database, 100);
+    return changes.flatMap((one) => eventsOf(one, { minPaymentUnits: 0n, wasBroadcast: false }));
+  }
+
+  end(how: "revoke" | "keep") {
+    const by = { store: this.db.store, nowMs: 9_000, actor: "operator" } as unknown as Operator;
+    return (how === "revoke" ? revokeReorged : keepReorged)(by, this.id, "looked it up");
+  }
+}
+
+let of: Blocks | undefined;
+const open = (family: { readonly network: string; readonly address: string }, change?: Partial<TransactionRow>): Blocks => {
+  of = new Blocks(family, change);
+  return of;
+};
+afterEach(() => of?.db.remove());
+
+const a: Paid = { txHash: "aa", index: 3, units: 5n };
+
+/** Completed by one payment, whose block then leaves with nothing in its place. */
+async function lost(family: { readonly network: string; readonly address: string } = evm): Promise<Blocks> {
+  const one = open(family);
+  await one.read();
+  one.mine(1, a);
+  one.mine(3);
+  await one.read();
+  expect([one.state, one.held]).toEqual(["1 completed 5", 5n]);
+  one.drop(4);
+  one.mine(6);
+  await one.read();
+  return one;
+}
+
+describe("a credited payment whose block leaves the chain", () => {
+  const cells = Object.entries(families).flatMap(([name, cell]) => (typeof cell === "string" ? [] : [[name, cell] as const]));
+  it("has a family for each, or the reason why it cannot be", () => {
+    expect(Object.keys(families).sort()).toEqual([...familyNames].sort());
+    expect(cells.map(([name]) => name)).toEqual(["evm", "tron", "bitcoin", "litecoin"]);
+  });
+
+  it.each(cells)("on %s is named, out of the balance, revoked once, and counts again once", async (_name, family) => {
+    const one = await lost(family);
+    expect([one.state, one.held, one.reorged]).toEqual(["1 completed 5", 0n, [one.id]]);
+    expect(one.alarms).toEqual(["chain", "deposit"]);
+    await one.read();
+    expect(one.alarms).toEqual(["chain", "deposit"]);
+    expect(one.end("revoke")).toMatchObject({ ok: true, row: { status: 2 } });
+    expect([one.state, one.held, one.reorged]).toEqual(["2 reorged deposit_reorged 0", 0n, []]);
+    const acts = () =>
+      one.db.store.database.get<{ n: number }>("SELECT count(*) AS n FROM audit WHERE act = 'deposit revoked'")?.n;
+    expect(one.end("revoke")).toMatchObject({ ok: true, payments: [] });
+    expect([one.state, acts()]).toEqual(["2 reorged deposit_reorged 0", 1]);
+    expect(one.end("keep")).toMatchObject({ ok: false, code: "GATEWAY_NOT_REORGED" });
+    // In another place of another block.
+    one.mine(1, { ...a, index: 7 });
+    one.mine(1);
+    await one.read();
+    await one.read();
+    expect([one.state, one.held, one.row.late]).toEqual(["1 completed 5", 5n, 0]);
+    expect(one.alarms).toEqual(["chain", "deposit", "payment"]);
+    expect(one.events).toEqual(["deposit.completed", "deposit.revoked", "deposit.completed"]);
+  });
+
+  it.each(cells)(
+    "on %s stays Completed where an operator keeps it, and counts once when it comes again",
+    async (_name, family) => {
+      const one = await lost(family);
+      expect(one.end("keep")).toMatchObject({ ok: true, row: { status: 1 } });
+      expect(one.end("keep")).toMatchObject({ ok: true, payments: [] });
+      expect([one.state, one.held, one.reorged]).toEqual(["1 completed 5", 0n, []]);
+      one.mine(2, a);
+      await one.read();
+      expect([one.state, one.held, one.row.late]).toEqual(["1 completed 5", 5n, 0]);
+      expect(one.events).toEqual(["deposit.completed"]);
+    },
+  );
+
+  it("and is in another block at once concerns nobody", async () => {
+    const one = open(evm);
+    await one.read();
+    one.mine(1, a);
+    one.mine(3);
+    await one.read();
+    one.drop(4);
+    one.mine(1);
+    one.mine(4, { ...a, index: 9 });
+    await one.read();
+    expect([one.state, one.held, one.reorged]).toEqual(["1 completed 5", 5n, []]);
+    expect(one.alarms).toEqual(["chain", "payment"]);
+    expect(one.events).toEqual(["deposit.completed"]);
+    expect(one.end("keep")).toMatchObject({ ok: false, code: "GATEWAY_NOT_REORGED" });
+  });
+
+  it("is found so far back as payments left", async () => {
+    const one = open(evm);
+    await one.read();
+    one.mine(1, a);
+    one.mine(600);
+    await one.read();
+    one.drop(601);
+    one.mine(601);
+    await one.read();
+    expect([one.state, one.held, one.reorged]).toEqual(["1 completed 5", 0n, [one.id]]);
+  });
+
+  it("counts no more for an open request, which another payment of the same payer then completes", async () => {
+    const one = open(evm, { amountUnits: "8" });
+    await one.read();
+    one.mine(4, a);
+    await one.read();
+    expect(one.state).toBe("0 partial 5");
+    one.drop(4);
+    one.mine(1);
+    one.mine(4, { ...a, txHash: "bb" });
+    await one.read();
+    expect([one.state, one.held, one.reorged]).toEqual(["0 partial 5", 5n, []]);
+    one.mine(1, { ...a, txHash: "cc", units: 3n });
+    await one.read();
+    expect(one.state).toBe("1 completed 8");
+  });
+
+  it("leaves a deposit Completed that has enough without it", async () => {
+    const one = open(evm);
+    await one.read();
+    one.mine(1, { ...a, txHash: "bb" });
+    one.mine(1, a);
+    one.mine(1, { ...a, txHash: "dd", units: 2n });
+    one.mine(1);
+    await one.read();
+    expect(one.state).toBe("1 completed 12");
+    one.drop(2);
+    one.mine(3);
+    await one.read();
+    expect([one.state, one.held]).toEqual(["1 completed 12", 10n]);
+    one.end("revoke");
+    expect([one.state, one.held]).toEqual(["1 completed 10", 10n]);
+    expect(one.events.slice(-1)).toEqual(["deposit.reorged"]);
+  });
+
+  it("of coins that no transaction names is told by the balance, and found by it again", async () => {
+    const one = open(evm);
+    await one.read();
+    one.mine(1, { txHash: "", index: 0, units: 5n });
+    await one.read();
+    one.db.store.database.run("UPDATE addressStates SET comparedAt = 0");
+    await one.read();
+    expect([one.state, one.held]).toEqual(["1 completed 5", 5n]);
+    one.drop(1);
+    one.mine(3);
+    await one.read();
+    expect([one.state, one.held, one.reorged]).toEqual(["1 completed 5", 0n, [one.id]]);
+    one.end("revoke");
+    one.mine(1, { txHash: "", index: 0, units: 5n });
+    one.db.store.database.run("UPDATE addressStates SET comparedAt = 0");
+    await one.read();
+    expect([one.state, one.held]).toEqual(["1 completed 5", 5n]);
+  });
+
+  it("is paid back to nobody before an operator has decided", async () => {
+    const one = await lost();
+    const refund = () =>
+      checkRefund(one.db.store.database, {
+        ...{ merchant: "m1", refundOf: one.id, currency: currency("eth", ""), amountUnits: 5n },
+      } as unknown as Parameters<typeof checkRefund>[1]);
+    expect(refund()).toMatchObject({ code: "refund_above_received" });
+    one.end("keep");
+    expect(refund()).toBeNull();
+  });
+});
