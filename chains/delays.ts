@@ -1,8 +1,9 @@
 /**
  * Causes of late payments on a chain whose nodes can be used: a final block that stands, blocks
- * that too few nodes keep, and servers that were asked almost as often as they allow. Words for operators. Pure. Sources: ethereum-optimism/optimism
- * #11234 and #13809, bnb-chain/opbnb #244 (the head goes on, the final block stands for hours);
- * XRPLF/rippled #2903 and #4262 (a stock server keeps some 512 ledgers).
+ * that too few nodes keep, and servers that were asked almost as often as they allow. Words for
+ * operators. Pure. Sources: ethereum-optimism/optimism #11234 and #13809, bnb-chain/opbnb #244 (the
+ * head goes on, the final block stands for hours); XRPLF/rippled #2903 and #4262 (a stock server
+ * keeps some 512 ledgers).
  */
 import type { Code } from "../base/codes.ts";
 import { isNearLimit } from "./hour-share.ts";

@@ -21,8 +21,8 @@ export const questionsPerHourMin = 60;
 export const questionsPerHourMax = 10_000_000;
 
 /**
- * The lines of one server. Without a figure of the configuration, the public one of the preset counts
- * for an address of that host without a user, key or password.
+ * The lines of one server. Without a figure of the configuration, the public one of the preset
+ * counts for an address of that host without a user, key or password.
  */
 export function serverLinesOf(chain: Pick<ConfiguredChain, "family" | "chainId" | "servers">, url: string): ServerLines {
   const lines = chain.servers?.[url] ?? {};

@@ -8,13 +8,17 @@ import { remedyIn } from "./status/problems.ts";
 
 /** The way to pay it after all. The gateway repeats its own sweeps. */
 export function orderAgainWords(one: OperatorView): string {
-  return isInternal(one.mode) ? sweptAgain(one) : "order it again under another orderId, if it should still be paid";
+  if (isInternal(one.mode)) return sweptAgain(one);
+  // Its bytes may still be good, and only a renewal has to spend a coin that they spend.
+  if (one.code === "COIN_UNKNOWN")
+    return "the shop renews the order, if it should still be paid: never under another orderId, and never by hand";
+  return "order it again under another orderId, if it should still be paid";
 }
 
 /** The gateway repeats a failed sweep after an hour (gateway/sweeps/sweep-threshold.ts). */
 function sweptAgain(one: OperatorView): string {
   const whole = `by itself, where it sweeps this currency automatically; else: ${sweepLine(one)}`;
-  if (one.code === "SWEEP_UNREACHABLE") return `the gateway orders another one ${whole}`;
+  if (one.code === "SWEEP_UNREACHABLE" || one.code === "COIN_UNKNOWN") return `the gateway orders another one ${whole}`;
   return `the gateway orders it again by itself an hour later, where it sweeps this currency automatically; at once: ${sweepLine(one)}`;
 }
 

@@ -56,6 +56,8 @@ const stateWords = (slot: string): Readonly<Record<OperatorView["state"], string
 function wordsOf({ state, network, attempts, code }: OperatorView): string {
   if (state === "expired" && code === "SWEEP_UNREACHABLE")
     return "expired: an operator ended it, and the chain could not reach it";
+  if (state === "expired" && code === "COIN_UNKNOWN")
+    return "expired: an operator ended it, and no node showed the coin that it spends";
   if (state === "expired" && attempts.length > 0) return "expired: all that was signed is void, and nothing was paid";
   return stateWords(slotWord([network]))[state];
 }

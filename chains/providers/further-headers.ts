@@ -1,9 +1,9 @@
 /**
  * Further headers of the questions to one server, out of a file of their own, such as a token that
  * another program renews. The file is read again while questions are asked, so a change needs no
- * restart. A file that cannot be used is a fault of this server alone. The headers are secrets: they
- * print as a mark. Touches only the clock and the reader that are passed in. Sources: RFC 9110,
- * sections 5.1 and 5.5 (names and values of fields).
+ * restart. A file that cannot be used is a fault of this server alone. The headers are secrets:
+ * they print as a mark. Touches only the clock and the reader that are passed in. Sources: RFC
+ * 9110, sections 5.1 and 5.5 (names and values of fields).
  */
 import { AgentError, reasonOf } from "../../base/fault.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Counts the questions to one server in the last hour, against the most that its operator or its
- * provider allows. One count serves all pools of a process that ask this server; a restart begins it
- * again. Pure: times are passed in.
+ * provider allows. One count serves all pools of a process that ask this server; a restart begins
+ * it again. Pure: times are passed in.
  */
 import type { HourView } from "../node-view.ts";
 

@@ -9,8 +9,8 @@ const restFirstMs = 1_000;
 const restMaxMs = 30_000;
 export interface Gate<C extends Client> {
   /**
-   * One exchange with one node, after a check that the node serves the right chain. A read waits for
-   * no node that was asked as often as its hour allows; a write is sent in any case. @throws
+   * One exchange with one node, after a check that the node serves the right chain. A read waits
+   * for no node that was asked as often as its hour allows; a write is sent in any case. @throws
    * NODE_WRONG_CHAIN, NODE_QUOTA, or the fault of the exchange
    */
   exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>, use?: "read" | "write"): Promise<T>;

@@ -1,7 +1,7 @@
 /**
- * The questions of a family to the servers of one chain: asked once where several ask the same in one
- * moment, again where another machine of a balancer lags, and read with the blame where it belongs.
- * A family brings its wire. Reaches the network only through the wire's clients.
+ * The questions of a family to the servers of one chain: asked once where several ask the same in
+ * one moment, again where another machine of a balancer lags, and read with the blame where it
+ * belongs. A family brings its wire. Reaches the network only through the wire's clients.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
@@ -9,7 +9,9 @@ import { isLacking } from "./market.ts";
 import { type Client, createNodePool, type NodePool, type PoolNode } from "./node-pool.ts";
 import type { ServerAddress } from "./server.ts";
 
-/** The protocol of a family. `A`: what one exchange sends; `Q`: a question; `R`: a server's reply. */
+/**
+ * The protocol of a family. `A`: what one exchange sends; `Q`: a question; `R`: a server's reply.
+ */
 export interface Wire<C extends Client, A, Q, R> {
   /** The chain that every server must serve, as `chainOf` returns it. */
   readonly chain: string;
@@ -128,7 +130,9 @@ export function createQuestionPool<C extends Client, A, Q extends object, R>(
   return { ...pool, ask, askEither, hand: (node, ask) => exchange(node, (client) => wire.exchange(client, ask), "write") };
 }
 
-/** Whether the answer holds transactions of others, of which an odd one is no node's failure alone. */
+/**
+ * Whether the answer holds transactions of others, of which an odd one is no node's failure alone.
+ */
 function isOfOthers(question: object): boolean {
   return "isOfOthers" in question && question.isOfOthers === true;
 }

@@ -29,8 +29,8 @@ export interface QueueOptions<Q extends Asked, T> {
 export interface QuestionQueue<Q extends Asked, T> {
   /**
    * The provider's answer.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
-   * NODE_CLOSED; effect is none for reads
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER,
+   * NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
    */
   ask(question: Q): Promise<T>;
   /** Null while the provider answers, or if it has refused only for a moment. */

@@ -34,8 +34,8 @@ export interface Api {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
   /**
    * The node's answer.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
-   * NODE_CLOSED; effect is none for reads
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER,
+   * NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
    */
   ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
   /** Null while the provider answers, or if it has refused only for a moment. */

@@ -1,6 +1,6 @@
 /**
- * Questions to nodes of the XRP Ledger by its JSON-RPC. A node serves the right chain if it names the
- * chain's NetworkID.
+ * Questions to nodes of the XRP Ledger by its JSON-RPC. A node serves the right chain if it names
+ * the chain's NetworkID.
  */
 import { AgentError } from "../../base/fault.ts";
 import type { QuestionValue } from "../providers/canonical-text.ts";

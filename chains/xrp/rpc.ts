@@ -39,8 +39,8 @@ export type Told =
 export interface Rpc {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
   /**
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
-   * NODE_CLOSED; effect is none for reads
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER,
+   * NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
    */
   ask(question: Ask): Promise<Told>;
   /** Null while the provider answers, or if it has refused only for a moment. */

@@ -12,6 +12,7 @@ import { currenciesOf, type WatchedChain } from "../../gateway/watcher/chain.ts"
 /** Answers each order that waits for a look. Listens for as long as the gateway's signals do. */
 export function callAddressesUnused({ config, store, signals, log, clock, run }: Service): void {
   const reader = {
+    status: () => [],
     balances: async (questions: readonly object[]) => questions.map(() => good(0n)),
     wereUsed: async (accounts: readonly string[]) => accounts.map(() => good(false)),
   };

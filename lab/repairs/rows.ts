@@ -10,6 +10,15 @@ export type { Repair } from "./repair.ts";
 
 export const repairs: readonly Repair[] = [
   {
+    name: "comparison-before-payouts",
+    fault: "Comparison of balances used up the questions that a server allows in an hour, and payouts waited.",
+    file: "gateway/watcher/compare.ts",
+    find: 'const hasRoom = hasRoomFor("comparison", chain.reader.status());',
+    replace: 'const hasRoom = hasRoomFor("comparison", []);',
+    test: "test/watcher/watcher-families.test.ts",
+    title: "balances are compared up to three quarters",
+  },
+  {
     name: "odd-answer-of-a-made-up-family",
     fault: "Each family had its own rule for a question that a node lacks, so a new one had none.",
     file: "chains/providers/node-check.ts",

@@ -1,6 +1,7 @@
 /**
- * A made-up family brings a wire, questions, rows for the check and refusals, and gets all else from
- * chains/providers: it has no pool, check, head, health, offer, cache, span or pace of its own.
+ * A made-up family brings a wire, questions, rows for the check and refusals, and gets all else
+ * from chains/providers: it has no pool, check, head, health, offer, cache, span or pace of its
+ * own.
  */
 import { readdirSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -23,7 +24,9 @@ const blockAt = (number: number, chain = "made-up 1") => ({
   timestampMs: number * 1_000,
 });
 
-/** A server whose head is a block; `change` gives the answer to a path, undefined for the usual one. */
+/**
+ * A server whose head is a block; `change` gives the answer to a path, undefined for the usual one.
+ */
 async function serving(head: number, change: (path: string) => readonly [number, unknown] | undefined = () => undefined) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -101,7 +104,9 @@ describe("a made-up family of chains", () => {
       { question: "the price", neededBy: "payments", isOptional: false, code: "NODE_PATH", words },
     ]);
     expect(await connectors.examine(well).hashAt(3)).toBe("h3");
-    expect(await connectors.examine(await serving(9, (path) => (path === "/block/3" ? [200, "null"] : undefined))).hashAt(3)).toBe("");
+    expect(
+      await connectors.examine(await serving(9, (path) => (path === "/block/3" ? [200, "null"] : undefined))).hashAt(3),
+    ).toBe("");
   });
 });
 

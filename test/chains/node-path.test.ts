@@ -1,6 +1,6 @@
 /**
- * A server that lacks a path is told apart from one that refuses a key or is asked too much: in each
- * family the words name the path, and never an address or a key. Source: an own mempool server
+ * A server that lacks a path is told apart from one that refuses a key or is asked too much: in
+ * each family the words name the path, and never an address or a key. Source: an own mempool server
  * without /fee-estimates (mempool/mempool, every release up to 3.3).
  */
 import { createServer, type Server } from "node:http";

@@ -124,6 +124,32 @@ function toppingUp(): void {
   };
 }
 
+const bitcoin = "bip122:000000000019d6689c085ae165831e93";
+const [pin, beside] = ["a1", "b2"].map((byte) => `${byte.repeat(32)}:0`);
+const coined: OperatorView = {
+  ...{ ...broadcast, transactionId, currency: "btc", chain: "bitcoin", network: bitcoin, decimal: 8, amount: "0.001" },
+  ...{ amountUnits: "100000", address: "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", slot: "7", code: "COIN_UNKNOWN" },
+  attempts: broadcast.attempts.map((one) => ({
+    ...{ ...one, feeMax: "1000", txHash: "9f".repeat(32) },
+    txParams: { coins: `${pin}:90000,${beside}:80000`, changeSat: "69000", feeSat: "1000" },
+  })),
+};
+
+/** The gateway names it, and so much is missing before an operator may end it. */
+function uncoined(left: string): () => void {
+  return () => {
+    const withdrawal = { ...coined, left };
+    const plan = { slot: "7", counted: "", pin: `${pin}:90000`, owed: [`${beside}:80000`] };
+    ill({ unreachable: { transactionId, network: bitcoin, slot: "7", count: 1, code: "COIN_UNKNOWN", left } })();
+    kit.signer.answers = {
+      ...kit.signer.answers,
+      show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
+      end: ({ slot }) =>
+        slot === "" ? { withdrawal, plan } : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
+    };
+  };
+}
+
 /** Money that moves inside the wallet. */
 export const internalScenes: Scenes = {
   "a top-up moves": toppingUp,
@@ -152,6 +178,9 @@ export const internalScenes: Scenes = {
     };
   },
   "a sweep that an operator ended": shown({ ...beyond, state: "expired", isOver: true }),
+  "a payment whose coin no node shows": uncoined("the courier's nodes have not shown its coin for 7 hours of 24"),
+  "a payment whose coin no node has shown for a day": uncoined(""),
+  "a payment that an operator ended": shown({ ...coined, state: "expired", isOver: true }),
   "a sweep waits for its top-up": shown(
     { ...sweep, ...unsigned, state: "approved", code: "", transactionId },
     waitsBy("SWEEP_OR_TOPUP_OPEN", ""),

@@ -34,7 +34,13 @@ export function watchedBy({
 }: Watched): WatchedChain {
   const all = (currencies ?? [currency("eth", "")]).map((one) => ({ ...one, network }));
   return {
-    ...{ name: "one", network, reader: reader as WatcherNodes, currencies: all, tokens: newTokenMemory() },
+    ...{
+      name: "one",
+      network,
+      reader: { status: () => [], ...reader } as WatcherNodes,
+      currencies: all,
+      tokens: newTokenMemory(),
+    },
     faults: new FaultBook(clock),
     ...{ store: db.store, signals: createSignals(), log: silentLog, clock, ownClock, run: "" },
     confirmingMs,

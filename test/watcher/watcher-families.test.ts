@@ -5,7 +5,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { good } from "../../base/result.ts";
-import type { WatcherNodes } from "../../chains/nodes.ts";
+import type { NodeStatus, WatcherNodes } from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
@@ -26,9 +26,10 @@ beforeEach(() => {
 afterEach(() => db.remove());
 
 /** Nothing new in any block, and 9 units on every address. */
-function watched(network: string): WatchedChain {
+function watched(network: string, asked = 0): WatchedChain {
   const final = { number: 7, hash: "seven" };
   const reader: Partial<WatcherNodes> = {
+    status: () => [{ hour: { perHour: 100, asked } } as NodeStatus],
     balances: async (questions) => questions.map(() => good(9n)),
     block: async () => ({ ...final, parentHash: "six", content: null as never }),
     timestamp: async () => -1_000_000,
@@ -59,5 +60,16 @@ describe("families beside one another", () => {
     }
     const received = [byWaiting, bySlot].map(({ id }) => readTransaction(db.store, id).amountReceivedUnits);
     expect(received).toEqual(["9", "9"]);
+  });
+
+  it.each([
+    [74, "9"],
+    [75, "0"],
+  ])("balances are compared up to three quarters of the hour's questions: %d of 100", async (asked, received) => {
+    const tip = { head: { number: 7, hash: "seven" }, final: { number: 7, hash: "seven" }, askedAt: 2_000 };
+    const { network, address, id } = bySlot;
+    keepCompared(db.store.database, { network, address, block: 6, comparedAt: 5_000 });
+    expect(await scanDeposits(watched(network, asked), tip, newDepositMemory(network))).toBe(true);
+    expect(readTransaction(db.store, id).amountReceivedUnits).toBe(received);
   });
 });

@@ -1,4 +1,6 @@
-/** The made-up family's exchanges: a POST of words to a path, JSON back. Status 400 refuses bytes. */
+/**
+ * The made-up family's exchanges: a POST of words to a path, JSON back. Status 400 refuses bytes.
+ */
 import { AgentError } from "../../../base/fault.ts";
 import type { Client, PoolNode as Node } from "../../../chains/providers/node-pool.ts";
 import {
