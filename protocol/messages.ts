@@ -39,10 +39,9 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
 
 /**
  * The form of the frames that this program knows. The number rises with each kind, and with each
- * field that an earlier program would refuse; 10 are the kinds themselves, 11 has `orders` in
- * question and sightings, `foreign` in an acknowledgement, and `network` in a pause, and with 12 the
- * amount of a sweep of coins has its fee in it. Each side names it, and refuses a side with a lower
- * one: docs/protocol.md section 4.1.
+ * field that an earlier program would refuse: 10 are the kinds, 11 has `orders`, `foreign` and
+ * `network` of a pause, 12 `endable` and the amount of a sweep of coins with its fee in it. Each
+ * side refuses a lower one: docs/protocol.md section 4.1.
  */
 export const kindsKnown = 12;
 
@@ -154,15 +153,12 @@ export interface Job {
  * gateway's own nodes agree. Left out if there is none, and always if a slot excludes a second
  * payment.
  * `unreachable`: open sweeps whose slot the chain's final count cannot reach, and open withdrawals
- * whose pin no node of the gateway has shown for an hour, in each ack. Left out if there is none.
- * `endable`: those of `unreachable` that an operator of the agent may end, as far as the gateway's
- * own nodes say: none of them has shown the pin for 24 hours of chain time. Left out if there is
- * none.
+ * whose pin no node of the gateway has shown for an hour, in each ack; `endable`: those of them
+ * that its nodes have missed for 24 hours of chain time. Left out if there is none.
  * `recalled`: open withdrawals whose shop no longer wants them, as far as the gateway knows of no
  * signature, in each ack. The signer refuses those without a slot. Left out if there is none.
  * `foreign`: final transactions of the agent's accounts that no signature explains, on chains
- * where no count shows them, until the agent's ledger has them; the newest first. Left out if
- * there is none.
+ * where no count shows them, until the agent's ledger has them; the newest first, if any.
  */
 export interface Ack {
   readonly agent: string;
@@ -171,7 +167,7 @@ export interface Ack {
   readonly ended: readonly string[]; // transaction ids
   readonly void?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly unreachable?: readonly string[]; // transaction ids
-  readonly endable?: readonly string[]; // transaction ids
+  readonly endable?: readonly string[];
   readonly recalled?: readonly string[]; // transaction ids
   readonly foreign?: readonly ForeignTransaction[];
   // no deposit address at or above this index has left, or leaves before the signer holds a higher

@@ -14,7 +14,7 @@ export interface StuckView {
 /** A withdrawal that an operator may end, or has ended, because no block takes it. */
 export interface EndPlan {
   readonly slot: string;
-  // the count of the courier's nodes at the final block; "" after the end, and where a coin excludes
+  // the count of the courier's nodes at the final block; "" after the end, and for a coin
   readonly counted: string;
   readonly pin?: string; // the coin that no node shows, if one excludes
   readonly owed?: readonly string[]; // the coins that its renewal spends

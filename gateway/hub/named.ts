@@ -1,7 +1,7 @@
 /**
  * Withdrawals and transactions that each acknowledgement names, as the database has them: those
- * that no block takes, those of them that may be ended, recalls, and transactions that nothing here signed. Sources:
- * docs/protocol.md sections 6.6, 6.7 and 6.9.
+ * that no block takes, those of them that may be ended, recalls, and transactions that nothing
+ * here signed. Sources: docs/protocol.md sections 6.6, 6.7 and 6.9.
  */
 import type { Ack } from "../../protocol/messages.ts";
 import { listForeign } from "../store/foreign.ts";

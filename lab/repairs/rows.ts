@@ -1668,9 +1668,9 @@ export const repairs: readonly Repair[] = [
   {
     name: "owed-coin-spent-by-one-word",
     fault: "The courier's word alone that another payment spent the owed coin would have freed the renewal.",
-    file: "agent/signer/state/owed-coins.ts",
-    find: 'if (exclusion === null || !isEnded || state === "conflicted") return [];',
-    replace: 'if (exclusion === null || state === "conflicted") return [];',
+    file: "agent/signer/state/core.ts",
+    find: "    if (!isOver(withdrawal)) return;\n    this.owed.spend(withdrawal, spentBy(withdrawal));\n",
+    replace: "    this.owed.spend(withdrawal, spentBy(withdrawal));\n    if (!isOver(withdrawal)) return;\n",
     test: "test/signer/coin-end.test.ts",
     title: "is free once another payment spent the coin",
   },

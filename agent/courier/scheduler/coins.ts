@@ -21,7 +21,7 @@ export function marketOf(item: Item, feeMarket: FeeMarket, computeLimit: bigint)
   return { feeMarket, computeLimit, coins, ...(owed.length === 0 ? {} : { owed: coins.filter(isOwed) }) };
 }
 
-/** True if a coin that the withdrawal has to spend is spent already, or another payment holds it. */
+/** True if a coin that the withdrawal has to spend is spent, or held by another payment. */
 export function lacksOwed({ view: { owed = [] } }: Item, market: Market): boolean {
   return owed.length > (market.owed?.length ?? 0);
 }

@@ -11,9 +11,9 @@ import { unpaidEnds } from "../state/machine.ts";
 import { isOver, pinOf, type Withdrawal } from "../state/withdrawal.ts";
 import { type CoinLook, closedGate, type RequestContext } from "./context.ts";
 
-/** So much watched chain time, and as much ledger time, has to pass before an operator may end it. */
+/** An operator may end it after so much watched chain time, and as much ledger time. */
 export const unseenMs = 86_400_000;
-/** A look covers the time since the one before up to so much; the courier looks six times an hour. */
+/** A look covers so much time before it at most; the courier looks six times an hour. */
 const coveredMsMax = 3_600_000;
 const recordedEachMs = 3_600_000;
 /** An older look says nothing about now. */

@@ -28,11 +28,12 @@ export interface Offer {
 
 /**
  * Returns why an attempt must not spend its coins, or null. The renewal of a withdrawal that an
- * operator ended spends what it owes in each attempt that pays (`OwedCoins`). Coins of the attempts that this ledger
- * recorded were proven before, so they need no evidence again. The gateway's word for a coin after
- * a recovery is no proof. A cancel of one coin needs none: its signature commits to the amount
- * (BIP-143), so with a false one no block takes it. Only the pin needs the gateway's word: another
- * coin that does not exist spoils its own attempt, and the next one spends others.
+ * operator ended spends what it owes in each attempt that pays (`OwedCoins`). Coins of the
+ * attempts that this ledger recorded were proven before, so they need no evidence again. The
+ * gateway's word for a coin after a recovery is no proof. A cancel of one coin needs none: its
+ * signature commits to the amount (BIP-143), so with a false one no block takes it. Only the pin
+ * needs the gateway's word: another coin that does not exist spoils its own attempt, and the next
+ * one spends others.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
 export function pinRefusal({ core, run }: RequestContext, offer: Offer): Refusal | null {

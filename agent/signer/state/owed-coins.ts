@@ -72,13 +72,12 @@ export class OwedCoins {
 }
 
 /**
- * The coins that a withdrawal has spent for good: those of the attempt that courier and gateway
- * call final. Of a conflicted one another transaction spent the pin, which may be the ended one's.
+ * The coins that a withdrawal which is over has spent for good: those of the final attempt. Of a conflicted one another transaction spent the pin, which may be the ended one's.
  */
 export function spentBy(withdrawal: Withdrawal): readonly string[] {
-  const { job, state, observed, attempts, isEnded } = withdrawal;
+  const { job, state, observed, attempts } = withdrawal;
   const exclusion = pinExclusionOf(job.network);
-  if (exclusion === null || !isEnded || state === "conflicted") return [];
+  if (exclusion === null || state === "conflicted") return [];
   const final = attempts.find(({ txHash }) => txHash !== "" && txHash === observed?.txHash);
   if (final === undefined || observed?.stage !== "final") return [];
   return final.txParams === null ? [pinOf(withdrawal)] : exclusion.coins(final.txParams);

@@ -49,7 +49,7 @@ export function outOfReachCode({ job }: Pick<Withdrawal, "job">): typeof unreach
 }
 
 /**
- * True if an operator ended the withdrawal because no block takes it. The withdrawal keeps its slot.
+ * True if an operator ended the withdrawal because no block takes it. The slot stays its own.
  */
 export function isEndedByOperator({ ordered }: Pick<Withdrawal, "ordered">): boolean {
   return ordered?.act === "end";
@@ -127,8 +127,8 @@ export interface Withdrawal {
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
   wasQuarantined?: true; // before the courier reported an end
-  // since when, by ledger time, the courier's nodes have not shown the coin of its attempts, and how
-  // much chain time of that they were asked in, up to a final block's time
+  // since when (ledger time) the courier's nodes have not shown its pin, and the chain time in which
+  // they were asked, up to a final block's time
   unseen?: { readonly since: number; readonly watchedMs: number; readonly chainMs: number };
   firstEnd?: string; // the first of two operators who end it
   // an operator's order: with exclusion by expiry, another attempt after so many, or no more; or
