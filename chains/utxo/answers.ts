@@ -110,7 +110,8 @@ export function readStatus(bytes: Buffer): Place | null {
 
 export function readUnspent(bytes: Buffer): readonly UnspentOutput[] {
   const list = jsonOf(bytes);
-  if (!Array.isArray(list) || list.length > outputsMax) throw odd("utxo");
+  if (!Array.isArray(list)) throw odd("utxo");
+  if (list.length > outputsMax) throw new AgentError("NODE_ANSWER_SIZE", "none", `the node lists ${list.length} coins`);
   const outputs = list.map((one): UnspentOutput => {
     const { txid, vout, value, status } = fieldsOf(one, "utxo");
     const txHash = hashOf(txid, "utxo.txid");

@@ -8,6 +8,7 @@
  * node-wire.ts. Source: XRPLF/clio #1389 (a transaction left out at the border of a page).
  */
 import { AgentError } from "../../base/fault.ts";
+import type { UnusableCoin } from "../nodes.ts";
 import type { AddressTransaction, UnspentOutput } from "./answers.ts";
 import { addressOf, type CoinQuestion, type Explained, listed, reached, withMade } from "./node-coins.ts";
 import { type Address, historyLimits } from "./node-history.ts";
@@ -37,14 +38,14 @@ export async function balanceAt(question: CoinQuestion, account: string, block: 
   const { pool, histories, network } = question;
   const address = addressOf(account, network);
   const { script } = address;
-  const ask = async (node: PoolNode): Promise<readonly UnspentOutput[]> => {
+  const ask = async (node: PoolNode): Promise<Held> => {
     await reached(pool, node, block);
     const key = `${pool.nodes.indexOf(node)} ${account}`;
     const known = question.explained?.get(key);
     const unchanged = known === undefined || known.block > block ? null : known;
     // Nothing has come or gone since, so the coins are those of then.
     const before = unchanged === null ? null : await pool.ask(node, addressTotalsQuestion(account));
-    if (unchanged !== null && before?.counters === unchanged.counters) return unchanged.coins;
+    if (unchanged !== null && before?.counters === unchanged.counters) return { coins: unchanged.coins, partial: null };
     for (let tries = 1; tries <= listTriesMax; tries += 1) {
       // In this order, a coin that is spent between the two answers stands in both.
       const unspent = await listed(pool, node, account);
@@ -55,21 +56,42 @@ export async function balanceAt(question: CoinQuestion, account: string, block: 
       // A block between the answers is in one of them alone.
       if (sumNow(coins, later, script) !== units) continue;
       if (later.every(({ place }) => place === null)) keepExplained(question, key, { block, counters, coins });
-      return coins;
+      return { coins, partial: null };
     }
     const history = await histories.read(node, address, block);
-    return coinsAt({ ...history, later: history.later.filter(({ place }) => (place?.block ?? 0) > block), block, script });
+    const later = history.later.filter(({ place }) => (place?.block ?? 0) > block);
+    const coins = coinsAt({ unspent: history.unspent, later, block, script });
+    if (history.partialOf === null) return { coins, partial: null };
+    // The totals have every coin, whatever was read of them.
+    return { coins, partial: history.partialOf.units - sumNow([], later, script) };
   };
   for (let tries = 1; ; tries += 1) {
     try {
-      const list = await pool.agree(ask, (all) => all.map(({ id, units }) => `${id} ${units}`).join(), `coins of ${account}`);
-      return await sumOf(question, account, list, block);
+      const keyOf = ({ coins, partial }: Held): string =>
+        partial === null ? coins.map(({ id, units }) => `${id} ${units}`).join() : `in all ${partial}`;
+      const held = await pool.agree(ask, keyOf, `coins of ${account}`);
+      if (held.partial === null) return await sumOf(question, account, held.coins, block);
+      question.keepUnusable?.(account, unreadOf(held.coins, held.partial));
+      return held.partial;
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       // A block reaches one node between its two answers.
       if (tries === triesMax || error.code !== "NODE_DISAGREE") throw error;
     }
   }
+}
+
+/** The coins of an account by one node; `partial` is the whole balance where they are not all. */
+interface Held {
+  readonly coins: readonly UnspentOutput[];
+  readonly partial: bigint | null;
+}
+
+/** The part of a balance that lies in coins beyond those that are read. */
+function unreadOf(coins: readonly UnspentOutput[], whole: bigint): readonly UnusableCoin[] {
+  const units = whole - coins.reduce((sum, coin) => sum + coin.units, 0n);
+  const words = "the account has more coins than are read: the others are small, or older";
+  return units <= 0n ? [] : [{ id: "of many", units, words }];
 }
 
 async function sumOf(question: CoinQuestion, account: string, list: readonly UnspentOutput[], block: number): Promise<bigint> {

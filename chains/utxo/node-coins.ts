@@ -193,11 +193,13 @@ async function shownByNode({ pool, histories, network }: CoinQuestion, node: Poo
   return { node, list: unspent.filter(({ id }) => !spent.has(id)), isDoubtful };
 }
 
-/** The node's list of unspent coins; null if it refuses one, because there are too many. */
+/** The node's list of unspent coins; null if there are too many to be listed, or to be read. */
 export async function listed(pool: NodePool, node: PoolNode, account: string): Promise<readonly UnspentOutput[] | null> {
   try {
     return await pool.ask(node, unspentQuestion(account));
   } catch (error) {
+    // A server of one's own may list more than is read.
+    if (error instanceof AgentError && error.code === "NODE_ANSWER_SIZE") return null;
     if (error instanceof AgentError && error.code === "NODE_ERROR" && /too many/i.test(error.message)) return null;
     throw error;
   }

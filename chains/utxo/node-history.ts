@@ -2,12 +2,15 @@
  * The coins of an address by its transactions, for addresses whose coins a server does not list:
  * public ones refuse above 500. The newest page comes first, so a spend is always seen before its
  * coin. Pages are read until the coins have the number and the sum that the server's own totals
- * name; afterwards only newer pages are asked for. Touches nodes only through node-wire.ts.
+ * name; afterwards only newer pages are asked for. An address with more coins than are kept has
+ * those of its newest transactions, and is partial: the rest is in its totals alone. Touches nodes
+ * only through node-wire.ts.
  * Sources: Blockstream/esplora #282 (coins by two passes over the history), #304 (25 a page);
  * Blockstream/electrs #243 and mempool/electrs #54 (the words of the refusal).
  */
 import { AgentError } from "../../base/fault.ts";
 import type { AddressSums, AddressTransaction, UnspentOutput } from "./answers.ts";
+import { feeOfInput, merging } from "./fees.ts";
 import { addressSumsQuestion, historyQuestion } from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -19,7 +22,7 @@ export const historyLimits = {
   pool: 50,
   /** Pages of one question; the next question goes on behind them. */
   pagesAtOnce: 100,
-  /** Coins of an address. Above it nothing is read. */
+  /** Coins of an address. Of one with more, so many of the newest that are worth something. */
   coins: 20_000,
   /** Transactions that are read to find the coins of an address. */
   transactions: 50_000,
@@ -35,6 +38,8 @@ export interface AddressHistory {
   readonly unspent: readonly UnspentOutput[];
   /** Newest first: all above the block that was asked for, and perhaps earlier ones. */
   readonly later: readonly AddressTransaction[];
+  /** The totals, where `unspent` has not all coins; null where it has. */
+  readonly partialOf: AddressSums | null;
 }
 
 export interface Histories {
@@ -51,6 +56,8 @@ export interface Address {
   readonly script: string; // hex
 }
 
+/** The fee of fetching a coin at 10 sat for a byte, the highest at which small ones are merged. */
+const worthUnits = feeOfInput(merging.satPerKvBMax);
 /** Newest pages and totals that do not fit because a block came between them. */
 const triesMax = 3;
 
@@ -116,9 +123,10 @@ class KeptHistory {
     this.#pages = historyLimits.pagesAtOnce;
     for (let tries = 1; tries <= triesMax; tries += 1) {
       const sums = await this.#pool.ask(this.#node, addressSumsQuestion(this.#address.account));
-      if (sums.count > historyLimits.coins) throw this.#fault(tooManyCoins(this.#address.account, sums.count));
       await this.#refresh();
       const coins = await this.#extend(sums, since);
+      if (sums.count > historyLimits.coins) this.#entries = this.#entries.slice(0, historyLimits.transactions);
+      if (sums.count > historyLimits.coins) return { unspent: coins.worth, later: this.#entries, partialOf: sums };
       if (!coins.are(sums)) {
         if (tries === triesMax - 1) this.#lookFurther();
         continue;
@@ -127,7 +135,7 @@ class KeptHistory {
       const later = this.#entries;
       if (since < this.#floor) throw this.#fault(`block ${since} is too long ago for the transactions that are kept`);
       this.#fold();
-      return { unspent: coins.list, later };
+      return { unspent: coins.list, later, partialOf: null };
     }
     this.#restart([], false);
     const { account } = this.#address;
@@ -163,13 +171,17 @@ class KeptHistory {
     for (const one of this.#entries) coins.add(one);
     for (const one of this.#older) coins.put(one);
     const entries = [...this.#entries];
+    const isPartial = sums.count > historyLimits.coins;
+    const isEnough = (): boolean =>
+      isPartial ? coins.worthCount >= historyLimits.coins || this.#pages <= 0 : this.#hasAllCoins || coins.are(sums);
     const isDone = (): boolean => {
       const oldest = entries.at(-1);
-      return (this.#hasAllCoins || coins.are(sums)) && (oldest === undefined || blockOf(oldest) <= since);
+      return isEnough() && (oldest === undefined || since === Number.MAX_SAFE_INTEGER || blockOf(oldest) <= since);
     };
     try {
       while (!this.#isToEnd && !isDone()) {
         const { length } = entries;
+        if (length >= historyLimits.transactions && isPartial) break;
         if (length >= historyLimits.transactions) throw this.#fault(tooManyTransactions(account));
         if (this.#pages <= 0) throw this.#fault(stillReading(account, length, coins.list.length, sums.count));
         const page = await this.#page(entries.at(-1));
@@ -233,6 +245,7 @@ class Coins {
   readonly #coins = new Map<string, UnspentOutput>();
   readonly #spent = new Set<string>();
   #units = 0n;
+  #worth = 0;
 
   constructor(script: string) {
     this.#script = script;
@@ -247,6 +260,7 @@ class Coins {
     if (this.#spent.has(coin.id) || this.#coins.has(coin.id)) return;
     this.#coins.set(coin.id, coin);
     this.#units += coin.units;
+    if (isWorth(coin)) this.#worth += 1;
   }
 
   are({ count, units }: AddressSums): boolean {
@@ -257,13 +271,26 @@ class Coins {
     return [...this.#coins.values()];
   }
 
+  get worth(): readonly UnspentOutput[] {
+    return this.list.filter(isWorth);
+  }
+
+  get worthCount(): number {
+    return this.#worth;
+  }
+
   /** In one block a coin may stand before its spend. */
   #take(id: string): void {
     this.#spent.add(id);
-    this.#units -= this.#coins.get(id)?.units ?? 0n;
+    const coin = this.#coins.get(id);
+    this.#units -= coin?.units ?? 0n;
+    if (coin !== undefined && isWorth(coin)) this.#worth -= 1;
     this.#coins.delete(id);
   }
 }
+
+/** Worth its fetching at the rate at which small coins are merged; dust fills no bound. */
+const isWorth = ({ units }: UnspentOutput): boolean => units > worthUnits;
 
 function blockOf({ place }: AddressTransaction): number {
   return place?.block ?? 0;
@@ -274,10 +301,6 @@ function placeKey({ txHash, place }: AddressTransaction): string {
 }
 
 const newWallet = "pair a new wallet, and send it the funds of this one by any program that has its mnemonic";
-
-function tooManyCoins(account: string, count: number): string {
-  return `${account} has ${count} coins, and more than ${historyLimits.coins} are not read: ${newWallet}`;
-}
 
 function tooManyTransactions(account: string): string {
   const most = historyLimits.transactions;

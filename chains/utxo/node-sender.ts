@@ -16,6 +16,7 @@ import type {
   SenderNodes,
   SignedAttempt,
   SlotCounts,
+  UnusableCoin,
   WantedPayment,
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
@@ -125,13 +126,15 @@ async function chainStateOf(question: StateQuestion, account: string): Promise<C
   const { blocks, confirmations, feeMarketNow, tell } = question;
   const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketNow()]);
   const reached = final.number + confirmations - 1;
+  const told: UnusableCoin[] = [];
+  const keepUnusable = (_: string, some: readonly UnusableCoin[]): void => void told.splice(0, told.length, ...some);
   const [found, balance] = await Promise.all([
     finalCoins(question, account, { final: final.number, head: reached, satPerKvB: feeMarket.satPerKvB ?? 0n }),
-    balanceAt(question, account, final.number).catch(unanswered),
+    balanceAt({ ...question, keepUnusable }, account, final.number).catch(unanswered),
   ]);
   for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
   const coins = found.filter(({ made }) => isEvidence(made)).map(({ id, units }) => ({ id, units }));
-  const unusable = unusableOf(found);
+  const unusable = [...new Map([...told, ...unusableOf(found)].map((coin) => [coin.id, coin])).values()];
   const sumOf = (some: readonly Coin[]): bigint => some.reduce((sum, { units }) => sum + units, 0n);
   const balances = new Map([["", balance === null ? sumOf(coins) : balance - sumOf(unusable)]]);
   const { number: finalNumber } = final;

@@ -1701,5 +1701,23 @@ export const repairs: readonly Repair[] = [
     test: "test/gateway/unknown-coins.test.ts",
     title: "is open again, with an alarm",
   },
+  {
+    name: "twenty-thousand-coins",
+    fault: "20,001 coins of dust, for 0.067 BTC, ended all payments and sweeps of an address.",
+    file: "chains/utxo/node-history.ts",
+    find: "return { unspent: coins.worth, later: this.#entries, partialOf: sums };",
+    replace: 'throw this.#fault("too many");',
+    test: "test/chains/utxo-sums.test.ts",
+    title: "of more coins than are read is the totals",
+  },
+  {
+    name: "dust-takes-the-place-of-coins",
+    fault: "Dust would have filled the bound of coins that are read of an address.",
+    file: "chains/utxo/node-history.ts",
+    find: "): boolean => units > worthUnits;",
+    replace: "): boolean => units >= 0n || units > worthUnits;",
+    test: "test/chains/utxo-history.test.ts",
+    title: "above the bound of coins has those that are worth something",
+  },
   ...matrixRepairs,
 ];

@@ -200,17 +200,23 @@ describe("a server", () => {
     "Too many history entries",
     "Too many unspent transaction outputs (>500). Contact support",
   ])(
-    "that lists no coins of a popular address (%s) is asked for its transactions, and its words say where even that ends",
+    "that lists no coins of a popular address (%s) is asked for its transactions, and what even these lack is not available",
     async (refusal) => {
       const sums = { funded_txo_count: 20_002, spent_txo_count: 1, funded_txo_sum: 9, spent_txo_sum: 1 };
       const totals = json({ address: account, chain_stats: sums });
-      const table = { ...empty, [`/address/${account}/utxo`]: [400, refusal] as const, [`/address/${account}`]: totals };
-      await expect((await senderOn(table)).chainState(account)).rejects.toMatchObject({
-        ...{
-          code: "NODE_ERROR",
-          message: expect.stringContaining("has 20001 coins, and more than 20000 are not read: pair a new"),
-        },
+      const lists = { [`/address/${account}/txs/chain`]: "[]", [`/address/${account}/txs/mempool`]: "[]" };
+      const table = {
+        ...empty,
+        ...lists,
+        [`/address/${account}/utxo`]: [400, refusal] as const,
+        [`/address/${account}`]: totals,
+      };
+      const state = await (await senderOn(table)).chainState(account);
+      expect(state).toMatchObject({
+        coins: [],
+        unusable: [{ units: 8n, words: expect.stringContaining("more coins than are read") }],
       });
+      expect(state.balances).toEqual(new Map([["", 0n]]));
     },
   );
 

@@ -168,12 +168,20 @@ describe("the history of an address", () => {
     expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
   });
 
-  it("is not read above the bound of coins, and the words say what to do", async () => {
+  it("above the bound of coins has those that are worth something, and its totals; up to it all of them", async () => {
     const { node, read } = open();
-    node.mine([{ makes: Array.from({ length: historyLimits.coins }, () => 1n) }]);
+    node.mine([{ makes: [5_000n, 681n, 680n] }]);
+    node.mine([{ makes: Array.from({ length: historyLimits.coins - 3 }, () => 335n) }]);
+    expect(await read()).toMatchObject({ partialOf: null });
     expect((await read()).unspent).toHaveLength(historyLimits.coins);
-    node.mine([{ makes: [1n] }]);
-    await expect(read()).rejects.toEqual(fault(/has 20001 coins, and more than 20000 are not read: pair a new wallet/));
+    node.mine([{ makes: [335n] }, { makes: [7_000n] }]);
+    const units = 5_000n + 681n + 680n + 335n * BigInt(historyLimits.coins - 2) + 7_000n;
+    const { unspent, partialOf } = await read();
+    expect(partialOf).toEqual({ count: historyLimits.coins + 2, units });
+    expect(unspent.map((coin) => coin.units).sort()).toEqual([5_000n, 681n, 7_000n].sort());
+    // A payment out of it is followed as before.
+    node.mine([{ inputs: node.coins().filter((coin) => coin.units === 5_000n), makes: [900n] }]);
+    expect((await read()).unspent.map((coin) => coin.units).sort()).toEqual([681n, 7_000n, 900n].sort());
   });
 
   it("that does not fit the node's own totals is refused, and read again once it does", async () => {

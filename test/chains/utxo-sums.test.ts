@@ -126,4 +126,27 @@ describe("the balance of an address", () => {
     // One node's short list is no agreement either.
     await expect((await watching(whole, short)).balance(account, "", 99)).rejects.toEqual(fault);
   });
+
+  it("of more coins than are read is the totals, less what came later, and the rest is not available", async () => {
+    const counters = {
+      tx_count: 9,
+      funded_txo_count: 20_002,
+      funded_txo_sum: 6_800_000,
+      spent_txo_count: 1,
+      spent_txo_sum: 5_000,
+    };
+    const one = await watching(moving, moving);
+    for (const node of nodes) {
+      node.answers[`/address/${account}/utxo`] = [400, "Too many history entries"];
+      node.answers[`/address/${account}`] = JSON.stringify({ address: account, chain_stats: counters });
+    }
+    // The newest block took a coin of 5,000 that was there at block 99.
+    expect(await one.balance(account, "", 99)).toBe(6_800_000n);
+    expect(one.unusableCoins?.(account)).toMatchObject([{ units: 6_800_000n - 105_000n }]);
+    const to = values.destination(fakeNetwork, "p2wpkh");
+    const wanted = { contract: "", tag: "", destination: to, amountUnits: 100_000n, isFeeInside: true };
+    for (const node of nodes) node.answers["/fee-estimates"] = '{"3":1}';
+    for (const node of nodes) node.answers[`/address/${account}/txs/mempool`] = "[]";
+    expect(await one.cost(account, wanted)).toMatchObject({ ok: true, mostUnits: 100_000n });
+  });
 });
