@@ -29,7 +29,8 @@ export function statusOf(
       const trouble = troubleOf(known, health);
       const age = health?.headAgeMs ?? null;
       const detail = trouble || `block ${known.block}${age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`}`;
-      const delays = trouble === "" ? (health?.delays ?? []).map(({ code, words }) => clip(`${code}: ${words}`)) : [];
+      const lates = (health?.delays ?? []).map(({ code, words }) => `${code}: ${words}`);
+      const delays = trouble === "" ? [...lates, ...known.unread].map(clip) : [];
       const { block, nativeBalance, feeMarket } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
       const market = trouble !== "" || feeMarket === null ? {} : { feeMarket: feeMarketTexts(feeMarket) };

@@ -22,6 +22,7 @@ import { broadcastTo, type Reply } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
+import { StateParts } from "../state-parts.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
@@ -112,7 +113,12 @@ interface ChainStateQuestion {
  * block. They belong to it or to a later block, and already lack the coins that block spent.
  */
 async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuestion, account: string): Promise<ChainState> {
-  const [head, { solid, feeMarket }] = await Promise.all([blocks.head(), feeMarketOf(pool, blocks)]);
+  const parts = new StateParts();
+  const [head, solid, market] = await Promise.all([
+    blocks.head(),
+    blocks.solidHead(),
+    parts.read("market", () => feeMarketOf(pool, blocks)),
+  ]);
   const balances = new Map<string, bigint>();
   const readToken = async (token: PaidToken): Promise<void> => {
     const { contract } = token;
@@ -132,8 +138,8 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
   };
   const askKey = async (node: PoolNode) => (await pool.ask(node, accountQuestion("/walletsolidity", account))).isKeyChanged;
   const [isKeyChanged] = await Promise.all([
-    pool.agree(askKey, String, "owner of the account"),
-    readCoins(),
+    parts.read("control", () => pool.agree(askKey, String, "owner of the account")),
+    parts.read("funds", readCoins),
     ...tokens.map(readToken),
   ]);
   const { number: finalNumber, timestampMs: chainMs } = solid;
@@ -141,11 +147,12 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
     number: head.number,
     finalNumber,
     chainMs,
-    feeMarket,
+    feeMarket: market?.feeMarket ?? null,
     balances,
     unfit: decimals.unfit(),
     accountHasCode: false,
-    isKeyChanged,
+    isKeyChanged: isKeyChanged ?? false,
+    ...parts.told(),
   };
 }
 

@@ -19,6 +19,7 @@ import type {
 } from "../nodes.ts";
 import { broadcastTo } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
+import { StateParts } from "../state-parts.ts";
 import { parseAddress } from "./address.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -107,17 +108,21 @@ interface StateQuestion extends CoinQuestion {
  */
 async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
   const { blocks, confirmations, feeMarketNow, tell } = question;
-  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketNow()]);
+  const parts = new StateParts();
+  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), parts.read("market", feeMarketNow)]);
   const reached = final.number + confirmations - 1;
+  const limits = { final: final.number, head: reached, satPerKvB: feeMarket?.satPerKvB ?? 0n };
   const [found, balance] = await Promise.all([
-    finalCoins(question, account, { final: final.number, head: reached, satPerKvB: feeMarket.satPerKvB ?? 0n }),
+    parts.read("funds", () => finalCoins(question, account, limits)),
     balanceAt(question, account, final.number).catch(unanswered),
   ]);
+  const numbers = { number: head.number, finalNumber: final.number };
+  const common = { ...numbers, feeMarket, unfit: new Map(), accountHasCode: false, ...parts.told() };
+  if (found === null) return { ...common, balances: new Map(balance === null ? [] : [["", balance]]) };
   for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
   const coins = found.filter(({ made }) => isEvidence(made)).map(({ id, units }) => ({ id, units }));
   const balances = new Map([["", balance ?? coins.reduce((sum, { units }) => sum + units, 0n)]]);
-  const { number: finalNumber } = final;
-  return { number: head.number, finalNumber, feeMarket, balances, coins, unfit: new Map(), accountHasCode: false };
+  return { ...common, balances, coins };
 }
 
 /** Names each coin that cannot be used only once. */
