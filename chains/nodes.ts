@@ -4,7 +4,7 @@
  * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
  * effect none, and may be called twice without harm.
  */
-import type { Refusal } from "../base/fault.ts";
+import type { AgentError, Refusal } from "../base/fault.ts";
 import type { Result } from "../base/result.ts";
 import type { BroadcastAnswer } from "./broadcast-answer.ts";
 import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
@@ -20,6 +20,12 @@ export interface BlockId {
   readonly hash: string;
 }
 
+/**
+ * Parts of a chain's state that can lack while its blocks are read. Without `market` there is no
+ * new offer, without `funds` or `control` (code or key of the account) no new signature.
+ */
+export type StatePart = "market" | "funds" | "control";
+
 /** A chain at one block, for every withdrawal there. */
 export interface ChainState {
   readonly number: number;
@@ -29,8 +35,10 @@ export interface ChainState {
    * expiry.
    */
   readonly chainMs?: number;
-  readonly feeMarket: FeeMarket;
-  /** The hot wallet's funds at the final block, by token contract; "" is the native coin. */
+  readonly feeMarket: FeeMarket | null; // null if it could not be read
+  /** The parts that could not be read, each with its fault; absent if all were. */
+  readonly unread?: ReadonlyMap<StatePart, AgentError>;
+  /** The hot wallet's funds at the final block, by token contract; "" is the native coin. One that lacks is unknown. */
   readonly balances: ReadonlyMap<string, bigint>;
   /** The hot wallet's final coins; present where the chain has coins in the place of balances. */
   readonly coins?: readonly Coin[];

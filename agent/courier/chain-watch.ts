@@ -3,7 +3,7 @@
  * availability to the status.
  */
 import type { FeeMarket } from "../../chains/family.ts";
-import type { UnusableCoin } from "../../chains/nodes.ts";
+import type { ChainState, UnusableCoin } from "../../chains/nodes.ts";
 import type { Shared } from "./run-state.ts";
 import { lostControl } from "./scheduler/accounts.ts";
 import { asking, nodesDetail } from "./status.ts";
@@ -32,6 +32,13 @@ function isLow({ alertMonitor, currencies }: Shared["options"], chain: string): 
   return alertMonitor?.lowFunds().some(({ currency }) => currencies[currency]?.chain === chain) === true;
 }
 
+const partNames = { market: "the market's price", funds: "the account's funds", control: "the account's own state" } as const;
+
+/** What lacks beside blocks that are read, each with its code. */
+function partWords({ unread }: ChainState): readonly string[] {
+  return [...(unread ?? [])].map(([part, { code, message }]) => `${code}: ${partNames[part]} cannot be read: ${message}`);
+}
+
 /** Watches a hot wallet on one chain. Returns null if no nodes are configured for it. */
 export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared, chain: string, account: string): Watch | null {
   const access = options.chainAccess.get(chain);
@@ -45,6 +52,7 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
     feeMarket: null as FeeMarket | null,
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
     unfit: new Map<string, string>() as ReadonlyMap<string, string>,
+    unread: [] as readonly string[],
     lost: "" as ReturnType<typeof lostControl>,
     unusable: "",
   };
@@ -78,6 +86,7 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
       known.feeMarket = chainState.feeMarket;
       known.unfit = chainState.unfit;
       known.unusable = unusableWords(chainState.unusable ?? []);
+      known.unread = partWords(chainState);
       feed({ kind: "block", chain, chainState });
       if (isBack) tellStatus();
     },

@@ -64,6 +64,7 @@ export interface KnownChain {
   block: number;
   nativeBalance: string;
   feeMarket: FeeMarket | null; // by the last block, null before the first
+  unread: readonly string[]; // parts of the chain's state that cannot be read, each with its code
   balances: ReadonlyMap<string, bigint>; // empty when unknown
   unfit: ReadonlyMap<string, string>; // by contract, as in the chain's state
   lost: ReturnType<typeof lostControl>;

@@ -30,7 +30,8 @@ export function statusOf(
       const age = health?.headAgeMs ?? null;
       const seconds = age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`;
       const detail = trouble || `block ${known.block}${seconds}${known.unusable === "" ? "" : `; ${known.unusable}`}`;
-      const delays = trouble === "" ? (health?.delays ?? []).map(({ code, words }) => clip(`${code}: ${words}`)) : [];
+      const lates = (health?.delays ?? []).map(({ code, words }) => `${code}: ${words}`);
+      const delays = trouble === "" ? [...lates, ...known.unread].map(clip) : [];
       const { block, nativeBalance, feeMarket } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
       const market = trouble !== "" || feeMarket === null ? {} : { feeMarket: feeMarketTexts(feeMarket) };

@@ -6,6 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import type { ChainOutcome, Found, PaidFrom, PaidToken, SenderNodes, SignedAttempt, WantedPayment } from "../nodes.ts";
 import { createDecimals } from "../providers/node-decimals.ts";
+import { StateParts } from "../state-parts.ts";
 import { encodeTransferCall } from "./erc20.ts";
 import { evm } from "./family.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
@@ -37,7 +38,7 @@ export function createSender(nodes: EvmNodes, tokens: readonly PaidToken[], cloc
   const decimals = createDecimals((contract) => decimalsOf(nodes, contract), clock);
   const computeLimitOf = createComputeLimit(nodes, clock);
   const codes = new Map<string, { readonly atMs: number; readonly has: boolean }>();
-  const balances = new Map<string, { readonly key: string; readonly units: ReadonlyMap<string, bigint> }>();
+  const fundsOf = new Map<string, { readonly key: string; readonly units: ReadonlyMap<string, bigint> }>();
 
   const hasCode = async (account: string): Promise<boolean> => {
     const known = codes.get(account);
@@ -47,9 +48,9 @@ export function createSender(nodes: EvmNodes, tokens: readonly PaidToken[], cloc
     codes.set(account, { atMs: clock(), has });
     return has;
   };
-  const fundsAt = async (account: string, block: { readonly number: number; readonly hash: string }) => {
+  const fundsAt = async (account: string, block: { readonly number: number; readonly hash: string }, parts: StateParts) => {
     const key = `${block.number} ${block.hash}`;
-    const known = balances.get(account);
+    const known = fundsOf.get(account);
     if (known?.key === key) return known.units;
     const units = new Map<string, bigint>();
     const read = async (contract: string): Promise<void> => {
@@ -66,9 +67,9 @@ export function createSender(nodes: EvmNodes, tokens: readonly PaidToken[], cloc
         if (!(error instanceof AgentError)) throw error;
       }
     });
-    await Promise.all([read(""), ...counted]);
-    if (balances.size >= accountsMax) balances.clear();
-    if (units.size === tokens.length + 1) balances.set(account, { key, units });
+    await Promise.all([parts.read("funds", () => read("")), ...counted]);
+    if (fundsOf.size >= accountsMax) fundsOf.clear();
+    if (units.size === tokens.length + 1) fundsOf.set(account, { key, units });
     return units;
   };
   return {
@@ -78,17 +79,20 @@ export function createSender(nodes: EvmNodes, tokens: readonly PaidToken[], cloc
     closed: nodes.slotCounts,
     broadcast: nodes.broadcast,
     async chainState(account) {
-      const [head, final, fees, cancelGas, accountHasCode] = await Promise.all([
+      const parts = new StateParts();
+      const marketNow = async () => {
+        const [fees, cancelGas] = await Promise.all([nodes.fees(), askCancelGas(nodes, account)]);
+        return { ...fees, ...cancelGas };
+      };
+      const [head, final, feeMarket, hasOwnCode] = await Promise.all([
         nodes.head(),
         nodes.finalBlock(),
-        nodes.fees(),
-        askCancelGas(nodes, account),
-        hasCode(account),
+        parts.read("market", marketNow),
+        parts.read("control", () => hasCode(account)),
       ]);
-      const funds = await fundsAt(account, final);
-      const { number } = head;
-      const feeMarket = { ...fees, ...cancelGas };
-      return { number, finalNumber: final.number, feeMarket, balances: funds, unfit: decimals.unfit(), accountHasCode };
+      const balances = await fundsAt(account, final, parts);
+      const [numbers, accountHasCode] = [{ number: head.number, finalNumber: final.number }, hasOwnCode ?? false];
+      return { ...numbers, feeMarket, balances, unfit: decimals.unfit(), accountHasCode, ...parts.told() };
     },
     computeLimit: computeLimitOf,
     async locations(account, wanted) {

@@ -23,6 +23,7 @@ import { idOf } from "../providers/chain-blocks.ts";
 import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
 import type { ServerAddress } from "../providers/server.ts";
+import { StateParts } from "../state-parts.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { computeLimitActivation, computeLimitCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
@@ -113,7 +114,12 @@ interface ChainStateQuestion {
  * block. They belong to it or to a later block, and already lack the coins that block spent.
  */
 async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuestion, account: string): Promise<ChainState> {
-  const [head, { solid, feeMarket }] = await Promise.all([blocks.head(), feeMarketOf(pool, blocks)]);
+  const parts = new StateParts();
+  const [head, solid, market] = await Promise.all([
+    blocks.head(),
+    blocks.solidHead(),
+    parts.read("market", () => feeMarketOf(pool, blocks)),
+  ]);
   const balances = new Map<string, bigint>();
   const readToken = async (token: PaidToken): Promise<void> => {
     const { contract } = token;
@@ -133,8 +139,8 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
   };
   const askKey = async (node: PoolNode) => (await pool.ask(node, accountQuestion("/walletsolidity", account))).isKeyChanged;
   const [isKeyChanged] = await Promise.all([
-    pool.agree(askKey, String, "owner of the account"),
-    readCoins(),
+    parts.read("control", () => pool.agree(askKey, String, "owner of the account")),
+    parts.read("funds", readCoins),
     ...tokens.map(readToken),
   ]);
   const { number: finalNumber, timestampMs: chainMs } = solid;
@@ -142,11 +148,12 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
     number: head.number,
     finalNumber,
     chainMs,
-    feeMarket,
+    feeMarket: market?.feeMarket ?? null,
     balances,
     unfit: decimals.unfit(),
     accountHasCode: false,
-    isKeyChanged,
+    isKeyChanged: isKeyChanged ?? false,
+    ...parts.told(),
   };
 }
 

@@ -23,6 +23,7 @@ import { broadcastTo } from "../providers/broadcasts.ts";
 import { pathOf } from "../providers/canonical-text.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import type { ServerAddress } from "../providers/server.ts";
+import { StateParts } from "../state-parts.ts";
 import { parseAddress } from "./address.ts";
 import { readWhole } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
@@ -124,23 +125,27 @@ interface StateQuestion extends CoinQuestion {
  */
 async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
   const { blocks, confirmations, feeMarketNow, tell } = question;
-  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), feeMarketNow()]);
+  const parts = new StateParts();
+  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), parts.read("market", feeMarketNow)]);
   const reached = final.number + confirmations - 1;
   const told: UnusableCoin[] = [];
   const keepUnusable = (_: string, some: readonly UnusableCoin[]): void => void told.splice(0, told.length, ...some);
+  const limits = { final: final.number, head: reached, satPerKvB: feeMarket?.satPerKvB ?? 0n };
   const [found, balance] = await Promise.all([
-    finalCoins(question, account, { final: final.number, head: reached, satPerKvB: feeMarket.satPerKvB ?? 0n }),
+    parts.read("funds", () => finalCoins(question, account, limits)),
     balanceAt({ ...question, keepUnusable }, account, final.number).catch(unanswered),
   ]);
+  const numbers = { number: head.number, finalNumber: final.number };
+  const common = { ...numbers, feeMarket, unfit: new Map(), accountHasCode: false, ...parts.told() };
+  if (found === null) return { ...common, balances: new Map(balance === null ? [] : [["", balance - sumOf(told)]]) };
   for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
   const coins = found.filter(({ made }) => isEvidence(made)).map(({ id, units }) => ({ id, units }));
   const unusable = [...new Map([...told, ...unusableOf(found)].map((coin) => [coin.id, coin])).values()];
-  const sumOf = (some: readonly Coin[]): bigint => some.reduce((sum, { units }) => sum + units, 0n);
   const balances = new Map([["", balance === null ? sumOf(coins) : balance - sumOf(unusable)]]);
-  const { number: finalNumber } = final;
-  const state = { number: head.number, finalNumber, feeMarket, balances, coins, unfit: new Map(), accountHasCode: false };
-  return unusable.length === 0 ? state : { ...state, unusable };
+  return { ...common, balances, coins, ...(unusable.length === 0 ? {} : { unusable }) };
 }
+
+const sumOf = (some: readonly Pick<Coin, "units">[]): bigint => some.reduce((sum, { units }) => sum + units, 0n);
 
 /** Names each coin that cannot be used only once. */
 function createNotice(log: NodeLog): StateQuestion["tell"] {

@@ -18,6 +18,7 @@ import type {
 import { broadcastTo } from "../providers/broadcasts.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import type { ServerAddress } from "../providers/server.ts";
+import { StateParts } from "../state-parts.ts";
 import { balanceOf, receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 import { createHistory, type History } from "./node-history.ts";
@@ -81,10 +82,13 @@ interface Tools {
 }
 
 async function chainStateOf({ pool, ledgers, feeDropsNow }: Tools, account: string): Promise<ChainState> {
-  const [head, final, feeDrops] = await Promise.all([ledgers.head(), ledgers.finalHead(), feeDropsNow()]);
-  const balances = new Map([["", await spendable(pool, account, final.number)]]);
-  const feeMarket = { feeDrops, ledger: BigInt(final.number) };
-  return { number: head.number, finalNumber: final.number, feeMarket, balances, unfit: new Map(), accountHasCode: false };
+  const parts = new StateParts();
+  const [head, final, feeDrops] = await Promise.all([ledgers.head(), ledgers.finalHead(), parts.read("market", feeDropsNow)]);
+  const drops = await parts.read("funds", () => spendable(pool, account, final.number));
+  const balances = new Map(drops === null ? [] : [["", drops]]);
+  const feeMarket = feeDrops === null ? null : { feeDrops, ledger: BigInt(final.number) };
+  const numbers = { number: head.number, finalNumber: final.number };
+  return { ...numbers, feeMarket, balances, unfit: new Map(), accountHasCode: false, ...parts.told() };
 }
 
 const nowhere: Found = { location: null, isDoubtful: false };

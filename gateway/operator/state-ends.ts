@@ -44,7 +44,7 @@ const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "
 
 // biome-ignore format: a table, one row a line
 const stuck: Rows<Stuck | "COIN_UNKNOWN"> = {
-  WATCHER_SLOT_CONSUMED: ["clock", "another transaction used its slot", "`withdrawals show`, alarm", "", "failed by the final transaction on its slot; a currency that left the configuration must return to it first"],
+  WATCHER_SLOT_CONSUMED: ["person", "another transaction used its slot or coin, and may have paid its receiver", "`withdrawals show`, alarm", "", ""],
   WATCHER_CONTENT_DIFFERS: ["person", "final, and not exactly the payment", "`withdrawals show`, alarm", "", ""],
   PIN_UNREADABLE: ["person", "its agent named a coin that is none", "`withdrawals show`, alarm", "", ""],
   COIN_UNKNOWN: ["person", "no node shows the coin that it spends", "`withdrawals show`, alarm", `${agent} end ID`, "failed `coin_unknown`, after a day of both sides' nodes; it goes on once a node shows the coin"],

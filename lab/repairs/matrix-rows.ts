@@ -80,4 +80,22 @@ export const matrixRepairs: readonly Repair[] = [
     test: passed,
     title: "is no fault of the next process",
   },
+  {
+    name: "price-that-lacks-stops-no-chain",
+    fault: "One price that no server gave took the whole chain from the agent: nothing was looked for, sent again or judged.",
+    file: "chains/utxo/node-sender.ts",
+    find: 'parts.read("market", feeMarketNow)',
+    replace: "feeMarketNow()",
+    test: "test/chains/utxo-answers.test.ts",
+    title: "has the network's rate for silence",
+  },
+  {
+    name: "nothing-signed-without-a-part",
+    fault: "An account whose own state could not be read would have been signed for.",
+    file: "agent/courier/scheduler/signing.ts",
+    find: 'if (unread !== "") return',
+    replace: 'if (unread === "never") return',
+    test: "test/courier/scheduler-parts.test.ts",
+    title: "signs nothing new",
+  },
 ];

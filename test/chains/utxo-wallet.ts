@@ -94,7 +94,7 @@ export class Wallet {
 
   async market(account = this.owner) {
     const { feeMarket, coins = [] } = await this.sender.chainState(account.address);
-    return { satPerKvB: feeMarket.satPerKvB ?? 0n, coins };
+    return { satPerKvB: feeMarket?.satPerKvB ?? 0n, coins };
   }
 
   async sign(txParams: TxParams, target: Target, account = this.owner): Promise<Signed> {

@@ -19,6 +19,7 @@ afterEach(() => lab.close());
 
 async function marketNow() {
   const { feeMarket } = await lab.sender.chainState(lab.from.address);
+  if (feeMarket === null) throw new Error("no market");
   return { feeMarket, computeLimit: 1n, coins: [] };
 }
 

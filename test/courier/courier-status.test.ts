@@ -34,6 +34,7 @@ const known: KnownChain = {
   awayWords: "",
   block: 9,
   nativeBalance: "7",
+  unread: [],
   feeMarket: null,
   balances: new Map(),
   unfit: new Map(),

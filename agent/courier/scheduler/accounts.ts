@@ -153,6 +153,12 @@ export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
 }
 
 /** The alarm for an account that its own key does not control any more; "" while it does. */
+/** The fault of the first part of the chain's state that a new signature needs and that lacks. */
+export function unreadPart({ unread }: Pick<ChainState, "unread">): string {
+  const fault = unread?.get("control") ?? unread?.get("market") ?? unread?.get("funds");
+  return fault?.code ?? "";
+}
+
 export function lostControl({
   accountHasCode,
   isKeyChanged = false,

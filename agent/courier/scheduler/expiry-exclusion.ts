@@ -5,10 +5,11 @@
  * attempt that both call void gets a replacement, with new transaction parameters. A later
  * inclusion counts more than the nodes' answer. Our own clock decides none of this.
  */
+import type { FeeMarket } from "../../../chains/family.ts";
 import type { VoidQuestion } from "../../../chains/nodes.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { AttemptView, WithdrawalStep } from "../../socket/verbs.ts";
-import { named } from "./accounts.ts";
+import { named, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
@@ -178,7 +179,10 @@ export function disbelieve(item: Item, txHash: string, out: SchedulerEffect[]): 
  * our nodes.
  */
 export function renew(account: Account, nowMs: number, out: SchedulerEffect[]): void {
-  if (account.expiryExclusion === null || account.chainState === null || account.away !== "") return;
+  const { chainState } = account;
+  const feeMarket = chainState?.feeMarket ?? null;
+  if (account.expiryExclusion === null || chainState === null || feeMarket === null || account.away !== "") return;
+  if (unreadPart(chainState) !== "") return;
   for (const item of byPatience(account.pending, ({ openedAtMs }) => openedAtMs)) {
     const { view } = item;
     const isMoving = view.state === "released" || view.state === "broadcast";
@@ -186,17 +190,11 @@ export function renew(account: Account, nowMs: number, out: SchedulerEffect[]): 
     const newest = view.attempts.at(-1);
     if (newest === undefined || view.attempts.some(({ voidBy }) => voidBy !== "both")) continue;
     if (newest.attempt >= courierAttemptsMax) item.waiting = "WITHDRAWAL_WAITS_FOR_OPERATOR";
-    else askAnother(item, newest, account.chainState.feeMarket, nowMs, out);
+    else askAnother(item, newest, feeMarket, nowMs, out);
   }
 }
 
-function askAnother(
-  item: Item,
-  newest: AttemptView,
-  feeMarket: NonNullable<Account["chainState"]>["feeMarket"],
-  nowMs: number,
-  out: SchedulerEffect[],
-): void {
+function askAnother(item: Item, newest: AttemptView, feeMarket: FeeMarket, nowMs: number, out: SchedulerEffect[]): void {
   const { account, view } = item;
   const computeLimit = gasOf(item, 0, nowMs);
   if (computeLimit === null) {

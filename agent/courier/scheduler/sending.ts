@@ -245,7 +245,7 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
 function replacement(item: Item, newest: AttemptView, computeLimit: bigint): TxParams | null {
   const { account, isTipLow, view } = item;
   const { bidding } = feesOf(account);
-  if (account.chainState === null || bidding === null) return null;
+  if (account.chainState === null || account.chainState.feeMarket === null || bidding === null) return null;
   const feeMarket = marketFor(item, marketWithNamed(item, newest, account.chainState.feeMarket));
   const market = marketOf(item, feeMarket, computeLimit);
   return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);

@@ -6,7 +6,7 @@
 import { familyOf } from "../../../chains/families.ts";
 import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
-import { lostControl } from "./accounts.ts";
+import { lostControl, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
@@ -55,6 +55,8 @@ export function standstill(book: Book, account: Account): string {
   if (account.chainState === null) return "nodes";
   const lost = lostControl(account.chainState);
   if (lost !== "") return lost;
+  const unread = unreadPart(account.chainState);
+  if (unread !== "") return `nodes ${unread}`;
   if (!account.slots.isCounted) return "";
   if (account.nextSlot === "") return `first slot ${account.slotCounts.detail}`.trim();
   if (account.slotCounts.highest === "") return `the account's slot counts ${account.slotCounts.detail}`.trim();
@@ -135,7 +137,8 @@ function stepsBelow({ lowered, view: { attempts } }: Item): number {
 }
 
 /** Whether a lower offer is left to try; after the lowest one the next try begins at the top. */
-function lowerOffer(item: Item, feeMarket: FeeMarket): boolean {
+function lowerOffer(item: Item, feeMarket: FeeMarket | null): boolean {
+  if (feeMarket === null) return false;
   const steps = stepsBelow(item) + 1;
   const isLeft = (feesOf(item.account).bidding?.lowered(feeMarket, steps) ?? null) !== null;
   item.lowered = { attempts: item.view.attempts.length, steps: isLeft ? steps : 0 };
@@ -361,7 +364,7 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
   // from now on.
   if (code === "POLICY_TIP_ABOVE_MAX") item.isTipLow = true;
   const { chainState } = item.account;
-  if (code.startsWith("POLICY_FEE_ABOVE") && chainState !== null && lowerOffer(item, chainState.feeMarket)) {
+  if (code.startsWith("POLICY_FEE_ABOVE") && lowerOffer(item, chainState?.feeMarket ?? null)) {
     item.waiting = `fee ${code}`;
     return false;
   }

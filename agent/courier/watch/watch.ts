@@ -92,7 +92,7 @@ export function createWatch(options: WatchOptions): Watch {
       const chainState = earlyState ?? (await access.chainState(account));
       if (isClosed) return;
       // Another machine of a node may have answered with the state of an earlier head.
-      known = chainState.number < head.number ? "" : key;
+      known = chainState.number < head.number || chainState.unread !== undefined ? "" : key;
       knownAtMs = options.clock();
       awayCode = "";
       options.onChainState(chainState);
