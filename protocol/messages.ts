@@ -40,9 +40,8 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
 /**
  * The form of the frames that this program knows. The number rises with each kind, and with each
  * field that an earlier program would refuse; 10 are the kinds themselves, 11 has `orders` in
- * question and sightings, `foreign` in an acknowledgement, and `network` in a pause, and with 12 the
- * amount of a sweep of coins has its fee in it. Each side names it, and refuses a side with a lower
- * one: docs/protocol.md section 4.1.
+ * question and sightings, `foreign` in an acknowledgement, and `network` in a pause; 12 has the fee
+ * of a sweep of coins in its amount. Each side names it, refuses a lower one: docs/protocol.md 4.1.
  */
 export const kindsKnown = 12;
 
