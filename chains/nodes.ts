@@ -344,7 +344,7 @@ export interface WatcherNodes extends Watched {
    */
   sightedCoins?(account: string, coins: readonly Coin[]): Promise<readonly boolean[]>;
   /**
-   * The coins in an account's newest balance that no payment can spend, as `balance` read them last.
+   * The coins in an account's newest balance that no payment can spend, as `balance` read them.
    * Present where the chain has coins.
    */
   unusableCoins?(account: string): readonly UnusableCoin[];

@@ -40,8 +40,7 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
 /**
  * The form of the frames that this program knows. The number rises with each kind, and with each
  * field that an earlier program would refuse: 10 are the kinds, 11 has `orders`, `foreign` and
- * `network` of a pause, 12 `endable` and the amount of a sweep of coins with its fee in it. Each
- * side refuses a lower one: docs/protocol.md section 4.1.
+ * `network` of a pause, 12 `endable`, and a sweep of coins whose amount has its fee in it.
  */
 export const kindsKnown = 12;
 

@@ -106,7 +106,8 @@ export function firstMerging(network: UtxoNetwork, market: CoinMarket, target: E
  * with a null target, for a cancel. The anchor is `pin`. The fee is at least the highest earlier
  * fee and 1 sat for each virtual byte, the rate is above every earlier one, and both are at least
  * the market's. A payment keeps its coins, its change shrinks, and then coins are added; a sweep
- * pays less; a cancel begins with the anchor. `isFree`: nodes show no spend of the anchor, so no attempt is in a pool;
+ * pays less; a cancel begins with the anchor. `isFree`: nodes show no spend of the anchor, so no
+ * attempt is in a pool;
  * then earlier coins that are not in `coins` are spent by other transactions and are left out. Null
  * if the coins do not suffice.
  */

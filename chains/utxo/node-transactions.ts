@@ -90,7 +90,7 @@ export function isEvidence({ body }: KnownTransaction): boolean {
   return body.length <= previousBytesMax;
 }
 
-/** Those of these coins whose transactions are too large to be evidence, so that nothing spends them. */
+/** Those of these coins whose transactions are too large to be evidence: nothing spends them. */
 export function unusableOf(
   coins: readonly (Pick<UnusableCoin, "id" | "units"> & { readonly made: KnownTransaction })[],
 ): readonly UnusableCoin[] {

@@ -236,8 +236,7 @@ export class Kit {
   }
 
   #sendOnce(verb: string, body: object, answer: (answer: AnyAnswer) => void): void {
-    const isOffer = verb === "sign" || verb === "replace";
-    const sent = isOffer ? framedOffer(body as Offered) : body;
+    const sent = verb === "sign" || verb === "replace" ? framedOffer(body as Offered) : body;
     const { line, frames } = encodeMessage({ id: this.#nextId++, verb, ...sent });
     const request = withFrames(readRequest(Buffer.from(line.trimEnd())), frames);
     this.#courier(request, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
