@@ -104,7 +104,7 @@ export const repairs: readonly Repair[] = [
     fault: "A deposit was paid back whose money had left the chain.",
     file: "gateway/withdrawals/checks.ts",
     find: "- undecidedUnits(database, refundOf);",
-    replace: "- undecidedUnits(database, `${refundOf} `);",
+    replace: '- undecidedUnits(database, "");',
     test: "test/watcher/watcher-reorged.test.ts",
     title: "is paid back to nobody before an operator has decided",
   },
