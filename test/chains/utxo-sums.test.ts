@@ -1,8 +1,8 @@
 /**
  * Lists of an address against its own totals: a list that leaves a coin or a spend out is no
- * smaller balance. It is asked again, then the coins are found by other pages, and where these do not make
- * the totals either, that is a fault of the account. Reported of such servers: XRPLF/clio #1389 (a
- * transaction left out at the border of a page), mempool/electrs #54.
+ * smaller balance. It is asked again, then the coins are found by other pages, and where these do
+ * not make the totals either, that is a fault of the account. Reported of such servers: XRPLF/clio
+ * #1389 (a transaction left out at the border of a page), mempool/electrs #54.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Coin } from "../../chains/family.ts";
