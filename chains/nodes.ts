@@ -4,54 +4,22 @@
  * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
  * effect none, and may be called twice without harm.
  */
-import type { AgentError, Refusal } from "../base/fault.ts";
+import type { Refusal } from "../base/fault.ts";
 import type { Result } from "../base/result.ts";
 import type { BroadcastAnswer } from "./broadcast-answer.ts";
-import type { Coin, FeeMarket, Payment, TxParams } from "./family.ts";
+import type { ChainState, UnusableCoin } from "./chain-state.ts";
+import type { Coin, Payment, TxParams } from "./family.ts";
 import type { Arriving, Finds } from "./finds.ts";
 import type { NodeStatus } from "./node-view.ts";
 
 export type { BroadcastAnswer, Meaning, NodeAnswer, Standing } from "./broadcast-answer.ts";
+export type { ChainState, StatePart, UnusableCoin } from "./chain-state.ts";
 export type { Arriving, ArrivingPayment, Finds, MissingHistory, UnreadTransaction } from "./finds.ts";
 export type { BlockRange, HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
 
 export interface BlockId {
   readonly number: number;
   readonly hash: string;
-}
-
-/**
- * Parts of a chain's state that can lack while its blocks are read. Without `market` there is no
- * new offer, without `funds` or `control` (code or key of the account) no new signature.
- */
-export type StatePart = "market" | "funds" | "control";
-
-/** A chain at one block, for every withdrawal there. */
-export interface ChainState {
-  readonly number: number;
-  readonly finalNumber: number;
-  /**
-   * The final block's own time, milliseconds since 1970; present if attempts exclude each other by
-   * expiry.
-   */
-  readonly chainMs?: number;
-  readonly feeMarket: FeeMarket | null; // null if it could not be read
-  /** The parts that could not be read, each with its fault; absent if all were. */
-  readonly unread?: ReadonlyMap<StatePart, AgentError>;
-  /** The hot wallet's funds at the final block, by token contract; "" is the native coin. One that lacks is unknown. */
-  readonly balances: ReadonlyMap<string, bigint>;
-  /** The hot wallet's final coins; present where the chain has coins in the place of balances. */
-  readonly coins?: readonly Coin[];
-  /** Final coins that no payment can spend: they are in no balance, and not among `coins`. */
-  readonly unusable?: readonly UnusableCoin[];
-  /**
-   * The reason why a token must not be used for payments, by contract: its decimals differ from the
-   * configured ones.
-   */
-  readonly unfit: ReadonlyMap<string, string>;
-  readonly accountHasCode: boolean;
-  /** True if the account's own key alone does not pay any more; present where keys can change. */
-  readonly isKeyChanged?: boolean;
 }
 
 /** A token for payments, and the decimals that it should have. */
@@ -365,13 +333,6 @@ export interface WatcherNodes extends Watched {
 export interface NextSlot {
   readonly slot: string;
   readonly isUnused: boolean;
-}
-
-/** A coin that the account has and no payment can spend, and the reason in words. */
-export interface UnusableCoin {
-  readonly id: string;
-  readonly units: bigint;
-  readonly words: string;
 }
 
 export interface Cost {

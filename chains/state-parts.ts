@@ -4,7 +4,7 @@
  */
 import type { AgentError } from "../base/fault.ts";
 import { resultOf } from "../base/result.ts";
-import type { StatePart } from "./nodes.ts";
+import type { StatePart } from "./chain-state.ts";
 
 export class StateParts {
   readonly #unread = new Map<StatePart, AgentError>();

@@ -85,7 +85,9 @@ type Named = {
   [Group in keyof typeof agentEnds]: `${Group} ${keyof (typeof agentEnds)[Group] & string}`;
 }[keyof typeof agentEnds];
 
-/** The fields of the signer's status, each with the states that it tells; none: it tells no state. */
+/**
+ * The fields of the signer's status, each with the states that it tells; none: it tells no state.
+ */
 export const statesOfSigner: Readonly<Record<keyof SignerStatus, readonly Named[]>> = {
   agent: [],
   ledgerEpoch: [],

@@ -132,7 +132,9 @@ interface NoneYet {
   readonly next: number;
 }
 
-/** An address that cannot be read for so long costs only itself: a later one leaves in its place. */
+/**
+ * An address that cannot be read for so long costs only itself: a later one leaves in its place.
+ */
 const unreadMsMax = 60_000;
 
 /**

@@ -161,7 +161,9 @@ export const countedStates: Readonly<Record<keyof Counts, readonly Named[]>> = {
   reorgedDeposits: ["deposits reorged"],
 };
 
-/** Every table of the database, with the states that its rows are; none: its rows wait for nothing. */
+/**
+ * Every table of the database, with the states that its rows are; none: its rows wait for nothing.
+ */
 export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   accountOwners: [],
   addressStates: [],

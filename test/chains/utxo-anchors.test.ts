@@ -72,7 +72,8 @@ function refusalOf(scene: Scene, attempts: readonly PricedAttempt[], txParams: T
   const job = { network: network.id };
   const withdrawal = { job, account, attempts } as unknown as Offer["withdrawal"];
   const run = { sightings: { names: () => true } };
-  const context = { core: { book: { open: () => [withdrawal] } }, run } as unknown as Parameters<typeof pinRefusal>[0];
+  const core = { book: { open: () => [withdrawal] }, owed: { of: () => [] } };
+  const context = { core, run } as unknown as Parameters<typeof pinRefusal>[0];
   const held = { network: network.id, account, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
   return pinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })?.code ?? "";
 }

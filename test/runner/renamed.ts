@@ -3,6 +3,24 @@
  * differs by tier, or one whose claim another test holds.
  */
 export const renamedTests: Readonly<Record<string, { readonly file: string; readonly name: string }>> = {
+  "chains/rollups: a sender on an OP Stack chain > gives no chain state if the oracle does not answer, so that nothing is signed by a guess":
+    {
+      file: "chains/rollups",
+      name: "a sender on an OP Stack chain > gives no market if the oracle does not answer, so that nothing is signed by a guess, and all else",
+    },
+  "chains/tron-node-sender: a provider of two that names other prices leaves no chain state; one of three changes nothing": {
+    file: "chains/tron-node-sender",
+    name: "a provider of two that names other prices leaves no market and all else; one of three changes nothing",
+  },
+  "chains/utxo-answers: a server > that lists no coins of a popular address (%s) is asked for its transactions, and its words say where even that ends":
+    {
+      file: "chains/utxo-answers",
+      name: "a server > that lists no coins of a popular address (%s) is asked for its transactions, and what even these lack is not available",
+    },
+  "chains/utxo-history: the history of an address > is not read above the bound of coins, and the words say what to do": {
+    file: "chains/utxo-history",
+    name: "the history of an address > above the bound of coins has those that are worth something, and its totals; up to it all of them",
+  },
   "chains/tron-node-deposits: ${} deposits come to what the chain holds, none twice (seed %s)": {
     file: "chains/tron-node-deposits",
     name: "many deposits come to what the chain holds, none twice (seed %s)",

@@ -72,7 +72,8 @@ export class OwedCoins {
 }
 
 /**
- * The coins that a withdrawal which is over has spent for good: those of the final attempt. Of a conflicted one another transaction spent the pin, which may be the ended one's.
+ * The coins that a withdrawal which is over has spent for good: those of the final attempt. Of a
+ * conflicted one another transaction spent the pin, which may be the ended one's.
  */
 export function spentBy(withdrawal: Withdrawal): readonly string[] {
   const { job, state, observed, attempts } = withdrawal;

@@ -127,8 +127,8 @@ export interface Withdrawal {
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
   wasQuarantined?: true; // before the courier reported an end
-  // since when (ledger time) the courier's nodes have not shown its pin, and the chain time in which
-  // they were asked, up to a final block's time
+  // since when (ledger time) the courier's nodes have not shown its pin, and the chain time in
+  // which they were asked, up to a final block's time
   unseen?: { readonly since: number; readonly watchedMs: number; readonly chainMs: number };
   firstEnd?: string; // the first of two operators who end it
   // an operator's order: with exclusion by expiry, another attempt after so many, or no more; or

@@ -19,8 +19,8 @@ export interface PlantedItems {
 export interface Plant {
   readonly report: string; // the place of its report
   /**
-   * The item of A that has it: a request, the address that leaves next, a payout, the hot wallet, or
-   * a currency of everybody.
+   * The item of A that has it: a request, the address that leaves next, a payout, the hot wallet,
+   * or a currency of everybody.
    */
   readonly of: "request" | "next" | "payout" | "wallet" | "token";
   wrap(honest: WatcherNodes, planted: PlantedItems & { isOn(): boolean }): WatcherNodes;

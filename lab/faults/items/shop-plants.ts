@@ -1,7 +1,7 @@
 /**
- * The faults of the shop's side, by domain and family: a stored row that no reader takes, a receiver
- * of callbacks, a market. Each names the report that it copies. A domain or a family without a cell
- * does not compile.
+ * The faults of the shop's side, by domain and family: a stored row that no reader takes, a
+ * receiver of callbacks, a market. Each names the report that it copies. A domain or a family
+ * without a cell does not compile.
  */
 import type { Sent } from "../../../gateway/callbacks/send.ts";
 import type { Asked } from "../../../gateway/prices/ask.ts";

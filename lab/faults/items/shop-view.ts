@@ -1,7 +1,7 @@
 /**
- * The view of shops and payers on the items of a world: the record as the API answers it, the state of
- * the payer's page, and the events of its callbacks. Times are left out, because a fault may cost a
- * pass.
+ * The view of shops and payers on the items of a world: the record as the API answers it, the state
+ * of the payer's page, and the events of its callbacks. Times are left out, because a fault may
+ * cost a pass.
  */
 import { createHash } from "node:crypto";
 import { recordOf } from "../../../gateway/answer/record.ts";

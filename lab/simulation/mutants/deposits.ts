@@ -43,8 +43,8 @@ export const depositMutants: readonly Mutant[] = [
   {
     name: "top-up-explains-nothing",
     file: states,
-    find: '    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
-    replace: '    if (isNative) units -= BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
+    find: '    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(isFeeApart ? row.feeUnits : "0");',
+    replace: '    if (isNative) units -= BigInt(isFeeApart ? row.feeUnits : "0");',
     invariant: "The rest of a top-up looks like coins that a contract sent (no unit appears).",
     world,
     when: paysTokens,

@@ -95,8 +95,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "fee-of-a-sweep-forgotten",
     file: unsweptBalances,
-    find: '    native === undefined || row.feeUnits === "" ? []',
-    replace: '    native === undefined || row.feeUnits !== "" ? []',
+    find: 'row.feeUnits !== "" && !(status !== 2 && isFeeInside(network, operation));',
+    replace: 'row.feeUnits === "" && !(status !== 2 && isFeeInside(network, operation));',
     invariant: "What a sweep cost stays in the sum of what addresses hold, and is there no more (no unit appears).",
     world,
   },
@@ -119,8 +119,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "last-block-of-a-run-unread",
     file: "gateway/watcher/deposits.ts",
-    find: "    for (const payment of payments.filter((one) => !isClaim(one))) {\n",
-    replace: "    for (const payment of payments.filter((one) => !isClaim(one) && one.block < reached.number)) {\n",
+    find: "of payments.filter((one) => !isClaim(one))) touched.push(",
+    replace: "of payments.filter((one) => !isClaim(one) && one.block < reached.number)) touched.push(",
     invariant: "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
     world,
   },

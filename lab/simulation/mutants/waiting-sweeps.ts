@@ -136,8 +136,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "fee-of-a-failed-sweep-forgotten",
     file: "gateway/store/unswept-balances.ts",
-    find: '    native === undefined || row.feeUnits === "" ? []',
-    replace: '    native === undefined || row.feeUnits === "" || status === 2 ? []',
+    find: 'row.feeUnits !== "" && !(status !== 2 && isFeeInside(network, operation));',
+    replace: 'row.feeUnits !== "" && status !== 2 && !isFeeInside(network, operation);',
     invariant: "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.feeSpikes + plan.rates.reverts > 0,

@@ -145,8 +145,8 @@ export const waitingMutants: readonly Mutant[] = [
   {
     name: "unsolidified-taken-as-final",
     file: "chains/tron/node-wire.ts",
-    find: "    return pool.exchange(node, (api) => api.ask(path, fields, options));",
-    replace: '    return pool.exchange(node, (api) => api.ask(path.replace("/walletsolidity", "/wallet"), fields, options));',
+    find: "exchange: (api, { path, fields, ...how }) => api.ask(path, fields, how),",
+    replace: 'exchange: (api, { path, fields, ...how }) => api.ask(path.replace("/walletsolidity", "/wallet"), fields, how),',
     invariant: "A payment in a block that may be replaced is called completed (truth).",
     world,
   },
