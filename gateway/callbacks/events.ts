@@ -49,6 +49,7 @@ export const testType = "webhook.test";
 /** Facts that the change alone does not have. */
 export interface Circumstances {
   readonly minPaymentUnits: bigint; // for the record's currency; 0n if the configuration no longer has it
+  readonly refundedUnits: bigint; // of a deposit, by refunds that were ordered before the change
   readonly wasBroadcast: boolean; // withdrawal.broadcast was sent before
 }
 
@@ -86,7 +87,7 @@ function depositEvents(
   before: Glimpse,
   after: Glimpse,
   amountUnits: bigint,
-  { minPaymentUnits }: Circumstances,
+  { minPaymentUnits, refundedUnits }: Circumstances,
 ): readonly EventType[] {
   const receivedUnits = BigInt(after.amountReceivedUnits);
   const isMore = receivedUnits > BigInt(before.amountReceivedUnits);
@@ -96,7 +97,8 @@ function depositEvents(
     if (before.status === 2 && after.status === 1) types.push("deposit.completed");
     return types;
   }
-  if (after.status === 1) return receivedUnits > amountUnits ? ["deposit.completed", "deposit.overpaid"] : ["deposit.completed"];
+  if (after.status === 1)
+    return receivedUnits - refundedUnits > amountUnits ? ["deposit.completed", "deposit.overpaid"] : ["deposit.completed"];
   if (after.status === 2) return ["deposit.expired"];
   const [seenBefore = 0, seenNow = 0] = [seenBy[before.stage], seenBy[after.stage]];
   if (seenNow < seenBefore) types.push("deposit.reorged");

@@ -18,7 +18,8 @@ import {
 import { listCounted } from "../store/credits.ts";
 import type { Database } from "../store/store.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
-import { judgeRequests } from "./payments.ts";
+import { isPaid } from "./credit.ts";
+import { askedUnits, judgeRequests } from "./payments.ts";
 
 /** Addresses of one pass, and the shortest time for all of them. */
 const atOnce = 16;
@@ -88,9 +89,12 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
   // One that a block has stays as it is, whatever a slow node still shows.
   const arriving = payments.filter(({ txHash }) => !hashes.has(txHash));
   const sure = arriving.filter(({ isSure }) => isSure);
-  const leastUnits = BigInt(request.amountUnits) - BigInt(request.toleranceUnits);
+  const asked = askedUnits(database, request);
   const isEnough = (some: readonly { readonly units: bigint }[]): boolean =>
-    [...some, ...inBlocks].reduce((sum, { units }) => sum + units, 0n) >= leastUnits;
+    isPaid(
+      asked,
+      [...some, ...inBlocks].reduce((sum, { units }) => sum + units, 0n),
+    );
   const begins = isOpen && nowMs < expiresAt && sure.length > 0 && isEnough(sure);
   const isStillWhole = isEnough(arriving);
   for (const { txHash, units, isReplaceable, isSure } of arriving) {

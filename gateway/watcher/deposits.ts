@@ -12,7 +12,7 @@ import type { BlockId, MissingHistory, WatchedBlock } from "../../chains/nodes.t
 import { oldestPairingAt } from "../store/agents.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
-import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
+import { forgetUnjudged, listUnjudged, listUnrefunded, takeUnrefunded } from "../store/meta.ts";
 import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -77,12 +77,14 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
 
 /**
  * Asks the tokens that have not confirmed their decimals. Judges payments in tokens that came back
- * into service, in this run or between two runs.
+ * into service, in this run or between two runs, and requests that a failed refund concerns.
  * @throws AgentError NODE_CLOSED
  */
 export async function checkTokens(chain: WatchedChain): Promise<void> {
   await checkDecimals(chain);
   const { network, store, tokens } = chain;
+  if (listUnrefunded(store.database, network).length > 0)
+    commit(chain, (database) => judgeRequests(chain, database, takeUnrefunded(database, network), 0));
   const waiting = new Set(listUnjudged(store.database, network));
   const back = chain.currencies.filter(({ id }) => waiting.has(id) && !tokens.out.has(id));
   if (back.length === 0) return;

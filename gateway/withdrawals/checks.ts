@@ -16,7 +16,7 @@ import { agentOfMerchant } from "../store/agents.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { readTransactionOf, refundedUnits } from "../store/transactions.ts";
+import { keptUnits, readTransactionOf } from "../store/transactions.ts";
 
 /** Results of the checks. */
 export interface Checked {
@@ -136,7 +136,8 @@ export function pays(agent: AgentRow, { id, network, contract, decimal }: Gatewa
 /**
  * The answer that refuses a withdrawal as a refund; null for a good one, and for one that pays no
  * deposit back. All refunds of a deposit together are at most what it received, so that one
- * customer's money is never paid back twice under two orders.
+ * customer's money is never paid back twice under two orders. Those of an open deposit count as not
+ * received from then on (watcher/credit.ts).
  */
 export function checkRefund(
   database: Database,
@@ -146,10 +147,9 @@ export function checkRefund(
   if (refundOf === "") return null;
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
   if (deposit === undefined || deposit.currency !== currency.id) return say("refund_invalid", { field: "refundOf" });
-  const leftUnits = BigInt(deposit.amountReceivedUnits) - refundedUnits(database, refundOf);
+  const leftUnits = keptUnits(database, deposit);
   if (amountUnits <= leftUnits) return null;
-  const available = formatAmount(leftUnits > 0n ? leftUnits : 0n, currency.decimal);
-  return say("refund_above_received", { field: "refundOf", available });
+  return say("refund_above_received", { field: "refundOf", available: formatAmount(leftUnits, currency.decimal) });
 }
 
 /** Runs all checks of a new withdrawal; the first that fails gives the answer. */

@@ -21,6 +21,24 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "refunded-money-completes-nothing",
+    fault: "Money that was paid back still counted: an open request completed with it, and an expired one by hand.",
+    file: "gateway/watcher/credit.ts",
+    find: "const keptUnits = units - refundedUnits;",
+    replace: "const keptUnits = refundedUnits > -1n ? units : 0n;",
+    test: "test/gateway/deposits-credited.test.ts",
+    title: "completes no open request together with what came since",
+  },
+  {
+    name: "refund-that-failed-is-judged",
+    fault: "A request that was whole again after its refund had failed stayed open until its end.",
+    file: "gateway/store/withdrawals.ts",
+    find: "    if (status === 2) giveBack(database, id);\n",
+    replace: "",
+    test: "test/gateway/deposits-credited.test.ts",
+    title: "completes no open request together with what came since",
+  },
+  {
     name: "word-on-an-order-for-good",
     fault: "The gateway's word that nothing pays an order was never too old, although the chain showed its payment since.",
     file: "agent/signer/handlers/known-sightings.ts",
