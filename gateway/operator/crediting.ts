@@ -12,8 +12,7 @@ import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { readTransaction, refundedUnits } from "../store/transactions.ts";
-import { isPaid } from "../watcher/credit.ts";
-import { askedUnits, judgementOf } from "../watcher/payments.ts";
+import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 
 /** A payment's name on its network, as lists show it and commands accept it. */
@@ -113,13 +112,13 @@ export function shortProblem(
   receivedUnits: bigint,
   isShortFine: boolean,
 ): string | null {
-  const asked = askedUnits(database, row);
-  if (receivedUnits <= asked.refundedUnits)
+  const backUnits = refundedUnits(database, row.id);
+  if (receivedUnits <= backUnits)
     return receivedUnits === 0n
       ? "nothing that is final was paid to its address in its currency"
       : "all that was paid was paid back";
-  if (isPaid(asked, receivedUnits) || isShortFine) return null;
-  const less = asked.refundedUnits > 0n ? "less was paid and not paid back" : "less was paid";
+  if (isPaidBy(database, row, receivedUnits) || isShortFine) return null;
+  const less = backUnits > 0n ? "less was paid and not paid back" : "less was paid";
   return `${less} than it asked for; --short credits it all the same`;
 }
 

@@ -12,8 +12,7 @@ import { type ArrivingRow, dropArriving, keepArriving, listArriving, listOpen, t
 import { listCounted } from "../store/credits.ts";
 import type { Database } from "../store/store.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
-import { isPaid } from "./credit.ts";
-import { askedUnits, judgeRequests } from "./payments.ts";
+import { isPaidBy, judgeRequests } from "./payments.ts";
 
 /**
  * Addresses of one pass: a twentieth of the open requests, so that a longer list has no longer lap,
@@ -144,12 +143,10 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
   const arriving = payments.filter(({ txHash }) => !hashes.has(txHash));
   for (const hash of missedMs.keys()) if (known.get(hash)?.isHeld !== 1) missedMs.delete(hash);
   const sure = arriving.filter(({ isSure }) => isSure);
-  const asked = askedUnits(database, request);
-  const isEnough = (some: readonly { readonly units: bigint }[]): boolean =>
-    isPaid(
-      asked,
-      [...some, ...inBlocks].reduce((sum, { units }) => sum + units, 0n),
-    );
+  const isEnough = (some: readonly { readonly units: bigint }[]): boolean => {
+    const units = [...some, ...inBlocks].reduce((sum, one) => sum + one.units, 0n);
+    return isPaidBy(database, request, units);
+  };
   const begins = isOpen && nowMs < expiresAt && sure.length > 0 && isEnough(sure);
   const isStillWhole = isEnough(arriving);
   for (const { txHash, units, isReplaceable, isSure } of arriving) {

@@ -14,7 +14,7 @@ import { isAside, onRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction, refundedUnits } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
-import { judgeDeposit } from "./credit.ts";
+import { isPaid, judgeDeposit } from "./credit.ts";
 
 /** logIndex of a native payment. */
 export const nativeLogIndex = -1;
@@ -84,8 +84,13 @@ export function judgementOf(database: Database, row: TransactionRow, scannedAt: 
   };
 }
 
+/** True if a request is paid by this sum, less its refunds. */
+export function isPaidBy(database: Database, row: Parameters<typeof askedUnits>[1], units: bigint): boolean {
+  return isPaid(askedUnits(database, row), units);
+}
+
 /** The units that a request asks for, and those that refunds pay back. */
-export function askedUnits(
+function askedUnits(
   database: Database,
   { id, amountUnits, toleranceUnits }: Pick<TransactionRow, "id" | "amountUnits" | "toleranceUnits">,
 ): { readonly amountUnits: bigint; readonly toleranceUnits: bigint; readonly refundedUnits: bigint } {

@@ -234,7 +234,7 @@ describe("a payment that no block has", () => {
     expect([row(id).status, isHeld(id)]).toEqual([2, false]);
   });
 
-  it("holds no more after an hour of answers without it, also where a node is away for ever, and not by looks without an answer", async () => {
+  it("holds no more after an hour of answers without it, also where a node is away for good, and not by looks without an answer", async () => {
     const chain = chainOf();
     const [gone, unanswered] = [request(0), request(1)];
     show(0, payment());
