@@ -21,6 +21,15 @@ export interface Repair {
 
 export const repairs: readonly Repair[] = [
   {
+    name: "gap-of-tags-is-not-given-up",
+    fault: "A gap that was given up on XRP left a payment in it to balances, which no tag has.",
+    file: "gateway/operator/faults.ts",
+    find: "row !== undefined && hasTags(row.network)",
+    replace: "row !== undefined && hasTags(row.id)",
+    test: "test/gateway/gap-rows.test.ts",
+    title: "is given up, and not where tags tell requests apart",
+  },
+  {
     name: "renewal-of-what-may-be-paid",
     fault: "A deposit was asked for again although its payment may have been in blocks that could not be read.",
     file: "gateway/withdrawals/renewal.ts",
@@ -103,7 +112,7 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "seen-transactions-end",
-    fault: "A transaction of a wallet that a reorganisation took out for good held a place for ever.",
+    fault: "A transaction of a wallet that a reorganisation took out for good held a place permanently.",
     file: "gateway/watcher/outgoing-transactions.ts",
     find: "store.write((database) => forgetSeenBefore(database, network, beforeMs));",
     replace: "store.write((database) => forgetSeenBefore(database, network, beforeMs - 2e13));",
