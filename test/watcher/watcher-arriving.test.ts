@@ -249,6 +249,11 @@ describe("a payment that no block has", () => {
     expect([isHeld(gone), isHeld(unanswered)]).toEqual([true, true]);
     await pass(chain, 60_000);
     expect([isHeld(gone), isHeld(unanswered)]).toEqual([false, true]);
+    for (const one of [[address(1)], []]) {
+      away = new Set(one);
+      await pass(chain, 5 * 60_000);
+    }
+    expect(isHeld(unanswered)).toBe(true);
   });
 
   it("is one of at most 64 rows, the last shown and the largest, whatever a node makes up", async () => {
