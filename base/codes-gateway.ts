@@ -149,6 +149,13 @@ export const gatewayCodes = {
   GATEWAY_ACCOUNT_TAKEN: ["refusal", "none", "operator", "another merchant of this gateway receives under this xpub", "give the xpub of an account that is this merchant's alone"],
   GATEWAY_UNKNOWN_KEY: ["refusal", "none", "operator", "there is no such API key, or it is revoked already", "copy the id from key list: it is the part of the apiKey before the first dot"],
   GATEWAY_UNKNOWN_RECORD: ["refusal", "none", "operator", "there is no such deposit, withdrawal or sweep of this kind", "copy the id from deposits list, withdrawals list or sweeps list"],
+  GATEWAY_GAP_TAGGED: [
+    "refusal",
+    "none",
+    "operator",
+    "a gap is not given up on a chain whose payments differ by tags: no balance would say what came with one",
+    "name a node with full history, then faults --retry NAME",
+  ],
   GATEWAY_UNKNOWN_FAULT: ["refusal", "none", "operator", "no item has a fault under this name", "copy the name from faults"],
   GATEWAY_UNKNOWN_ROW: ["refusal", "none", "operator", "no row is set aside under this name", "copy the name from rows list"],
   ROW_SET_ASIDE: ["alarm", "none", "operator", "a stored row cannot be shown, told or judged, and is set aside; the others go on", "report the error that rows list shows; after the update: rows retry"],

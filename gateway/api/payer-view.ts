@@ -16,6 +16,7 @@ import { type CountedPayment, listCounted, listOthersTo } from "../store/credits
 import { depositEnd } from "../store/deposits.ts";
 import { revokedStage } from "../store/gone-payments.ts";
 import type { MerchantRow, TransactionRow } from "../store/rows.ts";
+import { keptUnits } from "../store/transactions.ts";
 
 const minuteSeconds = 60;
 
@@ -99,7 +100,7 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     amount: row.amount,
     amountUnits: BigInt(row.amountUnits),
     toleranceUnits: BigInt(row.toleranceUnits),
-    finalUnits: BigInt(row.amountReceivedUnits),
+    finalUnits: keptUnits(store.database, row),
     seenUnits: seen.reduce((sum, { units }) => sum + units, 0n),
     arrivingUnits: arriving.reduce((sum, { units }) => sum + BigInt(units), 0n),
     isHeld: isHeldOpen(store.database, row.id),

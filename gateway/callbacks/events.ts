@@ -53,6 +53,7 @@ export const testType = "webhook.test";
 /** Facts that the change alone does not have. */
 export interface Circumstances {
   readonly minPaymentUnits: bigint; // for the record's currency; 0n if the configuration no longer has it
+  readonly refundedUnits: bigint; // of a deposit, by refunds that were ordered before the change
   readonly wasBroadcast: boolean; // withdrawal.broadcast was sent before
 }
 
@@ -90,7 +91,7 @@ function depositEvents(
   before: Glimpse,
   after: Glimpse,
   amountUnits: bigint,
-  { minPaymentUnits }: Circumstances,
+  { minPaymentUnits, refundedUnits }: Circumstances,
 ): readonly EventType[] {
   const receivedUnits = BigInt(after.amountReceivedUnits);
   const isMore = receivedUnits > BigInt(before.amountReceivedUnits);
@@ -104,7 +105,8 @@ function depositEvents(
     if (before.status === 1 && receivedUnits < BigInt(before.amountReceivedUnits)) types.push("deposit.reorged");
     return types;
   }
-  if (after.status === 1) return receivedUnits > amountUnits ? ["deposit.completed", "deposit.overpaid"] : ["deposit.completed"];
+  if (after.status === 1)
+    return receivedUnits - refundedUnits > amountUnits ? ["deposit.completed", "deposit.overpaid"] : ["deposit.completed"];
   if (after.status === 2) return ["deposit.expired"];
   const [seenBefore = 0, seenNow = 0] = [seenBy[before.stage], seenBy[after.stage]];
   if (seenNow < seenBefore) types.push("deposit.reorged");

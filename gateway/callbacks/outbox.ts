@@ -23,6 +23,7 @@ import { keepsEvents } from "../store/merchants.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { guardedWrite, keepAside, type RowKey } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
+import { refundedUnits } from "../store/transactions.ts";
 import { type EventType, eventsOf, rankOf, testType } from "./events.ts";
 
 export interface OutboxOptions {
@@ -97,6 +98,7 @@ function typesOf(database: Database, change: RecordChange, { config }: OutboxOpt
   const least = currency === undefined ? null : parseAmount(currency.minPaymentAmount, currency.decimal);
   return eventsOf(change, {
     minPaymentUnits: least?.ok === true ? least.units : 0n,
+    refundedUnits: change.row.operation === "deposit" ? refundedUnits(database, change.row.id, change.row.changedAt) : 0n,
     wasBroadcast: hasEvent(database, change.row.id, "withdrawal.broadcast"),
   });
 }

@@ -12,7 +12,7 @@ import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { readTransaction, refundedUnits } from "../store/transactions.ts";
-import { judgementOf } from "../watcher/payments.ts";
+import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 
 /** A payment's name on its network, as lists show it and commands accept it. */
@@ -96,11 +96,30 @@ function count(database: Database, row: TransactionRow, isShortFine: boolean, no
     updateDeposit(database, row.id, { ...next, changedAt: nowMs });
     return null;
   }
-  const isEnough = BigInt(next.amountReceivedUnits) >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits);
-  if (!isEnough && !isShortFine)
-    return refuse("GATEWAY_NOT_CREDITED", "less was paid than it asked for; --short credits it all the same");
+  const problem = shortProblem(database, row, BigInt(next.amountReceivedUnits), isShortFine);
+  if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
   updateDeposit(database, row.id, { ...next, status: 1, stage: "completed", code: "", late: 1, changedAt: nowMs });
   return null;
+}
+
+/**
+ * The reason why a request that received so much is not Completed by hand; null for none. Money
+ * that refunds pay back counts for nothing.
+ */
+export function shortProblem(
+  database: Database,
+  row: Pick<TransactionRow, "id" | "amountUnits" | "toleranceUnits">,
+  receivedUnits: bigint,
+  isShortFine: boolean,
+): string | null {
+  const backUnits = refundedUnits(database, row.id);
+  if (receivedUnits <= backUnits)
+    return receivedUnits === 0n
+      ? "nothing that is final was paid to its address in its currency"
+      : "all that was paid was paid back";
+  if (isPaidBy(database, row, receivedUnits) || isShortFine) return null;
+  const less = backUnits > 0n ? "less was paid and not paid back" : "less was paid";
+  return `${less} than it asked for; --short credits it all the same`;
 }
 
 /**

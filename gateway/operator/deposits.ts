@@ -26,7 +26,7 @@ import {
 import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
-import { creditPayments, paymentName } from "./crediting.ts";
+import { creditPayments, paymentName, shortProblem } from "./crediting.ts";
 import { areKnown } from "./named.ts";
 import {
   amountText,
@@ -97,7 +97,7 @@ function shownDeposit(database: Database, row: NamedTransaction): ShownDeposit {
 /**
  * Makes an expired deposit Completed. Refuses GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_NOT_CREDITED
  * for a deposit that is open or Completed, also by an earlier credit. A deposit that received
- * nothing, or less than its amount unless `isShortFine`, is refused too.
+ * nothing but what refunds pay back, or less than its amount unless `isShortFine`, is refused too.
  */
 export function creditDeposit(
   by: Operator,
@@ -107,7 +107,7 @@ export function creditDeposit(
   return by.store.write((database) => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-    const problem = creditProblem(row, how.isShortFine);
+    const problem = creditProblem(database, row, how.isShortFine);
     if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
     completeExpiredDeposit(database, id, by.nowMs);
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "deposit credited", subject: id, detail: how.reason });
@@ -115,13 +115,10 @@ export function creditDeposit(
   });
 }
 
-function creditProblem(row: NamedTransaction, isShortFine: boolean): string | null {
+function creditProblem(database: Database, row: NamedTransaction, isShortFine: boolean): string | null {
   if (row.status === 1) return "the deposit is Completed already";
   if (row.status === 0) return "the deposit is open: it completes by itself once its payments are final";
-  const received = BigInt(row.amountReceivedUnits);
-  if (received === 0n) return "nothing that is final was paid to its address in its currency";
-  if (received >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits) || isShortFine) return null;
-  return "less was paid than it asked for; --short credits it all the same";
+  return shortProblem(database, row, BigInt(row.amountReceivedUnits), isShortFine);
 }
 
 /**

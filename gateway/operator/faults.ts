@@ -6,6 +6,7 @@
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { endWords } from "../../base/state-end.ts";
+import { hasTags } from "../../chains/payees.ts";
 import { type Domain, domains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
@@ -39,12 +40,15 @@ export function retryFault(by: Operator, name: string): { readonly ok: true } | 
 
 /**
  * Ends a gap that no node will ever fill: requests end again, attempts are judged, and balances are
- * compared, which credits what lies on an address without a name. Refuses GATEWAY_UNKNOWN_FAULT.
+ * compared, which credits what lies on an address without a name. Refuses GATEWAY_UNKNOWN_FAULT, and
+ * GATEWAY_GAP_TAGGED where tags tell requests apart: no balance is of one tag, so a payment in the gap
+ * would count for nobody.
  */
 export function giveUpGap(by: Operator, name: string, reason: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     const row = listFaults(database).find((one) => nameOf(one) === name && one.domain === "history");
     const [account = "", fromBlock = ""] = row?.id.split(" ") ?? [];
+    if (row !== undefined && hasTags(row.network)) return refuse("GATEWAY_GAP_TAGGED");
     if (row === undefined || !dropGap(database, row.network, account === everybody ? "" : account, Number(fromBlock)))
       return refuse("GATEWAY_UNKNOWN_FAULT");
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "gap given up", subject: name, detail: reason });
@@ -115,7 +119,7 @@ export function addFaultCommand(program: Command): void {
   acting(program.command("faults").description(words))
     .option("--merchant <id>", "only this merchant's")
     .option("--retry <fault>", "have one tried now, as the list names it")
-    .option("--give-up <fault>", "end a gap of blocks that no node will ever have, as the list names it")
+    .option("--give-up <fault>", "end a gap of blocks that no node will ever have, as the list names it; not on XRP")
     .option("--reason <text>", "why, for anybody who looks later", remark)
     .action(faults);
 }

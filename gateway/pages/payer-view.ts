@@ -21,7 +21,7 @@ export interface PayerView {
   readonly amount: string; // canonical text of `amountUnits`
   readonly amountUnits: bigint;
   readonly toleranceUnits: bigint; // so much may be missing
-  readonly finalUnits: bigint; // paid and final
+  readonly finalUnits: bigint; // paid, final and not paid back
   readonly seenUnits: bigint; // paid and in a block that is not final
   readonly arrivingUnits: bigint; // in the network and in no block
   readonly isHeld: boolean; // a payment was seen in time and keeps the request open

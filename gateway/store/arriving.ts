@@ -18,20 +18,18 @@ export interface ArrivingRow {
 /** An open request whose address is looked at. */
 export type OpenRequest = Pick<
   TransactionRow,
-  "id" | "currency" | "network" | "depositAddress" | "amountUnits" | "toleranceUnits" | "expiresAt"
-> & { readonly place: number }; // rises with its age
+  "id" | "merchant" | "currency" | "network" | "depositAddress" | "amountUnits" | "toleranceUnits" | "expiresAt"
+>;
 
-/** The next open requests in a currency behind a place, oldest first. */
-export function listOpenBehind(
+/** The open requests in a currency, the nearest end first. */
+export function listOpen(
   database: Database,
   { network, currency }: Pick<TransactionRow, "network" | "currency">,
-  place: number,
-  most: number,
 ): readonly OpenRequest[] {
   return database.all(
-    `SELECT rowid AS place, id, currency, network, depositAddress, amountUnits, toleranceUnits, expiresAt FROM transactions
-     WHERE operation = 'deposit' AND status = 0 AND rowid > ? AND network = ? AND currency = ? ORDER BY rowid LIMIT ?`,
-    ...[place, network, currency, most],
+    `SELECT id, merchant, currency, network, depositAddress, amountUnits, toleranceUnits, expiresAt FROM transactions
+     WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ? ORDER BY expiresAt, rowid`,
+    ...[network, currency],
   );
 }
 

@@ -1,6 +1,7 @@
 /**
- * Facts about the database itself: the schema's version, the gateway key that it was made with, and
- * the currencies whose payments are kept but not judged yet.
+ * Facts about the database itself: the schema's version, the gateway key that it was made with, the
+ * currencies whose payments are kept but not judged yet, and the requests that a refund which failed
+ * gave their money back.
  */
 import type { Database } from "./store.ts";
 
@@ -31,6 +32,29 @@ export function forgetUnjudged(database: Database, network: string, currency: st
 
 function unjudged(network: string): string {
   return `unjudged ${network} `;
+}
+
+/** Records that an open request is to be judged, because a refund of it failed. Harmless to call twice. */
+export function keepUnrefunded(database: Database, network: string, transactionId: string): void {
+  database.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')", `${unrefunded(network)}${transactionId}`);
+}
+
+/** Takes the requests of a network that wait so, inside the transaction that judges them. */
+export function takeUnrefunded(database: Database, network: string): readonly string[] {
+  const start = unrefunded(network);
+  const ids = listUnrefunded(database, network);
+  database.run("DELETE FROM meta WHERE substr(name, 1, ?) = ?", start.length, start);
+  return ids;
+}
+
+export function listUnrefunded(database: Database, network: string): readonly string[] {
+  const start = unrefunded(network);
+  const rows = database.all<{ name: string }>("SELECT name FROM meta WHERE substr(name, 1, ?) = ?", start.length, start);
+  return rows.map(({ name }) => name.slice(start.length));
+}
+
+function unrefunded(network: string): string {
+  return `unrefunded ${network} `;
 }
 
 /** Reads one row, to test that the database answers. */

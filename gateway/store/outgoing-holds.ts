@@ -15,18 +15,18 @@ export type UnexplainedRow = Pick<OutgoingRow, "network" | "account" | "txHash" 
 
 /**
  * Keeps an outgoing transaction that no signature explains. A row becomes final, and a final one
- * stays final. Nothing that was seen once is forgotten because nodes show it no more: its bytes can
- * come again.
+ * stays final. One that was seen once is not forgotten because nodes show it no more: its bytes can
+ * come again. `nowMs` is kept as the time at which it was first seen.
  */
-export function keepUnexplained(database: Database, row: UnexplainedRow): void {
+export function keepUnexplained(database: Database, row: UnexplainedRow, nowMs: number): void {
   const { network, account, txHash, block, final, receiver, tag, contract, units } = row;
   database.run(
-    `INSERT INTO unexplained (network, account, txHash, block, final, receiver, tag, contract, units)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO unexplained (network, account, txHash, block, final, receiver, tag, contract, units, firstAt)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (account, txHash, network) DO UPDATE SET block = coalesce(excluded.block, block), final = excluded.final,
        receiver = excluded.receiver, tag = excluded.tag, contract = excluded.contract, units = excluded.units
        WHERE excluded.final >= final AND (excluded.final > final OR coalesce(excluded.block, block) IS NOT block)`,
-    ...[network, account, txHash, block, final, receiver, tag, contract, units],
+    ...[network, account, txHash, block, final, receiver, tag, contract, units, nowMs],
   );
 }
 
@@ -37,10 +37,26 @@ export function forgetUnexplained(database: Database, { network, account, txHash
 
 type OutgoingKey = Pick<OutgoingRow, "network" | "account" | "slot" | "txHash">;
 
-/** The number of transactions of a network that are not final, and that nothing explains. */
-export function countUnexplainedSeen(database: Database, network: string): number {
-  const sql = "SELECT count(*) AS n FROM unexplained WHERE network = ? AND final = 0";
-  return database.get<{ n: number }>(sql, network)?.n ?? 0;
+/** The number of transactions of an account that are not final, and that nothing explains. */
+export function countUnexplainedSeen(database: Database, { network, account }: Pick<OutgoingKey, "network" | "account">): number {
+  const sql = "SELECT count(*) AS n FROM unexplained INDEXED BY unexplainedSeen WHERE account = ? AND network = ? AND final = 0";
+  return database.get<{ n: number }>(sql, account, network)?.n ?? 0;
+}
+
+export function isKeptUnexplained(database: Database, { network, account, txHash }: Omit<OutgoingKey, "slot">): boolean {
+  const sql = "SELECT 1 FROM unexplained WHERE account = ? AND txHash = ? AND network = ?";
+  return database.get(sql, account, txHash, network) !== undefined;
+}
+
+/** Forgets transactions of a network that were seen before a time and never became final. */
+export function forgetSeenBefore(database: Database, network: string, beforeMs: number): void {
+  database.run("DELETE FROM unexplained WHERE final = 0 AND network = ? AND firstAt < ?", network, beforeMs);
+}
+
+/** True if there is one that `forgetSeenBefore` would forget. */
+export function hasSeenBefore(database: Database, network: string, beforeMs: number): boolean {
+  const sql = "SELECT 1 FROM unexplained WHERE final = 0 AND network = ? AND firstAt < ? LIMIT 1";
+  return database.get(sql, network, beforeMs) !== undefined;
 }
 
 /** The payment that an order asks for. A receiver or tag that is not known yet may be any. */

@@ -210,8 +210,9 @@ CREATE INDEX outgoingByHash ON outgoing (txHash);
 CREATE INDEX outgoingUntold ON outgoing (network) WHERE untold = 1;
 CREATE TABLE unexplained (
   network TEXT NOT NULL, account TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER, final INTEGER NOT NULL CHECK (final IN (0,1)),
-  receiver TEXT NOT NULL, tag TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL,
+  receiver TEXT NOT NULL, tag TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL, firstAt INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (account, txHash, network)) STRICT;
+CREATE INDEX unexplainedSeen ON unexplained (account, network) WHERE final = 0;
 CREATE TABLE levels (
   network TEXT NOT NULL, account TEXT NOT NULL, run TEXT NOT NULL, trouble TEXT NOT NULL, PRIMARY KEY (network, account)) STRICT;
 CREATE TABLE releasedOrders (

@@ -127,10 +127,11 @@ export function summedUnits(
   return rows.reduce((sum, { units, toBlock }) => sum + (toBlock <= block || beyond === "counted" ? BigInt(units) : 0n), 0n);
 }
 
-/** True if sums of an account have a payment in a block, or may have. */
-export function hasSumAt(database: Database, network: string, account: string, block: number): boolean {
-  const sql = "SELECT 1 FROM straySums WHERE network = ? AND account = ? AND fromBlock <= ? AND toBlock >= ? LIMIT 1";
-  return database.get(sql, network, account, block, block) !== undefined;
+/** True if sums of an account have a payment of a currency in a block, or may have. */
+export function hasSumAt(database: Database, network: string, account: string, block: number, currency: string): boolean {
+  const sql = `SELECT 1 FROM straySums
+    WHERE network = ? AND account = ? AND currency = ? AND fromBlock <= ? AND toBlock >= ? LIMIT 1`;
+  return database.get(sql, network, account, currency, block, block) !== undefined;
 }
 
 /** The sums of these accounts as movements, each at its newest block. */

@@ -200,12 +200,20 @@ export function listTransactionRows(database: Database, filter: TransactionFilte
 }
 
 /**
- * The base units of a deposit that withdrawals pay or have paid back. A failed withdrawal pays
- * nothing.
+ * The base units of a deposit that withdrawals pay or have paid back, of those ordered up to a
+ * time. A failed withdrawal pays nothing.
  */
-export function refundedUnits(database: Database, deposit: string): bigint {
-  const sql = "SELECT amountUnits FROM transactions WHERE refundOf = ? AND refundOf <> '' AND status <> 2";
-  return database.all<{ amountUnits: string }>(sql, deposit).reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
+export function refundedUnits(database: Database, deposit: string, toMs = Number.MAX_SAFE_INTEGER): bigint {
+  const sql = "SELECT amountUnits FROM transactions WHERE refundOf = ? AND refundOf <> '' AND status <> 2 AND createdAt <= ?";
+  return database
+    .all<{ amountUnits: string }>(sql, deposit, toMs)
+    .reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
+}
+
+/** The base units that a deposit received and that no refund pays back. */
+export function keptUnits(database: Database, { id, amountReceivedUnits }: TransactionRow): bigint {
+  const units = BigInt(amountReceivedUnits) - refundedUnits(database, id);
+  return units > 0n ? units : 0n;
 }
 
 /** A record whose value cannot be made waits for an operator. */

@@ -5,6 +5,7 @@
  */
 
 import type { AssignedPayment } from "./assigned-payments.ts";
+import { keepUnrefunded } from "./meta.ts";
 import { reserve, unreserve } from "./reserved.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -58,8 +59,17 @@ export function updateWithdrawal(database: Database, id: string, change: Withdra
   );
   if (before !== undefined && status !== undefined) {
     changed(database, before, { ...before, status, receiverAddress: change.receiverAddress ?? before.receiverAddress });
+    if (status === 2) giveBack(database, id);
   }
   return changes > 0;
+}
+
+/** Has the open deposit judged again that a withdrawal, which failed, was to pay back. */
+function giveBack(database: Database, id: string): void {
+  const sql = `SELECT d.id, d.network FROM transactions w JOIN transactions d ON d.id = w.refundOf
+    WHERE w.id = ? AND w.refundOf <> '' AND d.status = 0`;
+  const deposit = database.get<Pick<TransactionRow, "id" | "network">>(sql, id);
+  if (deposit !== undefined) keepUnrefunded(database, deposit.network, deposit.id);
 }
 
 const changeable = ["status", "stage", "code", "receiverAddress"] as const;
@@ -129,6 +139,7 @@ export function endWithdrawal(database: Database, id: string, ending: Withdrawal
     ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, id],
   );
   if (changes > 0 && before !== undefined) changed(database, before, { ...before, status, feeUnits });
+  if (changes > 0 && status === 2) giveBack(database, id);
   return changes > 0;
 }
 

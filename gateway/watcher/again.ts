@@ -55,7 +55,7 @@ function wasUnread(database: Database, before: readonly UnreadRow[], payment: Pa
   const isAwaited = request?.status === 0 && request.currency === payment.currency && !hasAllRows(database, transactionId);
   const { address: account } = payeeOf(network, address);
   const isOfBlock = before.some((row) => row.txHash === "" && [address, account, ""].includes(row.address));
-  return isOfBlock && (isAwaited || !hasSumAt(database, network, account, block));
+  return isOfBlock && (isAwaited || !hasSumAt(database, network, account, block, payment.currency));
 }
 
 /** Asks for gaps again, and keeps what they show now. */

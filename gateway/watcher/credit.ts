@@ -29,6 +29,8 @@ export interface Request {
   readonly late: boolean;
   /** The block that holds all payments before the end; null if nothing waits for it. */
   readonly endBlock: number | null;
+  /** Refunds have paid so much of it back, or will; only the rest counts against the amount. */
+  readonly refundedUnits?: bigint;
   /** Nodes show a payment that no block has. */
   readonly isArriving?: boolean;
   /** All payments that an operator revoked, because their block left the chain, are final again. */
@@ -64,7 +66,7 @@ export function judgeDeposit(request: Request, payments: readonly Payment[], sca
   const seen = { receivedUnits, late, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
   if (isBack) return { ...seen, status: 1, stage: "completed", code: "" };
   if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request) };
-  if (receivedUnits > 0n && receivedUnits >= dueUnits(request)) return { ...seen, status: 1, stage: "completed", code: "" };
+  if (isPaid(request, receivedUnits)) return { ...seen, status: 1, stage: "completed", code: "" };
   const isSettled = counted.length === inTime.length;
   if (isSettled && scannedAt >= request.expiresAt) {
     const isLate = late || final.length > counted.length;
@@ -73,11 +75,21 @@ export function judgeDeposit(request: Request, payments: readonly Payment[], sca
   return { ...seen, status: 0, stage: openStage(request, inTime, receivedUnits, isSettled), code: "" };
 }
 
-const dueUnits = ({ amountUnits, toleranceUnits }: Request): bigint => amountUnits - toleranceUnits;
+/**
+ * True if this sum, less the refunds of the request, is what the request asks for. Every judgement
+ * of a sum against an amount goes by it, so that money which was paid back completes nothing.
+ */
+export function isPaid(
+  { amountUnits, toleranceUnits, refundedUnits = 0n }: Pick<Request, "amountUnits" | "toleranceUnits" | "refundedUnits">,
+  units: bigint,
+): boolean {
+  const keptUnits = units - refundedUnits;
+  return keptUnits > 0n && keptUnits >= amountUnits - toleranceUnits;
+}
 
 function openStage(request: Request, payments: readonly Payment[], receivedUnits: bigint, isSettled: boolean): string {
   if (payments.length === 0) return request.isArriving === true ? "unconfirmed" : "waiting";
-  if (!isSettled && sum(payments) >= dueUnits(request)) return "confirming";
+  if (!isSettled && isPaid(request, sum(payments))) return "confirming";
   return receivedUnits > 0n ? "partial" : "seen";
 }
 

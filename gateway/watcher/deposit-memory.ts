@@ -19,7 +19,8 @@ export interface DepositMemory {
   readonly unreadTurns: Turns; // of merchants
   readonly gapTurns: Turns; // of merchants
   stuckAt: { readonly hash: string; readonly since: number } | null; // a block that cannot be searched
-  unseen: ReadonlySet<string>; // accounts whose newest blocks could not be searched in this pass
+  unseen: ReadonlySet<string>; // accounts whose newest blocks could not be searched in this pass, or not be kept whole
+  readonly crowded: Map<string, number>; // by account the newest seen block of which not all was kept
 }
 
 export function newDepositMemory(network: string): DepositMemory {
@@ -35,5 +36,6 @@ export function newDepositMemory(network: string): DepositMemory {
     gapTurns: new Turns(),
     stuckAt: null,
     unseen: new Set(),
+    crowded: new Map(),
   };
 }

@@ -13,7 +13,7 @@ import { oldestPairingAt } from "../store/agents.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
 import { newestPaidBlock } from "../store/gone-payments.ts";
-import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
+import { forgetUnjudged, listUnjudged, listUnrefunded, takeUnrefunded } from "../store/meta.ts";
 import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -27,7 +27,7 @@ import type { DepositMemory } from "./deposit-memory.ts";
 import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
 import { findPayments } from "./findings.ts";
 import { keepGaps, missingOf } from "./gaps.ts";
-import { keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
+import { endSeenOutgoing, keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
 import { judgeRequests, loseGone, tellLost } from "./payments.ts";
 import { blocksAtOnce, commit, findSpan, isClaim, readRun } from "./search.ts";
 import { keepPayment } from "./strays.ts";
@@ -81,12 +81,14 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
 
 /**
  * Asks the tokens that have not confirmed their decimals. Judges payments in tokens that came back
- * into service, in this run or between two runs.
+ * into service, in this run or between two runs, and requests that a failed refund concerns.
  * @throws AgentError NODE_CLOSED
  */
 export async function checkTokens(chain: WatchedChain): Promise<void> {
   await checkDecimals(chain);
   const { network, store, tokens } = chain;
+  if (listUnrefunded(store.database, network).length > 0)
+    commit(chain, (database) => judgeRequests(chain, database, takeUnrefunded(database, network), 0));
   const waiting = new Set(listUnjudged(store.database, network));
   const back = chain.currencies.filter(({ id }) => waiting.has(id) && !tokens.out.has(id));
   if (back.length === 0) return;
@@ -146,15 +148,17 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
   const { read, missing, payments, consumptions, outgoing } = await findSpan(chain, memory, blocks);
   let reached = cursor;
+  const summed = summedTo(chain.store.database, chain.network);
   for (const [at, group] of groupsOf(read, payments).entries()) {
     // Others have their turn between two writes.
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
     const next = keepReached(chain, memory, reached, group.last, group.payments, (inside) => {
+      // A gap reaches no further than the cursor does: the blocks beyond may be read again whole.
+      keepGaps(chain, inside, { fromBlock: reached.number + 1, toBlock: group.last.number, summedTo: summed }, missing);
       if (at > 0) return nothing;
       const touched = loseGone(chain, inside, read);
       // A payment that could not be read is not gone.
       if (missing.size === 0) tellGone(chain, inside, read, payments);
-      keepGaps(chain, inside, { fromBlock: cursor.number + 1, toBlock: read.at(-1)?.number ?? cursor.number }, missing);
       keepAllOutgoing(chain, inside, outgoing);
       const used = consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict));
       return { changed: used.map(({ row }) => row.id), touched };
@@ -302,6 +306,10 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     memory.seen = [];
     return true;
   }
+  endSeenOutgoing(chain);
+  const whole = [...memory.crowded].filter(([, block]) => block <= cursor.number).map(([account]) => account);
+  for (const account of whole) memory.crowded.delete(account);
+  memory.unseen = new Set([...memory.unseen].filter((account) => !whole.includes(account)));
   const lacking: MissingHistory[] = [];
   for (let run = 0; ; run += 1) {
     const last = memory.seen.at(-1) ?? cursor;
@@ -319,12 +327,10 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
       chain.reader.outgoing(blocks, senders.payers, false),
     ]);
     lacking.push(...(outgoing.missing ?? []));
-    memory.unseen = new Set(missingOf(lacking).keys());
     noteUnreadOutgoing(chain, outgoing.unread);
-    if (!keepSeenOutgoing(chain, outgoing.found)) {
-      const words = "more transactions of hot wallets that nothing explains are in new blocks than can be kept";
-      throw new AgentError("NODE_ANSWER_SIZE", "none", words, { network: chain.network });
-    }
+    // The blocks are read again as final, and all of them kept then.
+    for (const account of keepSeenOutgoing(chain, outgoing.found)) memory.crowded.set(account, blocks.at(-1)?.number ?? 0);
+    memory.unseen = new Set([...missingOf(lacking).keys(), ...memory.crowded.keys()]);
     commit(chain, (database) => {
       for (const payment of payments) keepDetectedPayment(database, payment);
       return judgeRequests(

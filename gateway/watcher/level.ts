@@ -48,7 +48,7 @@ export async function keepLevels(
   const past = await isPastUnseen(chain, tip, memory);
   if (past.ok && !(isReached && past.value)) return;
   const whyNot = async (account: string): Promise<string> =>
-    unseen.has(account) ? "its newest transactions cannot be read" : troubleOf(chain, account);
+    unseen.has(account) ? "its newest transactions cannot be read, or are more than can be kept" : troubleOf(chain, account);
   const troubles = past.ok
     ? await inWaves(open, questionsAtOnce, whyNot)
     : open.map(() => `the time of block ${tip.head.number} cannot be read: ${past.fault.code}: ${past.fault.message}`);
@@ -88,11 +88,11 @@ async function troubleOf(chain: WatchedChain, account: string): Promise<string> 
   if (reader.unconfirmed === undefined) return "";
   try {
     const waiting = await reader.unconfirmed(account);
-    const isKept = keepSeenOutgoing(
+    const crowded = keepSeenOutgoing(
       chain,
       waiting.map((one) => ({ ...one, block: null })),
     );
-    return isKept ? "" : "the mempool has more transactions of hot wallets that nothing explains than can be kept";
+    return crowded.has(account) ? "the mempool has more of its transactions that nothing explains than can be kept" : "";
   } catch (error) {
     if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
     return `the mempool of ${account} cannot be read: ${error.code}: ${error.message}`;

@@ -18,7 +18,14 @@ import type {
 import { formatAmount } from "../../protocol/amount.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { listPairedWallets, listSendersFrom } from "../store/agents.ts";
-import { countUnexplainedSeen, forgetUnexplained, keepUnexplained } from "../store/outgoing-holds.ts";
+import {
+  countUnexplainedSeen,
+  forgetSeenBefore,
+  forgetUnexplained,
+  hasSeenBefore,
+  isKeptUnexplained,
+  keepUnexplained,
+} from "../store/outgoing-holds.ts";
 import { keepOutgoing, listUntoldOutgoing, markOutgoingTold } from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
@@ -99,34 +106,52 @@ export function keepAllOutgoing(chain: WatchedChain, database: Database, { paid,
     keepOutgoing(database, outgoingTx);
     const { txHash, block } = outgoingTx;
     const id = signedBy(database, outgoingTx);
-    if (id === undefined) keepUnexplained(database, { ...outgoingTx, final: 1 });
+    if (id === undefined) keepUnexplained(database, { ...outgoingTx, final: 1 }, chain.clock());
     else checkIncluded(chain, database, { id, txHash, block });
   }
   for (const { account, txHash } of failed) forgetUnexplained(database, { network: chain.network, account, txHash });
 }
 
-/** More transactions that nothing explains and no final block has are not kept. */
+/**
+ * More transactions of one account that nothing explains and no final block has are not kept: a
+ * merchant who sends many of his own holds up his own wallet, and nobody else's.
+ */
 const seenMost = 1_000;
+/** One that no final block has had for so long ends: no order waits so long for a place. */
+const seenMsMax = 7 * 86_400_000;
+
+type Seen = UnconfirmedTransaction & { readonly block: number | null };
 
 /**
  * Keeps transactions that no final block has and that nothing explains. Nothing is written if there
  * is none.
- * @returns false if there are so many that some were not kept
+ * @returns the accounts that have so many that some were not kept
  */
-export function keepSeenOutgoing(
-  { store, network }: WatchedChain,
-  seen: readonly (UnconfirmedTransaction & { readonly block: number | null })[],
-): boolean {
+export function keepSeenOutgoing({ store, network, clock }: WatchedChain, seen: readonly Seen[]): ReadonlySet<string> {
+  const crowded = new Set<string>();
   const foreign = seen.filter((outgoingTx) => signedBy(store.database, outgoingTx) === undefined);
-  if (foreign.length === 0) return true;
-  return store.write((database) => {
-    const room = seenMost - countUnexplainedSeen(database, network);
-    for (const outgoingTx of foreign.slice(0, Math.max(0, room))) {
+  if (foreign.length === 0) return crowded;
+  store.write((database) => {
+    const kept = new Map<string, number>();
+    for (const outgoingTx of foreign) {
       const { account, txHash, block } = outgoingTx;
-      keepUnexplained(database, { network, account, txHash, block, ...contentOf(outgoingTx), final: 0 });
+      if (!isKeptUnexplained(database, { network, account, txHash })) {
+        const before = kept.get(account) ?? countUnexplainedSeen(database, { network, account });
+        if (before >= seenMost) crowded.add(account);
+        if (before >= seenMost) continue;
+        kept.set(account, before + 1);
+      }
+      keepUnexplained(database, { network, account, txHash, block, ...contentOf(outgoingTx), final: 0 }, clock());
     }
-    return foreign.length <= room;
   });
+  return crowded;
+}
+
+/** Forgets transactions that were seen once and never came into a final block, after seven days. */
+export function endSeenOutgoing({ store, network, clock }: WatchedChain): void {
+  const beforeMs = clock() - seenMsMax;
+  if (!hasSeenBefore(store.database, network, beforeMs)) return;
+  store.write((database) => forgetSeenBefore(database, network, beforeMs));
 }
 
 /** An amount in its currency; in base units of a contract that is not configured. */

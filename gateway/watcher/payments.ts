@@ -24,9 +24,9 @@ import { finalInOtherBlock, keepFinalPayment } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import { isAside, onRow } from "../store/set-aside.ts";
 import type { Database } from "../store/store.ts";
-import { readTransaction } from "../store/transactions.ts";
+import { readTransaction, refundedUnits } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
-import { judgeDeposit } from "./credit.ts";
+import { isPaid, judgeDeposit } from "./credit.ts";
 
 /** logIndex of a native payment. */
 export const nativeLogIndex = -1;
@@ -128,11 +128,7 @@ export function judgementOf(database: Database, row: TransactionRow, scannedAt: 
   const inBlocks = new Set(counted.map(({ txHash }) => txHash));
   const isArriving = listArriving(database, id).some(({ txHash }) => !inBlocks.has(txHash));
   const isBack = stage === revokedStage && !hasRevoked(database, id);
-  const units = {
-    amountUnits: BigInt(row.amountUnits),
-    toleranceUnits: BigInt(row.toleranceUnits),
-    receivedUnits: BigInt(row.amountReceivedUnits),
-  };
+  const units = { ...askedUnits(database, row), receivedUnits: BigInt(row.amountReceivedUnits) };
   const credit = judgeDeposit(
     { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id), isArriving, isBack },
     counted,
@@ -146,6 +142,23 @@ export function judgementOf(database: Database, row: TransactionRow, scannedAt: 
     late: (credit.late ? 1 : 0) as 0 | 1,
     txHash: credit.txHash.startsWith("internal:") ? "" : credit.txHash,
     finalBlock: credit.finalBlock,
+  };
+}
+
+/** True if a request is paid by this sum, less its refunds. */
+export function isPaidBy(database: Database, row: Parameters<typeof askedUnits>[1], units: bigint): boolean {
+  return isPaid(askedUnits(database, row), units);
+}
+
+/** The units that a request asks for, and those that refunds pay back. */
+function askedUnits(
+  database: Database,
+  { id, amountUnits, toleranceUnits }: Pick<TransactionRow, "id" | "amountUnits" | "toleranceUnits">,
+): { readonly amountUnits: bigint; readonly toleranceUnits: bigint; readonly refundedUnits: bigint } {
+  return {
+    amountUnits: BigInt(amountUnits),
+    toleranceUnits: BigInt(toleranceUnits),
+    refundedUnits: refundedUnits(database, id),
   };
 }
 

@@ -12,7 +12,16 @@ import { wasElsewhere } from "../store/gone-payments.ts";
 import { readPayment } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { addToSum, countRecord, dayOf, hasAllRows, recordsMax, recordsOf, type StraySumRow } from "../store/stray-sums.ts";
+import {
+  addToSum,
+  countRecord,
+  dayOf,
+  hasAllRows,
+  hasSumAt,
+  recordsMax,
+  recordsOf,
+  type StraySumRow,
+} from "../store/stray-sums.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { hold, isHeldSum } from "../store/unswept-balances.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
@@ -35,7 +44,7 @@ export function isDayFull({ store, network, clock }: WatchedChain, account: stri
 
 /**
  * Keeps a final payment, as a row or in a sum. `summedTo`: payments up to this block are in sums
- * already, and only rows are kept again.
+ * already, and only what no sum has is kept again, as rows.
  * @returns the ids of the requests to judge
  */
 export function keepPayment(chain: WatchedChain, database: Database, payment: PaymentRow, summedTo: number): readonly string[] {
@@ -52,7 +61,10 @@ export function keepPayment(chain: WatchedChain, database: Database, payment: Pa
     return [transactionId];
   }
   const isDust = BigInt(payment.units) < leastUnits(chain, currency);
-  if (!isDust && transactionId !== nobodys && !isFull && !isDayFull(chain, place.account)) {
+  // A block that is read again on another day, or when its request is open no more, has rows left for
+  // what a sum has already.
+  const isSummed = !isNew && hasSumAt(database, network, place.account, payment.block, currency);
+  if (!isDust && !isSummed && transactionId !== nobodys && !isFull && !isDayFull(chain, place.account)) {
     countRecord(database, network, place.account, dayOf(chain.clock()));
     return asRow();
   }

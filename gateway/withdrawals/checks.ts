@@ -17,7 +17,7 @@ import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import { undecidedUnits } from "../store/gone-payments.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { readTransactionOf, refundedUnits } from "../store/transactions.ts";
+import { keptUnits, readTransactionOf } from "../store/transactions.ts";
 
 /** Results of the checks. */
 export interface Checked {
@@ -137,7 +137,8 @@ export function pays(agent: AgentRow, { id, network, contract, decimal }: Gatewa
 /**
  * The answer that refuses a withdrawal as a refund; null for a good one, and for one that pays no
  * deposit back. All refunds of a deposit together are at most what it received, so that one
- * customer's money is never paid back twice under two orders.
+ * customer's money is never paid back twice under two orders. Those of an open deposit count as not
+ * received from then on (watcher/credit.ts).
  */
 export function checkRefund(
   database: Database,
@@ -148,11 +149,10 @@ export function checkRefund(
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
   if (deposit === undefined || deposit.currency !== currency.id) return say("refund_invalid", { field: "refundOf" });
   // Money that left the chain is paid back to nobody before an operator has decided on it.
-  const receivedUnits = BigInt(deposit.amountReceivedUnits) - undecidedUnits(database, refundOf);
-  const leftUnits = receivedUnits - refundedUnits(database, refundOf);
+  const units = keptUnits(database, deposit) - undecidedUnits(database, refundOf);
+  const leftUnits = units > 0n ? units : 0n;
   if (amountUnits <= leftUnits) return null;
-  const available = formatAmount(leftUnits > 0n ? leftUnits : 0n, currency.decimal);
-  return say("refund_above_received", { field: "refundOf", available });
+  return say("refund_above_received", { field: "refundOf", available: formatAmount(leftUnits, currency.decimal) });
 }
 
 /** Runs all checks of a new withdrawal; the first that fails gives the answer. */

@@ -5,12 +5,15 @@
  * successor. Source: docs/api.md, Renew an ended request.
  */
 import { type Answer, say } from "../answer/answer.ts";
+import { gapOver } from "../store/gaps.ts";
 import { hasPayment } from "../store/payments.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
+import { listSumsOf } from "../store/stray-sums.ts";
 import { readTransactionOf, recordOfOrder } from "../store/transactions.ts";
 import { coinEndedCode } from "../store/unknown-coins.ts";
+import { isUnread } from "../store/unread-transactions.ts";
 
 type Place = Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">;
 
@@ -33,12 +36,27 @@ export function checkRenewal(database: Database, place: Place, contentHash: stri
 function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "completed" | "paid" | "signed" {
   if (row.status === 0) return "open";
   if (row.status === 1) return "completed";
-  // A customer who paid late, or whose payment is not final yet, must not be asked for it again.
-  if (row.operation === "deposit") return hasPayment(database, row.id) || row.amountReceivedUnits !== "0" ? "paid" : "";
+  if (row.operation === "deposit") return mayBePaid(database, row) ? "paid" : "";
   // The agent lets no renewal of such a payment be paid beside it.
   if (row.code === coinEndedCode) return "";
   // Bytes that were signed can be in anybody's hands, although the chain takes them no more.
   return isSigned(database, row.id) ? "signed" : "";
+}
+
+/**
+ * True if a customer paid a deposit, late or not final yet, or may have: in a payment that is a part
+ * of a sum, in a transaction that names the address and cannot be read, or in blocks of its life that
+ * no node has shown. Nobody must be asked again for what was paid.
+ */
+function mayBePaid(database: Database, row: TransactionRow): boolean {
+  const { id, network, depositAddress, receiverAddress, currency, createdAt } = row;
+  if (hasPayment(database, id) || row.amountReceivedUnits !== "0") return true;
+  if (listSumsOf(database, id, currency).length > 0) return true;
+  const addresses = [...new Set([depositAddress, receiverAddress])];
+  return (
+    addresses.some((address) => isUnread(database, network, address)) ||
+    gapOver(database, network, addresses, createdAt) !== undefined
+  );
 }
 
 /** The links of a record to the one before and the one after it, as answers show them. */

@@ -30,7 +30,7 @@ const told = (
       before: before === null ? null : { ...base, ...before },
       payment: null,
     },
-    { minPaymentUnits: 10n, wasBroadcast },
+    { minPaymentUnits: 10n, refundedUnits: 0n, wasBroadcast },
   );
 
 describe("a deposit", () => {
@@ -69,9 +69,9 @@ describe("a deposit", () => {
 
   it("that another coin came to is unattributed", () => {
     const payment = { currency: "usdt", units: "5", txHash: "0x1" };
-    expect(eventsOf({ row: base, before: null, payment }, { minPaymentUnits: 0n, wasBroadcast: false })).toEqual([
-      "deposit.unattributed",
-    ]);
+    expect(
+      eventsOf({ row: base, before: null, payment }, { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false }),
+    ).toEqual(["deposit.unattributed"]);
   });
 });
 

@@ -78,7 +78,7 @@ function ask(name: Name, number = 1): string {
 function foreign(name: Name, change: object = {}): void {
   const paid = { receiver, tag: "", contract: "", units: "5000000" };
   const place = { network: networks[name], account: hotWallet, txHash: foreignHash, block: 9, final: 1 as const };
-  keepUnexplained(db.store.database, { ...place, ...paid, ...change });
+  keepUnexplained(db.store.database, { ...place, ...paid, ...change }, 0);
 }
 
 const row = (id: string) => readTransaction(db.store, id);

@@ -12,11 +12,13 @@ import { closeBooks } from "../../gateway/books/closing.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import type { Operator } from "../../gateway/operator/accounts.ts";
 import { creditPayments, paymentName } from "../../gateway/operator/crediting.ts";
+import { creditDeposit } from "../../gateway/operator/deposits.ts";
 import { listActsOn } from "../../gateway/store/audit.ts";
 import { readChanges } from "../../gateway/store/callback-outbox.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
+import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { RestoredKit } from "../support/restored-kit.ts";
 import { configOf, eth, network } from "../support/watched-chain.ts";
@@ -92,7 +94,7 @@ describe("a payment that counts for no request", () => {
     expect(deposit(`unattributed/${lost}`)).toMatchObject({ status: 2, amountReceivedUnits: "0" });
     expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(held);
     const told = readChanges(kit.store.database, 100).filter(({ row }) => row.orderId === "anna");
-    const events = told.flatMap((change) => eventsOf(change, { minPaymentUnits: 0n, wasBroadcast: false }));
+    const events = told.flatMap((change) => eventsOf(change, { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false }));
     expect(events).toEqual(["deposit.completed"]);
     // Again, by the hash alone, and after the chain was read on: nothing more happens.
     expect(credit("anna", [payment!.txHash])).toMatchObject({ ok: true, row: { status: 1 } });
@@ -187,5 +189,71 @@ describe("a payment that counts for no request", () => {
     await kit.settle();
     expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${2n * eth}` });
     expect(await differences()).toEqual([]);
+  });
+});
+
+describe("money that was paid back", () => {
+  const own = (): string => deposit("anna").depositAddress;
+  const by = (): Operator => ({ store: kit.store, nowMs: kit.nowMs, actor: "operator" }) as unknown as Operator;
+  const refund = (units: bigint): void =>
+    void insertTransaction(kit.store, {
+      ...{ id: "f".repeat(32), orderId: "back", operation: "withdraw", refundOf: deposit("anna").id },
+      ...{ amountUnits: `${units}`, createdAt: kit.nowMs },
+    });
+  const fail = (): void =>
+    void kit.store.write((database) => updateWithdrawal(database, "f".repeat(32), { status: 2, stage: "failed" }, kit.nowMs));
+  const payHalf = async (): Promise<void> => {
+    kit.pay(own(), eth / 2n);
+    await kit.settle();
+  };
+  const events = (refundedUnits: bigint): readonly string[] =>
+    readChanges(kit.store.database, 100)
+      .filter(({ row }) => row.orderId === "anna")
+      .flatMap((change) => eventsOf(change, { minPaymentUnits: 0n, refundedUnits, wasBroadcast: false }));
+
+  it("completes no open request together with what came since, and does once the refund has failed", async () => {
+    await payHalf();
+    refund(eth / 2n);
+    await payHalf();
+    expect(deposit("anna")).toMatchObject({ status: 0, stage: "partial", amountReceivedUnits: `${eth}` });
+    fail();
+    await kit.settle();
+    expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${eth}` });
+  });
+
+  it("is paid again in full: the request is Completed, and nothing is too much of it", async () => {
+    await payHalf();
+    refund(eth / 2n);
+    await payHalf();
+    await payHalf();
+    expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${(eth * 3n) / 2n}` });
+    expect(events(eth / 2n)).toContain("deposit.completed");
+    expect(events(eth / 2n)).not.toContain("deposit.overpaid");
+    expect(events(eth / 2n - 1n)).toContain("deposit.overpaid");
+  });
+
+  it("makes no expired request Completed by an operator's word, whole or short, and does once the refund has failed", async () => {
+    await expire("anna");
+    kit.pay(own());
+    await kit.settle();
+    expect(deposit("anna")).toMatchObject({ status: 2, late: 1, amountReceivedUnits: `${eth}` });
+    refund(eth);
+    const words = "all that was paid was paid back";
+    const credited = (isShortFine: boolean) =>
+      creditDeposit(by(), deposit("anna").id, { reason: "the shop's word", isShortFine });
+    for (const isShortFine of [false, true]) expect(credited(isShortFine)).toMatchObject({ ok: false, detail: words });
+    fail();
+    expect(credited(false)).toMatchObject({ ok: true, row: { status: 1 } });
+  });
+
+  it("in part makes an expired request short", async () => {
+    await expire("anna");
+    kit.pay(own());
+    await kit.settle();
+    refund(1n);
+    const credited = (isShortFine: boolean) =>
+      creditDeposit(by(), deposit("anna").id, { reason: "the shop's word", isShortFine });
+    expect(credited(false)).toMatchObject({ ok: false });
+    expect(credited(true)).toMatchObject({ ok: true, row: { status: 1 } });
   });
 });

@@ -2,6 +2,9 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { isOfItem } from "../../gateway/faults/blame.ts";
+import type { Operator } from "../../gateway/operator/accounts.ts";
+import { giveUpGap } from "../../gateway/operator/faults.ts";
+import { keepFault } from "../../gateway/store/faults.ts";
 import { fillGap, type GapRow, listGaps, openGap } from "../../gateway/store/gaps.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 
@@ -53,4 +56,26 @@ it("a gap of one account is no other's", () => {
 it("a list that leaves payments out is its account's fault, and no chain's", () => {
   expect(isOfItem(new AgentError("NODE_LIST_SHORT", "none", "7 drops unexplained"))).toBe(true);
   expect(isOfItem(new AgentError("NODE_TIMEOUT", "none", "no answer"))).toBe(false);
+});
+
+it("a gap is given up, and not where tags tell requests apart", () => {
+  const { database } = db.store;
+  const by = { store: db.store, actor: "ayse", nowMs: 9 } as unknown as Operator;
+  const gap = { account: "", fromBlock: 7, toBlock: 7, merchant: "", code: "NODE_PRUNED", words: "none", since: 1 } as const;
+  for (const network of ["xrpl:0", "eip155:31337"]) {
+    openGap(database, { ...gap, network, summedTo: 0 });
+    keepFault(database, {
+      domain: "history",
+      network,
+      id: "* 7",
+      merchant: "",
+      code: gap.code,
+      words: "none",
+      since: 1,
+      tries: 1,
+    });
+  }
+  expect(giveUpGap(by, "history/xrpl:0/*/7", "no server has it")).toMatchObject({ ok: false, code: "GATEWAY_GAP_TAGGED" });
+  expect(giveUpGap(by, "history/eip155:31337/*/7", "no node has it")).toEqual({ ok: true });
+  expect([listGaps(database, "xrpl:0").length, listGaps(database, "eip155:31337").length]).toEqual([1, 0]);
 });

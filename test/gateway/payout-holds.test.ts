@@ -39,7 +39,7 @@ async function running(isLevel = true): Promise<void> {
 function foreign(txHash: string, change: Partial<UnexplainedRow> = {}): void {
   const paid = { receiver, tag: "", contract: "", units: `${ether}` };
   const place = { network, account: hotWallet(), txHash, block: 9 as number | null, final: 1 as const };
-  keepUnexplained(db(), { ...place, ...paid, ...change });
+  keepUnexplained(db(), { ...place, ...paid, ...change }, 0);
 }
 
 const pass = (): void => placeWaiting({ ...gateway.service, run });

@@ -3,8 +3,11 @@
  * for each ended record, and never one that was paid, may be paid or is open.
  */
 import { describe, expect, it } from "vitest";
+import { openGap } from "../../gateway/store/gaps.ts";
 import { keepDetectedPayment } from "../../gateway/store/payments.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
+import { addToSum } from "../../gateway/store/stray-sums.ts";
+import { keepUnread } from "../../gateway/store/unread-transactions.ts";
 import { placeJobs } from "../../lab/kit/level-reader.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
@@ -104,6 +107,38 @@ describe("renew of a deposit", () => {
     expect(await deposit({ orderId: "partial", renew: id })).toMatchObject(refused("paid", id));
     db().run("UPDATE transactions SET amountReceivedUnits = '0' WHERE id = ?", id);
     expect((await deposit({ orderId: "partial", renew: id })).status).toBe(200);
+  });
+
+  it("is refused while its payment may be in what could not be read, or is a part of a sum", async () => {
+    await ready();
+    const network = "eip155:31337";
+    const clear = () =>
+      db().run("DELETE FROM unreadTransactions") && db().run("DELETE FROM gaps") && db().run("DELETE FROM straySums");
+    const block = { network, merchant: "m1", code: "NODE_ANSWER", words: "no answer" };
+    const gap = (account: string, since: number) =>
+      openGap(db(), { ...block, account, fromBlock: 5, toBlock: 6, since, summedTo: 4 });
+    const ways: Record<string, (id: string, address: string) => unknown> = {
+      unread: (_, address) => keepUnread(db(), { ...block, txHash: "0x1", block: 5, address, at: 0 }),
+      gap: (id) => gap("", row(id)!.createdAt),
+      account: (id, address) => gap(address, row(id)!.createdAt),
+      sum: (id, account) =>
+        addToSum(db(), {
+          ...{ network, account, currency: "eth", kind: "more", transactionId: id, merchant: "m1" },
+          ...{ txHash: "0x2", block: 5, units: 1n, end: null },
+        }),
+    };
+    for (const [orderId, keep] of Object.entries(ways)) {
+      const { id, address } = await ended({ orderId });
+      keep(id, address);
+      const answer = { status: 409, body: { code: "not_renewable", reason: "paid", transactionId: id } };
+      expect([orderId, await deposit({ orderId, renew: id })]).toMatchObject([orderId, answer]);
+      clear();
+      // A gap of before its life, and of another account, holds nothing.
+      gap("", row(id)!.createdAt - 1);
+      gap("another", row(id)!.createdAt);
+      expect([orderId, (await deposit({ orderId, renew: id })).status]).toEqual([orderId, 200]);
+      clear();
+    }
   });
 
   it("takes only an id of this order, with the same content", async () => {

@@ -27,7 +27,7 @@ beforeEach(() => {
 function foreign(number: number, change: Partial<Parameters<typeof keepUnexplained>[1]> = {}): void {
   const paid = { receiver: "x", tag: "", contract: "", units: "5" };
   const row = { network, account: hotWallet, txHash: hash(number), block: number, final: 1, ...paid, ...change } as const;
-  keepUnexplained(db.store.database, row);
+  keepUnexplained(db.store.database, row, 0);
 }
 
 const tells = (): void => signals.emit("foreign", { agent: keys.id });

@@ -37,6 +37,7 @@ function chainOf(name: Name, reader: Partial<WatcherNodes> = {}): WatchedChain {
   return {
     store: db.store,
     network,
+    clock: () => 5_000,
     reader: { status: () => [], ...reader },
     run,
     faults: new FaultBook(() => 0),

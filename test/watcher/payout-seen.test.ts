@@ -27,7 +27,10 @@ const foreign = (nonce: number, change: object = {}) => ({
   hash: hashOf(`foreign ${nonce}`),
   ...change,
 });
-const kept = (): UnexplainedRow[] => db.store.database.all("SELECT * FROM unexplained ORDER BY txHash");
+const kept = (): UnexplainedRow[] =>
+  db.store.database.all(
+    "SELECT network, account, txHash, block, final, receiver, tag, contract, units FROM unexplained ORDER BY txHash",
+  );
 
 describe("an unexplained transaction of a hot wallet", () => {
   it("is kept while it is only seen, with what it paid, and becomes final with its block", async () => {

@@ -3,6 +3,7 @@
  * open for one that was seen in time.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import type { Arriving, ArrivingPayment } from "../../chains/nodes.ts";
 import { isHeldOpen, listArriving } from "../../gateway/store/arriving.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
@@ -34,6 +35,7 @@ let nowMs: number;
 let head: number;
 let shown: Map<string, Arriving>;
 let asked: string[];
+let away: ReadonlySet<string>; // addresses of which no node tells
 const memory = { arriving: newArrivingMemory(), ends: newEndMemory(), compare: newCompareMemory() };
 beforeEach(() => {
   db = gatewayDatabase();
@@ -42,6 +44,7 @@ beforeEach(() => {
   head = 100;
   shown = new Map();
   asked = [];
+  away = new Set();
   Object.assign(memory, { arriving: newArrivingMemory(), ends: newEndMemory(), compare: newCompareMemory() });
 });
 afterEach(() => db.remove());
@@ -60,7 +63,12 @@ function chainOf(confirmingMs = 24 * hourMs): WatchedChain {
     timestamp: async () => nowMs / 1000,
     arriving: async (addresses: readonly string[]) => {
       asked.push(...addresses);
-      return addresses.map((one) => ({ ok: true as const, value: shown.get(one) ?? { isWhole: true, payments: [] } }));
+      const fault = new AgentError("NODE_UNREACHABLE", "none", "away");
+      return addresses.map((one) =>
+        away.has(one)
+          ? { ok: false as const, fault }
+          : { ok: true as const, value: shown.get(one) ?? { isWhole: true, payments: [] } },
+      );
     },
   };
   const currencies = [{ ...currency("btc", ""), decimal: 8 }];
@@ -241,6 +249,41 @@ describe("a payment that no block has", () => {
     expect(row(seen)).toMatchObject({ status: 1, late: 0 });
   });
 
+  it("holds no more after an hour of answers without it, also where a node is away for good, and not by looks without an answer", async () => {
+    const chain = chainOf();
+    const [gone, unanswered] = [request(0), request(1)];
+    show(0, payment());
+    show(1, payment({ txHash: "e".repeat(64) }));
+    await pass(chain);
+    for (const index of [0, 1]) shown.set(address(index), { isWhole: false, payments: [] });
+    for (let at = 0; at < 60; at += 1) {
+      // Every second look at the second request has no answer, so that no time between two answers counts.
+      away = at % 2 === 0 ? new Set([address(1)]) : new Set();
+      await pass(chain, 60_000);
+    }
+    expect([isHeld(gone), isHeld(unanswered)]).toEqual([true, true]);
+    await pass(chain, 60_000);
+    expect([isHeld(gone), isHeld(unanswered)]).toEqual([false, true]);
+    for (const one of [[address(1)], []]) {
+      away = new Set(one);
+      await pass(chain, 5 * 60_000);
+    }
+    expect(isHeld(unanswered)).toBe(true);
+  });
+
+  it("is one of at most 64 rows, the last shown and the largest, whatever a node makes up", async () => {
+    const chain = chainOf();
+    const id = request();
+    for (let look = 0; look < 4; look += 1) {
+      const dust = (at: number) => payment({ txHash: `${look}x${at}`.padStart(64, "0"), units: 1n, isSure: false });
+      const all = [...Array.from({ length: 50 }, (_, at) => dust(at)), payment({ units: 400n, isSure: false })];
+      shown.set(address(0), { isWhole: false, payments: all });
+      await pass(chain);
+      expect(listArriving(db.store.database, id)).toHaveLength(look === 0 ? 51 : 64);
+    }
+    expect(listArriving(db.store.database, id).map(({ txHash: hash }) => hash)).toContain(txHash);
+  });
+
   it("holds no longer than the hours that are given", async () => {
     const chain = chainOf(2 * hourMs);
     const id = request();
@@ -262,5 +305,40 @@ describe("the looks at open requests", () => {
     expect(asked).toEqual(Array.from({ length: 20 }, (_, index) => address(index)));
     await pass(chain, 1_000);
     expect(asked).toHaveLength(36);
+  });
+
+  it("are of merchants in turn, and of a merchant at the nearest end first", async () => {
+    const chain = chainOf();
+    db.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Other', 0)");
+    for (let index = 0; index < 60; index += 1) request(index);
+    request(60, { expiresAt: endMs - 55 * 60_000 });
+    request(61, { merchant: "m9", expiresAt: endMs + hourMs });
+    await pass(chain, 0);
+    expect(asked).toHaveLength(16);
+    expect(asked[0]).toBe(address(60));
+    expect(asked).toContain(address(61));
+    await pass(chain, 1_000);
+    expect(asked.slice(16)).toEqual(Array.from({ length: 16 }, (_, at) => address(14 + at)));
+  });
+
+  it("are a twentieth of a long list in a pass, and at most 6,000 in an hour", async () => {
+    const chain = chainOf();
+    for (let index = 0; index < 200; index += 1) request(index);
+    const of = { network, currency: "btc", amountUnits: "1000", toleranceUnits: "0", expiresAt: endMs };
+    for (let index = 0; index < 200; index += 1) {
+      const place = {
+        id: (index + 1).toString(16).padStart(32, "0"),
+        address: address(200 + index),
+        place: 200 + index,
+        agent: keys.id,
+      };
+      giveAddress(db.store, place, { orderId: `e-${index}`, ...of });
+    }
+    await pass(chain, 0);
+    expect(asked).toHaveLength(20);
+    const beginsAt = asked.length;
+    for (let at = 0; at < 120; at += 1) await pass(chain, 5_000);
+    const count = asked.length - beginsAt;
+    expect([count > 990, count <= 1_064]).toEqual([true, true]);
   });
 });

@@ -138,7 +138,7 @@ class Blocks {
 
   get events(): readonly string[] {
     const changes = readChanges(this.db.store.database, 100);
-    return changes.flatMap((one) => eventsOf(one, { minPaymentUnits: 0n, wasBroadcast: false }));
+    return changes.flatMap((one) => eventsOf(one, { minPaymentUnits: 0n, wasBroadcast: false, refundedUnits: 0n }));
   }
 
   end(how: "revoke" | "keep") {

@@ -101,6 +101,7 @@ const rowOf = ({ id }: Item) =>
 const perBlock = isLongTier ? 1_000 : 500;
 const blocks = isLongTier ? 50 : 6;
 const drop = 1n;
+const dayMs = 86_400_000;
 
 interface Story {
   readonly name: string;
@@ -288,5 +289,35 @@ describe("sums of payments", () => {
     await block();
     await block();
     expect(sums()).toMatchObject([{ count: 1, units: "1" }]);
+  });
+
+  it("have a payment alone when its block is read again on another day; one that no sum has becomes a row", async () => {
+    worldOf("evm");
+    await world.settle();
+    await world.order("A", "coin", 1_000);
+    const [request] = world.requests as [Item];
+    await world.settle();
+    const units = 10n ** 16n; // above the least payment
+    const explained = (): bigint => {
+      const where = { network: world.network, address: request.address, currency: "coin" };
+      return explainedUnits(world.database, where, { transactionId: request.id, isNative: true, block: world.chain.final });
+    };
+    const again = async (from: number): Promise<void> => {
+      world.nowMs += dayMs;
+      const back = await world.chain.reader().block(from - 1, true);
+      world.database.run("UPDATE cursors SET block = ?, hash = ?", back.number, back.hash);
+      await world.settle();
+    };
+    const sql = "INSERT INTO strayRecords (network, account, day, count) VALUES (?, ?, ?, ?)";
+    world.database.run(sql, world.network, request.address, Math.floor(world.nowMs / dayMs), recordsMax);
+    const first = await block([{ address: request.address, units }]);
+    await world.settle();
+    expect([explained(), sums().length, rows("payments")]).toEqual([units, 1, 0]);
+    await again(first);
+    expect([explained(), sums().length, rows("payments")]).toEqual([units, 1, 0]);
+    // Another block at this height, as after a weak finality, may have what none had before.
+    world.database.run("DELETE FROM straySums");
+    await again(first);
+    expect([explained(), sums().length, rows("payments")]).toEqual([units, 0, 1]);
   });
 });
