@@ -26,5 +26,6 @@ export const gatewayIds: Offered = {
   ...Object.fromEntries(
     ["show", "paid", "release"].map((name) => [`withdrawals ${name}`, gatewayIdsOf("withdrawals list --limit 100")]),
   ),
+  ...Object.fromEntries(["revoke", "keep"].map((name) => [`deposits ${name}`, gatewayIdsOf("deposits list --reorged")])),
   "sweeps show": gatewayIdsOf("sweeps list --limit 100"),
 };

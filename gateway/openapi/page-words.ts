@@ -86,7 +86,7 @@ const en: PageWords = {
     deposit: [
       "Deposit",
       "Stages of a deposit: waiting, seen, confirming, completed. From waiting also unconfirmed, and from there seen. From seen also partial. " +
-        "From waiting and partial also expired.",
+        "From waiting and partial also expired. From completed, rarely, reorged.",
     ],
     withdrawal: [
       "Withdrawal",
@@ -172,7 +172,7 @@ const tr: PageWords = {
     deposit: [
       "Yatırma",
       "Bir yatırmanın aşamaları: waiting, seen, confirming, completed. waiting aşamasından unconfirmed da olur, ondan sonra seen gelir. seen aşamasından partial da olur. waiting ve " +
-        "partial aşamalarından expired da olur.",
+        "partial aşamalarından expired da olur. completed aşamasından, nadiren, reorged da olur.",
     ],
     withdrawal: [
       "Çekim",

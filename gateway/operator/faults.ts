@@ -40,9 +40,9 @@ export function retryFault(by: Operator, name: string): { readonly ok: true } | 
 
 /**
  * Ends a gap that no node will ever fill: requests end again, attempts are judged, and balances are
- * compared, which credits what lies on an address without a name. Refuses GATEWAY_UNKNOWN_FAULT, and
- * GATEWAY_GAP_TAGGED where tags tell requests apart: no balance is of one tag, so a payment in the gap
- * would count for nobody.
+ * compared, which credits what lies on an address without a name. Refuses GATEWAY_UNKNOWN_FAULT,
+ * and GATEWAY_GAP_TAGGED where tags tell requests apart: no balance is of one tag, so a payment in
+ * the gap would count for nobody.
  */
 export function giveUpGap(by: Operator, name: string, reason: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {

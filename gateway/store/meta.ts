@@ -1,7 +1,7 @@
 /**
  * Facts about the database itself: the schema's version, the gateway key that it was made with, the
- * currencies whose payments are kept but not judged yet, and the requests that a refund which failed
- * gave their money back.
+ * currencies whose payments are kept but not judged yet, and the requests that a refund which
+ * failed gave their money back.
  */
 import type { Database } from "./store.ts";
 
@@ -34,7 +34,10 @@ function unjudged(network: string): string {
   return `unjudged ${network} `;
 }
 
-/** Records that an open request is to be judged, because a refund of it failed. Harmless to call twice. */
+/**
+ * Records that an open request is to be judged, because a refund of it failed. Harmless to call
+ * twice.
+ */
 export function keepUnrefunded(database: Database, network: string, transactionId: string): void {
   database.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')", `${unrefunded(network)}${transactionId}`);
 }

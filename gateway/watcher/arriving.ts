@@ -16,8 +16,8 @@ import { isPaidBy, judgeRequests } from "./payments.ts";
 
 /**
  * Addresses of one pass: a twentieth of the open requests, so that a longer list has no longer lap,
- * within these bounds; and of an hour, however many passes it has. An address is a question or two to
- * each node.
+ * within these bounds; and of an hour, however many passes it has. An address is a question or two
+ * to each node.
  */
 const leastAtOnce = 16;
 const mostAtOnce = 64;
@@ -25,7 +25,9 @@ const lapPasses = 20;
 const mostInHour = 6_000;
 /** A request is looked at again after this time at the quickest. */
 const lapMs = 30_000;
-/** A request whose end is so near comes before the merchant's others: its payment holds it only now. */
+/**
+ * A request whose end is so near comes before the merchant's others: its payment holds it only now.
+ */
 const nearMs = 10 * 60_000;
 const hourMs = 3_600_000;
 /**
@@ -55,7 +57,10 @@ export function newArrivingMemory(): ArrivingMemory {
   return { turns: new Turns(), looks: new Map(), room: mostAtOnce, roomAt: Number.NEGATIVE_INFINITY };
 }
 
-/** The requests of this pass: of merchants in turn, and of each the nearest end and the longest wait. */
+/**
+ * The requests of this pass: of merchants in turn, and of each the nearest end and the longest
+ * wait.
+ */
 function dealOpen(open: readonly OpenRequest[], memory: ArrivingMemory, nowMs: number): readonly OpenRequest[] {
   const { looks, turns } = memory;
   const ids = new Set(open.map(({ id }) => id));

@@ -61,8 +61,8 @@ export function keepPayment(chain: WatchedChain, database: Database, payment: Pa
     return [transactionId];
   }
   const isDust = BigInt(payment.units) < leastUnits(chain, currency);
-  // A block that is read again on another day, or when its request is open no more, has rows left for
-  // what a sum has already.
+  // A block that is read again on another day, or when its request is open no more, has rows left
+  // for what a sum has already.
   const isSummed = !isNew && hasSumAt(database, network, place.account, payment.block, currency);
   if (!isDust && !isSummed && transactionId !== nobodys && !isFull && !isDayFull(chain, place.account)) {
     countRecord(database, network, place.account, dayOf(chain.clock()));

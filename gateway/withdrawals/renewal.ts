@@ -44,9 +44,9 @@ function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "
 }
 
 /**
- * True if a customer paid a deposit, late or not final yet, or may have: in a payment that is a part
- * of a sum, in a transaction that names the address and cannot be read, or in blocks of its life that
- * no node has shown. Nobody must be asked again for what was paid.
+ * True if a customer paid a deposit, late or not final yet, or may have: in a payment that is a
+ * part of a sum, in a transaction that names the address and cannot be read, or in blocks of its
+ * life that no node has shown. Nobody must be asked again for what was paid.
  */
 function mayBePaid(database: Database, row: TransactionRow): boolean {
   const { id, network, depositAddress, receiverAddress, currency, createdAt } = row;

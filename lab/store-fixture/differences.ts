@@ -18,6 +18,10 @@ export const differences: readonly Difference[] = [
     questions: "Harbour & Söhne: page of now-ending ",
     reason: "the payment page says that the end is not final, where 4d8fbe51 told its payer to order again",
   },
+  {
+    questions: "Harbour & Söhne: page of in-partly ",
+    reason: "its money was paid back whole, so the page does not say that the shop has it",
+  },
   { questions: "Mill Market: ", reason: withoutAmount },
   { questions: "Harbour & Söhne: /api/v1/transactions", reason: withoutAmount },
   { questions: "Harbour & Söhne: pages of /api/v1/transactions", reason: withoutAmount },

@@ -46,7 +46,7 @@ describe("a server that answers each question", () => {
       chain: chains[family] as (typeof chains)[string],
       url: await serving(404),
       contracts: [],
-      timeoutMs: 2_000,
+      timeoutMs: 20_000,
     });
     expect(view).toMatchObject({ code: "NODE_PATH", detail });
     expect(codes[view.code as "NODE_PATH"][4]).not.toMatch(/key|rate limit/);
@@ -57,7 +57,7 @@ describe("a server that answers each question", () => {
       chain: chains[family] as (typeof chains)[string],
       url: await serving(403),
       contracts: [],
-      timeoutMs: 2_000,
+      timeoutMs: 20_000,
     });
     expect(view).toMatchObject({ code: "NODE_HTTP" });
     expect(view.detail).not.toContain("k3y");

@@ -122,7 +122,7 @@ describe.each(Object.entries(chains))("a node of %s with further headers", (_, c
   it("gets them, and no word shows them", async () => {
     const { url, got } = await refusing();
     const servers = { [url]: { headersFile: write(`Authorization: ${secret}`) } };
-    const view = await lookAtNode({ chain: { ...chain, servers }, url, contracts: [], timeoutMs: 2_000, readSecretFile });
+    const view = await lookAtNode({ chain: { ...chain, servers }, url, contracts: [], timeoutMs: 20_000, readSecretFile });
     expect(got.every((one) => one === secret) && got.length > 0).toBe(true);
     expect(view.code).toBe("NODE_HTTP");
     expect(JSON.stringify(view)).not.toContain("t0ken");

@@ -75,6 +75,7 @@ const safe: readonly Safe[] = [
     codes: [
       ...(["WITHDRAWAL_WAITS_FOR_OPERATOR", "WITHDRAWAL_WAITS_FOR_LIMIT", "WITHDRAWAL_STUCK"] as const),
       ...(["REPLACEMENT_REACHABLE", "SLOT_CONTESTED", "ACCOUNT_WAITS", "ACCOUNT_PIN_OTHER"] as const),
+      "COIN_RETURNED",
     ],
   },
   {

@@ -1,6 +1,6 @@
 /**
- * Transactions of a hot wallet that nothing explains and no final block has: so many of one merchant
- * that they are not kept hold that merchant's wallet, and nothing of anybody else.
+ * Transactions of a hot wallet that nothing explains and no final block has: so many of one
+ * merchant that they are not kept hold that merchant's wallet, and nothing of anybody else.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { UnconfirmedTransaction } from "../../chains/nodes.ts";

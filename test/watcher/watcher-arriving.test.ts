@@ -257,7 +257,8 @@ describe("a payment that no block has", () => {
     await pass(chain);
     for (const index of [0, 1]) shown.set(address(index), { isWhole: false, payments: [] });
     for (let at = 0; at < 60; at += 1) {
-      // Every second look at the second request has no answer, so that no time between two answers counts.
+      // Every second look at the second request has no answer, so that no time between two answers
+      // counts.
       away = at % 2 === 0 ? new Set([address(1)]) : new Set();
       await pass(chain, 60_000);
     }
