@@ -41,7 +41,7 @@ export async function openLab(providers = 2, options: XrpNodeOptions = {}): Prom
   node.fund(to.address, xrpOf(20));
   const events: string[] = [];
   const log = (event: string): void => void events.push(event);
-  const limits = { networkId: 0, log, timeoutMs: 2_000, patienceMs: 3_000 };
+  const limits = { networkId: 0, log, timeoutMs: 8_000, patienceMs: 12_000 };
   const clock = (): number => performance.now();
   const opened: { close(): void }[] = [];
   const kept = <T extends { close(): void }>(one: T): T => {
