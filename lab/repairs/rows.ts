@@ -1181,8 +1181,8 @@ export const repairs: readonly Repair[] = [
     file: "gateway/watcher/readings.ts",
     find: "if (isUnread(database, network, of.address)) return false;",
     replace: 'if (isUnread(database, network, "")) return false;',
-    test: "test/watcher/fault-matrix.test.ts",
-    title: "'transaction', 'evm'",
+    test: "test/watcher/watcher-unread.test.ts",
+    title: "is not credited, and is credited once when it is read",
   },
   {
     name: "payout-of-two-minds-alone",
