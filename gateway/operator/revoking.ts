@@ -13,7 +13,7 @@ import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { refundedUnits } from "../store/transactions.ts";
-import { judgementOf } from "../watcher/payments.ts";
+import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { amountText, listedRecord, receivedText, states } from "./records.ts";
@@ -69,8 +69,7 @@ function decide(by: Operator, id: string, reason: string, to: "kept" | "revoked"
 
 function countWithout(database: Database, row: TransactionRow, nowMs: number): void {
   const next = judgementOf(database, row, 0);
-  const isEnough = BigInt(next.amountReceivedUnits) >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits);
-  if (row.status === 1 && !(isEnough && BigInt(next.amountReceivedUnits) > 0n))
+  if (row.status === 1 && !isPaidBy(database, row, BigInt(next.amountReceivedUnits)))
     revokeDeposit(database, row.id, { ...next, changedAt: nowMs });
   else updateDeposit(database, row.id, { ...next, changedAt: nowMs });
 }

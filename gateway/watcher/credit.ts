@@ -64,7 +64,10 @@ export function judgeDeposit(request: Request, payments: readonly Payment[], sca
   const isBack = request.isBack === true;
   const late = request.late || (request.status !== 0 && !isBack && receivedUnits > request.receivedUnits);
   const seen = { receivedUnits, late, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
-  if (isBack) return { ...seen, status: 1, stage: "completed", code: "" };
+  // An operator may have completed it by less than its amount; money that was paid back completes
+  // nothing.
+  if (isBack && ((request.refundedUnits ?? 0n) === 0n || isPaid(request, receivedUnits)))
+    return { ...seen, status: 1, stage: "completed", code: "" };
   if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request) };
   if (isPaid(request, receivedUnits)) return { ...seen, status: 1, stage: "completed", code: "" };
   const isSettled = counted.length === inTime.length;

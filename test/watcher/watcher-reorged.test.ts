@@ -19,7 +19,13 @@ import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
 import { correctUnsweptBalances, heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { checkRefund } from "../../gateway/withdrawals/checks.ts";
-import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../lab/kit/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  giveAddress,
+  insertTransaction,
+  readTransaction,
+} from "../../lab/kit/gateway-database.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
 
@@ -274,6 +280,37 @@ describe("a credited payment whose block leaves the chain", () => {
     one.end("revoke");
     expect([one.state, one.held]).toEqual(["1 completed 10", 10n]);
     expect(one.events.slice(-1)).toEqual(["deposit.reorged"]);
+  });
+
+  it("is not made up for by money that was paid back: neither when it is revoked, nor when it comes again", async () => {
+    const refunded = async (refundUnits: string): Promise<readonly string[]> => {
+      const one = open(evm, { amountUnits: "8" });
+      const refund = (units: string): void => {
+        const row = { id: "f".repeat(32), orderId: "back", operation: "withdraw", status: 1, stage: "completed" } as const;
+        if (units !== "0") insertTransaction(one.db.store, { ...row, amountUnits: units, refundOf: one.id });
+      };
+      await one.read();
+      one.mine(1, { ...a, txHash: "bb", units: 8n });
+      one.mine(1, a);
+      one.mine(1);
+      await one.read();
+      expect(one.state).toBe("1 completed 13");
+      one.drop(2);
+      one.mine(3);
+      await one.read();
+      refund(refundUnits);
+      one.end("revoke");
+      const revoked = one.state;
+      one.mine(1, a);
+      await one.read();
+      const states = [revoked, one.state];
+      one.db.remove();
+      return states;
+    };
+    expect(await refunded("0")).toEqual(["1 completed 8", "1 completed 13"]);
+    expect(await refunded("4")).toEqual(["2 reorged deposit_reorged 8", "1 completed 13"]);
+    expect(await refunded("8")).toEqual(["2 reorged deposit_reorged 8", "2 reorged deposit_reorged 13"]);
+    of = undefined;
   });
 
   it("of coins that no transaction names is told by the balance, and found by it again", async () => {
