@@ -41,7 +41,8 @@ export function takeCoinLook(context: RequestContext, seen: CoinLookReport): { r
   const last = run.coinLooks.get(transactionId);
   const sinceMs = last?.chainMs ?? one.unseen?.chainMs ?? chainMs;
   const newMs = isShown ? 0 : Math.min(Math.max(chainMs - sinceMs, 0), coveredMsMax);
-  const gainedMs = isShown ? 0 : (last?.gainedMs ?? 0) + newMs;
+  // A coin that is shown begins the day again, also while a full disk takes no record of it.
+  const gainedMs = isShown ? -(one.unseen?.watchedMs ?? 0) : (last?.gainedMs ?? 0) + newMs;
   const look = { isShown, heardMs: monotonicMs, chainMs: Math.max(chainMs, sinceMs), gainedMs };
   run.coinLooks.set(transactionId, isRecorded(context, one, look) ? { ...look, gainedMs: 0 } : look);
   return { ok: true };
@@ -57,7 +58,7 @@ function isRecorded({ core, commit, fullDisk }: RequestContext, one: Withdrawal,
     return true;
   }
   const watchedMs = (unseen?.watchedMs ?? 0) + look.gainedMs;
-  const isNews = unseen === undefined || (look.gainedMs >= recordedEachMs && unseen.watchedMs < unseenMs);
+  const isNews = unseen === undefined || look.gainedMs < 0 || (look.gainedMs >= recordedEachMs && unseen.watchedMs < unseenMs);
   if (!isNews || observations >= recordsMax) return false;
   commit([{ kind: "UNSEEN", transactionId, watchedMs, chainMs: look.chainMs }]);
   return true;
