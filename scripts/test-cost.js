@@ -99,6 +99,8 @@ export function writeBudgets(costs, isLong) {
   const before = readBudgets();
   const long = {};
   for (const { file, runMs } of [...costs].sort((a, b) => (a.file < b.file ? -1 : 1))) long[file] = Math.ceil(runMs / 1000);
-  const next = isLong ? { ...before, longSeconds: long } : { ...before, ...makeBudgets(costs, measurePaceMs()) };
+  const next = isLong
+    ? { ...before, longSeconds: { ...before.longSeconds, ...long } }
+    : { ...before, ...makeBudgets(costs, measurePaceMs()) };
   writeFileSync(budgetsFile, `${JSON.stringify(next, null, 1)}\n`);
 }
