@@ -2,7 +2,7 @@
  * The release: its content, the same bytes when made twice, the signed checksum, the parts list,
  * and programs that run in any unpacked folder.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { createHash, generateKeyPairSync } from "node:crypto";
 import {
   chmodSync,
@@ -20,6 +20,7 @@ import {
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -54,13 +55,16 @@ function keyFile(file: string, pem: string | Buffer): string {
 const freshKey = (): string => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const signKey = keyFile("release.key", freshKey());
 
+const runFile = promisify(execFile);
+
 /**
  * Makes a release of the tree in `root` as `npm run release` does, with other habits of the shell.
+ * The worker goes on meanwhile: one that stands still for a minute is given up by the runner.
  */
 async function make(root: string, out: string, umask: string): Promise<void> {
   const script = `umask ${umask}; exec "$0" dist/packaging/release/release.js --out "$1" --sign-key "$2"`;
   const env = { ...process.env, SOURCE_DATE_EPOCH: "1790000000", TZ: "Asia/Tokyo" };
-  execFileSync("sh", ["-c", script, process.execPath, join(dir, out), signKey], { cwd: root, env, stdio: "pipe" });
+  await runFile("sh", ["-c", script, process.execPath, join(dir, out), signKey], { cwd: root, env });
 }
 
 beforeAll(async () => {
