@@ -97,6 +97,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   WITHDRAWAL_EXISTS_DIFFERENT_TAG: "work",
   WITHDRAWAL_STUCK: "work",
   SWEEP_UNREACHABLE: "work",
+  SLOT_UNREACHABLE: "work",
   COIN_UNKNOWN: "work",
   COIN_RETURNED: "twice",
   COURIER_TOKEN_REFUSES: "work",

@@ -69,6 +69,16 @@ export interface SlotCounts {
   readonly isSame: boolean;
 }
 
+/**
+ * The lowest slot that an account can ever use, where accounts begin late: it did not exist in a
+ * final block that closed at `absentMs`, as enough nodes agree. Bytes that were signed later are in
+ * no block up to that one either.
+ */
+export interface Began {
+  readonly slot: string;
+  readonly absentMs: number; // Unix milliseconds
+}
+
 /** A signed attempt whose inclusion is asked for. */
 export interface SignedAttempt {
   readonly txHash: string;
@@ -101,6 +111,11 @@ export interface SenderNodes extends Watched {
   /** True if the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
   closed(account: string): Promise<SlotCounts>;
+  /**
+   * The beginning of an account; null if the nodes do not show it. Present where an account begins
+   * above the first slot.
+   */
+  began?(account: string): Promise<Began | null>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
   /** The agreed final spender of each coin, as txHash:output; null for none, or no answer. */
@@ -189,6 +204,8 @@ export type Judgement =
       readonly code: "WATCHER_SLOT_CONSUMED" | "WATCHER_CONTENT_DIFFERS" | "PIN_UNREADABLE";
       readonly detail: string;
     }
+  /** The account began above its slot: no block takes an attempt signed after `absentMs`. */
+  | { readonly kind: "unreachable"; readonly absentMs: number; readonly detail: string }
   | { readonly kind: "confirming"; readonly txHash: string; readonly block: number }
   | { readonly kind: "waiting" };
 

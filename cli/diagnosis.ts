@@ -52,8 +52,8 @@ export function diagnosisOf(judged: Judged): Diagnosis {
     case "released":
     case "broadcast":
     case "included":
-      return one.code === unreachable || one.code === "COIN_UNKNOWN"
-        ? beyondDiagnosis(one)
+      return one.code === unreachable || one.code === "COIN_UNKNOWN" || one.code === "SLOT_UNREACHABLE"
+        ? beyondDiagnosis(one, one.code)
         : (hindrance(judged) ?? movingDiagnosis(judged));
     case "quarantined":
       return quarantinedDiagnosis(one, { outgoing, isCompared: isHolding(status) });
@@ -90,8 +90,10 @@ export function diagnosisOf(judged: Judged): Diagnosis {
   }
 }
 
-function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis {
-  const of = code === unreachable ? unreachable : "COIN_UNKNOWN";
+function beyondDiagnosis(
+  { transactionId, left = "" }: OperatorView,
+  of: "SWEEP_UNREACHABLE" | "COIN_UNKNOWN" | "SLOT_UNREACHABLE",
+): Diagnosis {
   const by = typed(`end ${transactionId}`);
   return stuck(`${codes[of][3]} (${of})`, left === "" ? by : `${by}, which is too early now: ${left}`);
 }
@@ -110,6 +112,8 @@ function endWords({ attempts }: OperatorView): string {
 
 function expiredWords(one: OperatorView): string {
   if (one.code === "COIN_UNKNOWN") return "an operator ended it, since no node showed the coin that it spends (COIN_UNKNOWN)";
+  if (one.code === "SLOT_UNREACHABLE")
+    return `an operator ended it, since its account began above its ${slotWord([one.network])} (SLOT_UNREACHABLE)`;
   if (one.code === unreachable)
     return `an operator ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
   if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;

@@ -1,6 +1,7 @@
 /**
  * `end`: an operator ends a withdrawal that no block takes, a sweep whose slot the chain cannot
- * reach or a payment or sweep whose coin no node shows. Shows what the nodes say and the possible
+ * reach, a payment below its account's first slot, or a payment or sweep whose coin no node shows.
+ * Shows what the nodes say and the possible
  * fate of the signed bytes; the yes is to exactly this slot.
  */
 
@@ -51,15 +52,33 @@ async function confirmed(id: string, terminal: Terminal): Promise<void> {
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function doneWords({ mode, transactionId }: OperatorView, { isFirstYes }: EndPlan): string {
+function doneWords({ mode, transactionId, code }: OperatorView, { isFirstYes }: EndPlan): string {
   if (isFirstYes === true) return `the first yes of two: another operator types ${typed(`end ${transactionId}`)}`;
+  if (code === "SLOT_UNREACHABLE") return "ended: the shop hears that it failed (slot_unreachable), and may renew the order";
   return mode === "sweep" || mode === "topup"
     ? "ended: the gateway gives its place back when it learns of it, and may order another sweep"
     : "ended: the shop hears that it failed (coin_unknown), and may renew the order; never pay it by hand";
 }
 
 function planWords(one: OperatorView, plan: EndPlan): string {
-  return plan.pin === undefined ? slotWords(one, plan) : coinWords(one, plan);
+  if (plan.pin !== undefined) return coinWords(one, plan);
+  return plan.began === undefined ? slotWords(one, plan) : belowWords(one, plan, plan.began);
+}
+
+/** The bytes stay signed, and the words say why nobody can use them. */
+function belowWords({ network, account, slot }: OperatorView, { counted, isFirstYes }: EndPlan, began: string): string {
+  const onChain =
+    `no ledger takes ${saySlot(network, slot)}: an account begins at the number of the ledger that made it, and only rises from there. ` +
+    "No ledger before has it, since the account was not there when the order was made";
+  const does = "the payment ends as expired; the shop hears Failed, slot_unreachable, and may renew the order";
+  const rows = [
+    ["began", `${account} at ${saySlot(network, began)}, as the nodes of both sides show`],
+    ["nodes count", counted],
+    ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
+    ...wrapped(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
+    ...(isFirstYes === true ? [["yes", "the first of two: another operator gives the second"] as const] : []),
+  ] as const;
+  return `\n${fields(rows)}\n`;
 }
 
 /** No slot excludes, so the words say what may still be paid, and by which money. */

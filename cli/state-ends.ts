@@ -53,7 +53,7 @@ const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | 
   stuck: ["person", "a withdrawal waits longer than stuckAfterMinutes", "`status`, alert `stuck`", `${agent} show ID`, "what its words say: replace, cancel, approve, or wait"],
   allVoid: ["person", "all attempts are void, and an operator ordered the last", "`status`", `${agent} replace ID`, "another attempt; or `cancel ID`"],
   noRoom: ["clock", "another attempt waits for a limit of the hour or the day", "`status`", "", "signed when the window has room"],
-  unreachable: ["person", "the chain cannot reach the slot or the coin", "`status`, code `SWEEP_UNREACHABLE` or `COIN_UNKNOWN`", `${agent} end ID`, "it ends; a payment whose coin is shown after all goes on by itself"],
+  unreachable: ["person", "the chain cannot reach the slot or the coin", "`status`, code `SWEEP_UNREACHABLE`, `SLOT_UNREACHABLE` or `COIN_UNKNOWN`", `${agent} end ID`, "it ends; a payment whose coin is shown after all goes on by itself"],
   unwritable: ["person", "the ledger could not be written", "`status`, alert", `${agent} doctor`, "a start reads the ledger again"],
   readOnly: ["person", "the ledger's file system is read-only", "`status`, code `LEDGER_READ_ONLY`", `${agent} doctor`, "it goes on once the file system can be written"],
   diskFull: ["clock", "the ledger's disk has too little room", "`status`, code `LEDGER_DISK_FULL`", "", "it goes on by itself when there is room"],

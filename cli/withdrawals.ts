@@ -58,6 +58,8 @@ function wordsOf({ state, network, attempts, code }: OperatorView): string {
     return "expired: an operator ended it, and the chain could not reach it";
   if (state === "expired" && code === "COIN_UNKNOWN")
     return "expired: an operator ended it, and no node showed the coin that it spends";
+  if (state === "expired" && code === "SLOT_UNREACHABLE")
+    return `expired: an operator ended it, and its account began above its ${slotWord([network])}`;
   if (state === "expired" && attempts.length > 0) return "expired: all that was signed is void, and nothing was paid";
   return stateWords(slotWord([network]))[state];
 }

@@ -16,6 +16,7 @@ import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
 import { agreedAccount, balanceOf, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
+import { createBegan } from "./node-began.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
@@ -54,6 +55,7 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
     pool,
     history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
     users: new Map<string, LedgerTransaction>(),
+    began: createBegan(pool, ledgers),
   };
   const accountsOf = createAccounts();
   const balance = async (account: string, block: number): Promise<bigint> =>

@@ -172,16 +172,17 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
   const { transactionId, network, slot, count, code, left } = unreachable;
-  const by = typed(`end ${transactionId}`);
-  const remedy = left === "" ? by : `${by}, which is too early now: ${left}`;
-  if (code === "COIN_UNKNOWN") {
-    const others = count === 1 ? "" : `, as of ${count} withdrawals`;
-    const what = `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`;
-    // Nothing goes on by itself once both sides have missed it for a day.
+  const remedy = `${typed(`end ${transactionId}`)}${left === "" ? "" : `, which is too early now: ${left}`}`;
+  const others = count === 1 ? "" : `, as of ${count} ${code === "SWEEP_UNREACHABLE" ? "sweeps" : "withdrawals"}`;
+  if (code !== "SWEEP_UNREACHABLE") {
+    const what = {
+      COIN_UNKNOWN: `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`,
+      SLOT_UNREACHABLE: `no ledger takes withdrawal ${transactionId} (${saySlot(network, slot)})${others}: its account began above it`,
+    }[code];
+    // Nothing goes on by itself once both sides have shown it.
     findings.found(code, what, remedy, left !== "");
     return;
   }
-  const others = count === 1 ? "" : `, as of ${count} sweeps`;
   const what = `the chain cannot reach the slot of sweep ${transactionId} (${saySlot(network, slot)})${others}`;
   findings.found("SWEEP_UNREACHABLE", what, remedy, true);
 }

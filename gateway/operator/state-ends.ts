@@ -43,11 +43,12 @@ const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "
 };
 
 // biome-ignore format: a table, one row a line
-const stuck: Rows<Stuck | "COIN_UNKNOWN"> = {
+const stuck: Rows<Stuck | "COIN_UNKNOWN" | "SLOT_UNREACHABLE"> = {
   WATCHER_SLOT_CONSUMED: ["person", "another transaction used its slot or coin, and may have paid its receiver", "`withdrawals show`, alarm", "", ""],
   WATCHER_CONTENT_DIFFERS: ["person", "final, and not exactly the payment", "`withdrawals show`, alarm", "", ""],
   PIN_UNREADABLE: ["person", "its agent named a coin that is none", "`withdrawals show`, alarm", "", ""],
   COIN_UNKNOWN: ["person", "no node shows the coin that it spends", "`withdrawals show`, alarm", `${agent} end ID`, "failed `coin_unknown`, after a day of both sides' nodes; it goes on once a node shows the coin"],
+  SLOT_UNREACHABLE: ["person", "its account began above its sequence, so no ledger takes it", "`withdrawals show`, alarm", `${agent} end ID`, "failed `slot_unreachable`, once both sides' nodes show the account's beginning; its shop renews"],
 };
 
 // biome-ignore format: a table, one row a line
@@ -222,7 +223,7 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   sweepWishes: ["withdrawals queued"],
   transactions: ["deposits waiting", "withdrawals queued"],
   unexplained: ["agents foreignPayment"],
-  unknownCoins: ["stuck COIN_UNKNOWN"],
+  unknownCoins: ["stuck COIN_UNKNOWN", "stuck SLOT_UNREACHABLE"],
   unreadTransactions: ["faults transaction"],
   unsweptBalances: [],
   unusableCoins: ["books unusable"],

@@ -44,8 +44,8 @@ export type CoinMemory = Map<string, number>;
  */
 export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: CoinMemory): Promise<readonly string[]> {
   const { reader, store, network } = chain;
-  if (reader.isCoinShown === undefined) return [];
   forgetEndedCoins(store);
+  if (reader.isCoinShown === undefined) return [];
   const nowMs = chain.clock();
   // Only what is a coin of the chain becomes a question to nodes.
   const isCoin = ({ pin }: EndedOnCoin): boolean => familyOf(network).readPin(pin) !== null;

@@ -14,10 +14,12 @@ import type { Ending, Judgement } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import type { FaultKey } from "../faults/fault.ts";
 import { type Turn, Turns } from "../faults/turns.ts";
+import { isBelow } from "../store/below-beginning.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listPendingAttempts, listSignatures, type SignedWithdrawal, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
+import { isProven, strandBelow } from "./below-beginning.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
 import { keyOn } from "./items.ts";
@@ -217,7 +219,12 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
           detail: `${verdict.code} by ${verdict.final.txHash}`,
         });
       return end(chain, database, row, { status: 2, stage: "failed", code: verdict.code, final: verdict.final });
+    case "unreachable":
+      if (isProven(row, verdict)) return strandBelow(chain, database, row, verdict);
+      return applyVerdict(chain, database, row, { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: verdict.detail });
     case "stuck":
+      // What was proven once holds, also where a node has forgotten those blocks.
+      if (isBelow(database, row.id)) return false;
       raiseAlarm(chain, database, { ...stuckCause(chain, row, verdict.code), subject: row.id, detail: verdict.detail });
       return move(chain, database, row.id, "stuck", "");
     case "confirming":

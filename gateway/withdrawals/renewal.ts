@@ -5,6 +5,7 @@
  * successor. Source: docs/api.md, Renew an ended request.
  */
 import { type Answer, say } from "../answer/answer.ts";
+import { belowEndedCode } from "../store/below-beginning.ts";
 import { gapOver } from "../store/gaps.ts";
 import { hasPayment } from "../store/payments.ts";
 import type { TransactionRow } from "../store/rows.ts";
@@ -39,6 +40,8 @@ function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "
   if (row.operation === "deposit") return mayBePaid(database, row) ? "paid" : "";
   // The agent lets no renewal of such a payment be paid beside it.
   if (row.code === coinEndedCode) return "";
+  // No ledger ever takes those bytes: their sequence is below the account's first.
+  if (row.code === belowEndedCode) return "";
   // Bytes that were signed can be in anybody's hands, although the chain takes them no more.
   return isSigned(database, row.id) ? "signed" : "";
 }

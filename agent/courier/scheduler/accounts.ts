@@ -56,6 +56,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       expiryExclusion: expiryExclusionOf(view.network),
       pinExclusion: pinExclusionOf(view.network),
       nextSlot: view.nextSlot,
+      isUnbegun: false,
       chainState: null,
       head: -1,
       foundLately: 0,

@@ -99,6 +99,7 @@ export interface Account {
   readonly expiryExclusion: ExpiryExclusion | null; // its family's exclusion by expiry, null if another one holds
   readonly pinExclusion: PinExclusion | null; // its family's exclusion by the pin, null if the chain has no coins
   nextSlot: string; // "" until adopted
+  isUnbegun: boolean; // it begins again, as the signer said of a first attempt
   chainState: ChainState | null;
   /** The newest known block; at times the state is of the one before. */
   head: number;

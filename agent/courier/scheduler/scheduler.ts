@@ -114,7 +114,7 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
     case "answered":
       return takeAnswer(book, event, nowMs, out);
     case "adopted":
-      if (event.answer.ok) return [putAccount(book, event.answer.account)];
+      if (event.answer.ok) return [Object.assign(putAccount(book, event.answer.account), { isUnbegun: false })];
       return withAccount(book, event, (account) => {
         if (event.answer.ok) return;
         account.slotCounts.detail = whyUnbegun(account, event.answer.code, nowMs);
@@ -294,6 +294,10 @@ function refused(book: Book, item: Item, verb: SchedulerVerb, answer: SchedulerN
   }
   item.asking = null;
   if (answer.code === unnamedCode) forgetNamed(item);
+  if (answer.code === "ACCOUNT_NOT_ADOPTED") {
+    item.account.isUnbegun = true;
+    item.account.slotCounts.dueAtMs = nowMs;
+  }
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
   if (answer.code === unclearedCode) askCleared(item, nowMs, out);
   else if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);

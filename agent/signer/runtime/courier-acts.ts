@@ -63,9 +63,11 @@ export const courierActs: Acts = {
     const account = signer.viewOn(name, address);
     signer.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
   },
-  account: (signer, { chain: name, slot, quorum, address }, reply) => {
-    const known = slotOn(signer.chain(name), name, slot);
-    const weighed = known.ok ? checkChainCount(signer.context(), known.chain, slot, quorum, address) : known;
+  account: (signer, { chain: name, began, ...claim }, reply) => {
+    const chain = signer.chain(name);
+    const from = began === undefined ? null : slotOn(chain, name, began.slot);
+    const known = from?.ok === false ? from : slotOn(chain, name, claim.slot);
+    const weighed = known.ok ? checkChainCount(signer.context(), known.chain, { ...claim, began }) : known;
     signer.whenDurable(() => reply(weighed));
   },
   foreign: (signer, { chain: name, address, txHash }, reply) => {
