@@ -203,6 +203,7 @@ export type Judgement =
       readonly kind: "stuck";
       readonly code: "WATCHER_SLOT_CONSUMED" | "WATCHER_CONTENT_DIFFERS" | "PIN_UNREADABLE";
       readonly detail: string;
+      readonly by?: Ending; // the final transaction that used the slot or the coin, if it is known
     }
   /** The account began above its slot: no block takes an attempt signed after `absentMs`. */
   | { readonly kind: "unreachable"; readonly absentMs: number; readonly detail: string }

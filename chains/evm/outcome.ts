@@ -99,7 +99,7 @@ export function judgeConsumer(payment: Payment, final: FinalTransaction, code: s
       : transfersOf(payment.contract, receipt).some((transfer) => transfer === null || transfer.to === payment.destination);
   if (!mayHavePaid) return { kind: "failed", code: "chain_slot_consumed", final: endingOf(receipt) };
   const detail = `${transaction.hash} used nonce ${payment.slot} of ${payment.account} and may have paid something to the receiver`;
-  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
+  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: endingOf(receipt) };
 }
 
 function endingOf({

@@ -46,7 +46,7 @@ export function judgeOther(effect: Effect, anchor: string, final: Ending): Judge
   if (effect === "paid") return { kind: "completed", final };
   if (effect !== "moved") return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${final.txHash} spent the coin ${anchor} and may have paid something to the receiver`;
-  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
+  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: final };
 }
 
 /** Null for a text that is no address of the network. */

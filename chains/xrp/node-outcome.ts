@@ -67,7 +67,7 @@ export function judgeUser(payment: PaidFrom & { readonly slot: string }, transac
   const mayHavePaid = isNamed || transaction.kind === carrierKind;
   if (!mayHavePaid) return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${txHash} used sequence ${slot} of ${account} and may have paid something to the receiver`;
-  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
+  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: final };
 }
 
 export function endingOf({ txHash, ledger: block, feeDrops: feeUnits }: LedgerTransaction): Ending {

@@ -188,9 +188,21 @@ function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {
   }
 }
 
-/** The results that changed a row. */
+/** The results that changed a row, as they count for it. */
 function applyAll(chain: WatchedChain, database: Database, judged: readonly Judged[]): readonly Judged[] {
-  return judged.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
+  const counted = judged.map(({ one, verdict }) => ({ one, verdict: countedFor(database, one.row, verdict) }));
+  return counted.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
+}
+
+/**
+ * What paid another order here, or was made for it, pays nothing for this one: each transaction
+ * pays one order, and its own order is judged by it. Only a coin can be spent by two of them, as a
+ * slot belongs to one withdrawal.
+ */
+function countedFor(database: Database, { id }: TransactionRow, verdict: Judgement): Judgement {
+  const by = verdict.kind === "completed" ? verdict.final : verdict.kind === "stuck" ? verdict.by : undefined;
+  if (by === undefined || !isOfAnother(database, id, by.txHash)) return verdict;
+  return { kind: "failed", code: "chain_slot_consumed", final: by };
 }
 
 /** A slot is also "used" for a withdrawal whose currency is not in the configuration any more. */
@@ -203,11 +215,10 @@ function stuckCause(chain: WatchedChain, row: TransactionRow, code: (Judgement &
  * Stores a result; a withdrawal that is final by now is not changed. True if the row changed. Runs
  * inside the caller's transaction; `row` may be older than the table.
  */
-export function applyVerdict(chain: WatchedChain, database: Database, row: TransactionRow, verdict: Judgement): boolean {
+export function applyVerdict(chain: WatchedChain, database: Database, row: TransactionRow, judged: Judgement): boolean {
+  const verdict = countedFor(database, row, judged);
   switch (verdict.kind) {
     case "completed":
-      if (isOfAnother(database, row.id, verdict.final.txHash))
-        return applyVerdict(chain, database, row, { kind: "failed", code: "chain_slot_consumed", final: verdict.final });
       return end(chain, database, row, { status: 1, stage: "completed", code: "", final: verdict.final });
     case "failed":
       // A withdrawal that the agent's operator cancelled failed on purpose.

@@ -1846,6 +1846,15 @@ export const repairs: readonly Repair[] = [
     title: "is asked for its beginning, tells the signer, and calls the slot nobody's",
   },
   {
+    name: "coin-spent-by-another-order",
+    fault: "A payment whose coin another order's payment to the same receiver had spent stayed stuck, and nothing ended it.",
+    file: "gateway/watcher/withdrawals.ts",
+    find: 'verdict.kind === "stuck" ? verdict.by : undefined;',
+    replace: 'verdict.kind === "failed" ? verdict.final : undefined;',
+    test: "test/watcher/watcher-withdrawals.test.ts",
+    title: "another amount for the same receiver",
+  },
+  {
     name: "coin-missed-by-the-gateway-alone",
     fault: "An operator could have ended a payment that the courier's own nodes had not missed for a day.",
     file: "agent/signer/handlers/coin-end.ts",
