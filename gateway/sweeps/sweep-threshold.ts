@@ -61,7 +61,7 @@ export function standing({ row, currency, isPayable, isOut, last, nowMs }: Stand
   // nothing.
   const isEnded = last?.code === unreachableCode;
   const failed = last?.status === 2 && !isWished && !isEnded ? last : undefined;
-  if (failed !== undefined && (isForOperator(failed) || nowMs - failed.changedAt < retryMs)) {
+  if (failed !== undefined && (isForOperator(failed) || Math.abs(nowMs - failed.changedAt) < retryMs)) {
     return no("last_sweep_failed", failed.code);
   }
   if (isWished) return { ok: true };

@@ -167,7 +167,10 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   }
   if (agent === undefined || !hasRoom(options, row, agent)) return false;
   const items = itemsFor(chain, row, currency, agent);
-  const fault = items.map((key) => chain.faults.standingOver(key)).find((one) => one !== null);
+  // An address whose rest is over is asked for here: its next comparison may be hours away.
+  const faultOf = (key: FaultKey): Fault | null =>
+    key.domain === "address" && chain.faults.isDue(key) ? null : chain.faults.standingOver(key);
+  const fault = items.map(faultOf).find((one) => one !== null);
   if (fault !== undefined) {
     note(options, row, faulty(fault));
     return false;

@@ -158,7 +158,7 @@ function neverCompared(
   const { database } = chain.store;
   const newest = newestPlace(database);
   const { passedOver } = memory;
-  if (passedOver !== null && chain.clock() - passedOver.at >= passedOverMs) {
+  if (passedOver !== null && Math.abs(chain.clock() - passedOver.at) >= passedOverMs) {
     memory.place = passedOver.place;
     memory.passedOver = null;
   }

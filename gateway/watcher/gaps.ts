@@ -8,7 +8,7 @@ import type { Code } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
 import type { MissingHistory } from "../../chains/nodes.ts";
 import { isOfItem } from "../faults/blame.ts";
-import { domains, restMsOf } from "../faults/domains.ts";
+import { domains, isRestOver, restMsOf } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import type { Turns } from "../faults/turns.ts";
 import { accountOwner } from "../store/forgotten-addresses.ts";
@@ -60,7 +60,7 @@ export function keepGaps(
 
 /** The gaps that a pass asks for again, of merchants in turn. */
 export function dueGaps({ store, network, clock }: WatchedChain, turns: Turns): readonly GapRow[] {
-  const due = listGaps(store.database, network).filter(({ retryAt }) => retryAt <= clock());
+  const due = listGaps(store.database, network).filter(({ retryAt }) => isRestOver(retryAt, domains.history.restMaxMs, clock()));
   turns.beginPass();
   return turns.deal(due, gapsPerPass, ({ merchant }) => ({ merchant, questions: 1 }));
 }

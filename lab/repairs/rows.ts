@@ -1855,6 +1855,15 @@ export const repairs: readonly Repair[] = [
     title: "another amount for the same receiver",
   },
   {
+    name: "rest-by-a-clock-ahead",
+    fault: "A fault noted while the gateway's clock was a day ahead kept its address from being read, and swept, for a day.",
+    file: "gateway/faults/domains.ts",
+    find: "  return nowMs >= retryAtMs || retryAtMs - nowMs > restMaxMs;",
+    replace: "  return nowMs >= retryAtMs || retryAtMs - nowMs > restMaxMs * 1e9;",
+    test: "test/gateway/faults-book.test.ts",
+    title: "rests no longer than it may",
+  },
+  {
     name: "coin-missed-by-the-gateway-alone",
     fault: "An operator could have ended a payment that the courier's own nodes had not missed for a day.",
     file: "agent/signer/handlers/coin-end.ts",
