@@ -50,7 +50,7 @@ export class CoinChainFixture implements ChainFixture {
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const { confirmations } = plan;
-    this.#makesUp = plan.unnamed === "courier";
+    this.#makesUp = plan.unnamed === "courier" || plan.unnamed === "both";
     this.#amounts = plan.orders.map(({ units }) => units);
     const { funds, later } = kernel.random.pick("the account's coins", wallets);
     this.#later = [...later];
@@ -74,6 +74,10 @@ export class CoinChainFixture implements ChainFixture {
 
   get outside(): ReadonlySet<string> {
     return this.#chain.outside;
+  }
+
+  get headMs(): number {
+    return this.#chain.top.timestamp * 1_000;
   }
 
   get incoming(): number {

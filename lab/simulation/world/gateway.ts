@@ -36,7 +36,7 @@ import { readerOf } from "./bad-items.ts";
 import { perhapsFalse } from "./false-sightings.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
-import type { Plan } from "./plan.ts";
+import { isSwept, type Plan } from "./plan.ts";
 import {
   accounts,
   begun,
@@ -210,7 +210,10 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
     const marks = this.#openMarks(store);
-    const answerQuestion = perhapsFalse(createSightings({ store, log, clock, reader: (of) => watcher.readerOf(of) }), liesNow);
+    const answerQuestion = perhapsFalse(createSightings({ store, log, clock, reader: (of) => watcher.readerOf(of) }), {
+      liesNow,
+      plan,
+    });
     startHub({
       server,
       store,
@@ -224,7 +227,7 @@ export class Gateway {
       marks,
       answerQuestion,
     });
-    const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    const sweeps = isSwept(plan) ? createSweeps({ store, signals, config, log, clock, run }) : {};
     const onRead = (): void => {
       try {
         placeWaiting({ store, signals, log, clock, run });
@@ -235,7 +238,7 @@ export class Gateway {
     };
     const monotonic = (): number => kernel.scheduler.nowMs;
     const watching = { store, signals, config, log, clock, monotonic, run, onRead, pollMs: pollMs[stage.family] };
-    const watcher = startWatcher({ ...watching, ...readerOf(plan, this.bad), ...(plan.deposits.length === 0 ? {} : { onPass }) });
+    const watcher = startWatcher({ ...watching, ...readerOf(plan, this.bad), ...sweeps });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";

@@ -3,6 +3,7 @@
  * go wrong, and afterwards exactly as `status` says, once for each withdrawal it names. The rest is
  * to go on without them.
  */
+import type { EndPlan } from "../../../agent/socket/stuck.ts";
 import type { Answer, OperatorView, ReplacementPlan, SignerStatus } from "../../../agent/socket/verbs.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
@@ -94,6 +95,8 @@ export class Operators {
       if (status?.paused) this.#ask(machine, "pause", { paused: false, approver: "ann" });
       for (const { chain } of status?.stopped ?? [])
         this.#ask(machine, "pause", { paused: false, approver: "ann", network: chain });
+      const { transactionId: missing, left = "?" } = status?.unreachable ?? {};
+      if (missing !== undefined && left === "") this.#end(machine, missing);
       const stuck = status?.stuck ?? null;
       const helped = `${stuck?.transactionId} ${core.paired.ledgerEpoch}`;
       // The operator who carries a recovery out decides on withdrawals that it quarantined. A
@@ -109,6 +112,14 @@ export class Operators {
       const isOnce = this.#world.plan.family !== "tron";
       const done = (): unknown => isOnce && this.#followed.add(helped);
       this.#manualReplacement(machine, "replace", stuck.transactionId, done);
+    });
+  }
+
+  /** As the command does it: shown first, then ended as it was shown. */
+  #end(machine: Machine, transactionId: string): void {
+    this.#ask(machine, "end", { transactionId, slot: "", approver }, (answer) => {
+      const { plan } = answer as unknown as { plan?: EndPlan };
+      if (plan !== undefined) this.#ask(machine, "end", { transactionId, slot: plan.slot, approver });
     });
   }
 

@@ -242,7 +242,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       payerReadsPerSecond: 1000,
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
-    lifetimes: { depositMinutes: 60, confirmingHours: 0, withdrawalHours: 24, approvalDays: 7 },
+    lifetimes: { depositMinutes: plan.depositMinutes, confirmingHours: 0, withdrawalHours: 24, approvalDays: 7 },
     sweepsAtOnce: 4,
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
     ...{ logLevel: "silent", alerts: null, metrics: null },

@@ -61,6 +61,13 @@ const recoveryScenarioMs = 60_000;
 const recoveryScenarioMsMax = 600_000;
 /** Agents of other merchants who lie: one that is locked says nothing more. */
 const falseAgents = 4;
+/**
+ * A coin is looked for while each hour passes at a leap: the time between two looks counts up to an
+ * hour, on both sides. First come the hours in which a payment may be on its way.
+ */
+const almostHourMs = 59 * 60_000;
+const watchedMs = 16_000;
+const hoursMax = 36;
 /** A day's limits are free again. */
 const dayAndMoreMs = 25 * 60 * 60_000;
 
@@ -87,6 +94,8 @@ export class World implements Scene {
   #calmSince = 0;
   /** Calm in which a ledger's time stood, and with it what waits for a later attempt. */
   #stoodMs = 0;
+  /** Hours that went by for what an operator may end after a day. */
+  #hoursWaited = 0;
 
   constructor(seed: number) {
     this.plan = drawPlan(kernel.random, seed);
@@ -99,7 +108,7 @@ export class World implements Scene {
     this.gateway = new Gateway({
       ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.observer.committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
-      liesNow: () => this.isFaulty && plan.unnamed === "gateway",
+      liesNow: () => this.isFaulty && (plan.unnamed === "gateway" || plan.unnamed === "both"),
     });
     this.payments = this.chainFixture.money;
     this.actors = new Actors(this);
@@ -278,6 +287,7 @@ export class World implements Scene {
 
   #settle(): void {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
+    this.observer.settled();
     // The shop goes on: that is what must not be signed any more.
     if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.actors.orderOnceMore();
     const waits = this.recoveryScenario?.waits || pendingWorkOf(this);
@@ -286,6 +296,12 @@ export class World implements Scene {
     const unshown = unshownLock(this);
     if (unshown === "" && (waits === "" || (!this.faultInjector.mustSettle && calmMs > restMs))) {
       this.#end();
+      return;
+    }
+    if (this.plan.unnamed === "both" && waits !== "" && calmMs > watchedMs && this.#hoursWaited < hoursMax) {
+      this.#hoursWaited += 1;
+      this.leap(almostHourMs, "an hour passes in which nobody shows the coin");
+      this.#calmSince = kernel.scheduler.nowMs;
       return;
     }
     if (isTimeStanding(this)) this.#stoodMs += calmCheckMs;

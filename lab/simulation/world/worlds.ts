@@ -2,8 +2,9 @@
  * Worlds beside the one that chance draws: in each, one trouble is there in every run and for
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
-import type { Random } from "../kernel/random.ts";
+import { Random } from "../kernel/random.ts";
 import { coins } from "./coins.ts";
+import { besideWrongClock, wrongClock } from "./gateway-clock.ts";
 import { badItems, type DepositOrder, type FaultKind, type Order, type Plan, type Rates } from "./plan.ts";
 import { sequences } from "./sequences.ts";
 import { unitsOf } from "./units.ts";
@@ -23,6 +24,7 @@ export const worlds = {
   "both-restored": 11_000_000_000,
   "unnamed-coins": 12_000_000_000,
   "one-bad-among-many": 13_000_000_000,
+  "gateway-clock": 14_000_000_000,
 } as const;
 
 export type WorldName = keyof typeof worlds;
@@ -53,9 +55,10 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("sequences", seed)) return sequences(plan, random);
   if (isIn("coins", seed)) return coins(plan, random);
   if (isIn("both-restored", seed)) return bothRestored(plan, random);
-  if (isIn("unnamed-coins", seed)) return unnamedCoins(plan, random);
+  if (isIn("unnamed-coins", seed)) return bothLie(unnamedCoins(plan, random), seed);
   if (isIn("false-chain", seed)) return falseChain(plan, random);
   if (isIn("one-bad-among-many", seed)) return oneBadAmongMany(plan, random);
+  if (isIn("gateway-clock", seed)) return gatewayClock(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
   if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
   return isIn("waiting", seed) ? withCustomers(waiting(plan, random), random) : plan;
@@ -193,6 +196,27 @@ function unnamedCoins<P extends Drawn>(plan: P, random: Random): P {
     rates: { ...limitedTo(drawn.rates, kinds), hostileCourier },
     faultsMs: random.pick("they lie for seconds", [16, 32, 64]) * 1_000,
   };
+}
+
+/** On each family in turn of chance; requests that nobody pays where deposits are asked for. */
+function gatewayClock<P extends Drawn>(plan: P, random: Random): P {
+  const family = random.pick("family under a wrong clock", ["evm", "evm", "evm", "tron", "xrp", "bitcoinregtest"] as const);
+  const turned = {
+    ...{ evm: withDeposits(plan, random), tron: waiting(plan, random) },
+    ...{ xrp: sequences(plan, random), bitcoinregtest: coins(plan, random) },
+  }[family];
+  return wrongClock({ ...turned, rates: limitedTo(turned.rates, besideWrongClock) }, random);
+}
+
+/** In one run of so many courier and gateway lie with one mind, by a chance of its own. */
+const bothLieOf = 3;
+const bothLieFrom = 78_000_000_000;
+
+function bothLie<P extends Drawn>(plan: P, seed: number): P {
+  const random = new Random(seed + bothLieFrom);
+  if (random.below("both lie", bothLieOf) > 0) return plan;
+  const hostileCourier = random.between("the courier lies how often", 2_000, 8_000);
+  return { ...plan, unnamed: "both", rules: "", rates: { ...plan.rates, hostileCourier } };
 }
 
 /** Deposits, sweeps and withdrawals of one merchant beside agents of others who lie. */
