@@ -195,7 +195,7 @@ function applyAll(chain: WatchedChain, database: Database, judged: readonly Judg
 }
 
 /**
- * What paid another order here, or was made for it, pays nothing for this one: each transaction
+ * A transaction that was made for another order here pays nothing for this one: each transaction
  * pays one order, and its own order is judged by it. Only a coin can be spent by two of them, as a
  * slot belongs to one withdrawal.
  */
@@ -234,7 +234,7 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
       if (isProven(row, verdict)) return strandBelow(chain, database, row, verdict);
       return applyVerdict(chain, database, row, { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: verdict.detail });
     case "stuck":
-      // What was proven once holds, also where a node has forgotten those blocks.
+      // The proof holds, also where a node has forgotten those blocks.
       if (isBelow(database, row.id)) return false;
       raiseAlarm(chain, database, { ...stuckCause(chain, row, verdict.code), subject: row.id, detail: verdict.detail });
       return move(chain, database, row.id, "stuck", "");
