@@ -10,6 +10,15 @@ export type { Repair } from "./repair.ts";
 
 export const repairs: readonly Repair[] = [
   {
+    name: "coin-shown-on-a-full-disk",
+    fault: "A coin that a node showed while the signer's disk was full left the hours of before standing.",
+    file: "agent/signer/handlers/coin-looks.ts",
+    find: "const gainedMs = isShown ? -(one.unseen?.watchedMs ?? 0) :",
+    replace: "const gainedMs = isShown ? 0 :",
+    test: "test/signer/coin-end.test.ts",
+    title: "shown while the ledger's disk is full",
+  },
+  {
     name: "comparison-before-payouts",
     fault: "Comparison of balances used up the questions that a server allows in an hour, and payouts waited.",
     file: "gateway/watcher/compare.ts",
