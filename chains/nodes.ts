@@ -295,6 +295,12 @@ export interface WatcherNodes extends Watched {
    * in the order of the addresses. For people who wait, and never for credit.
    */
   arriving?(addresses: readonly string[]): Promise<readonly Result<Arriving>[]>;
+  /**
+   * The payment of the native coin to an account by one transaction in a final block, as enough
+   * nodes show it; null if they show none. Present where tags tell payments apart. Rejects with
+   * NODE_DISAGREE if fewer show it than must agree.
+   */
+  paymentBy?(txHash: string, account: string): Promise<DetectedPayment | null>;
   hasFailed(txHash: string): Promise<boolean>;
   /**
    * The most that a payment costs at the present fee market, with room for a replacement, in units

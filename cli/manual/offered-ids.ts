@@ -27,5 +27,6 @@ export const gatewayIds: Offered = {
     ["show", "paid", "release"].map((name) => [`withdrawals ${name}`, gatewayIdsOf("withdrawals list --limit 100")]),
   ),
   ...Object.fromEntries(["revoke", "keep"].map((name) => [`deposits ${name}`, gatewayIdsOf("deposits list --reorged")])),
+  "deposits release": gatewayIdsOf("deposits list --held"),
   "sweeps show": gatewayIdsOf("sweeps list --limit 100"),
 };

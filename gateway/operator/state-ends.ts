@@ -68,6 +68,12 @@ const faults: Rows<Domain> = {
 };
 
 // biome-ignore format: a table, one row a line
+const gaps: Rows<"given_up" | "held"> = {
+  given_up: ["clock", "a gap that was given up, and the open requests that lived in it", "`faults`, `status`", "", "each request's balance is compared, in its own currency; the request then counts what came, or expires, and the row goes with the last one"],
+  held: ["person", "on XRP, an open request that lived in a gap which was given up", "`deposits list --held`, `faults`, `status`", `${command} deposits release ID`, "it expires as any other; or `deposits credit ID --payment HASH` counts what came in the gap"],
+};
+
+// biome-ignore format: a table, one row a line
 const aside: Rows<RowKind> = {
   record: ["person", "a record that no list can show whole", "`rows list`, code `record_unreadable`", `${command} rows retry NAME`, "lists show it whole, once it is corrected"],
   change: ["person", "a change of which no event can be made", "`rows list`", `${command} rows retry NAME`, "its events are told"],
@@ -134,7 +140,19 @@ const sweeps: Rows<SweepReason> = {
   no_coin: ["clock", "the hot wallet cannot pay the top-up", "`sweeps list`", "", "swept once the hot wallet has funds"],
 };
 
-export const gatewayEnds = { deposits, withdrawals, stuck, faults, aside, callbacks, clock, agents, books, sweeps } as const;
+export const gatewayEnds = {
+  deposits,
+  withdrawals,
+  stuck,
+  faults,
+  gaps,
+  aside,
+  callbacks,
+  clock,
+  agents,
+  books,
+  sweeps,
+} as const;
 
 type Named = {
   [Group in keyof typeof gatewayEnds]: `${Group} ${keyof (typeof gatewayEnds)[Group] & string}`;
@@ -192,7 +210,8 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   forgottenAddresses: ["agents restored"],
   forgottenRanges: ["agents restored"],
   foundAddresses: [],
-  gaps: ["faults history"],
+  gapHolds: ["gaps given_up", "gaps held"],
+  gaps: ["faults history", "gaps given_up"],
   gonePayments: ["deposits reorged"],
   jobs: ["withdrawals queued"],
   jtis: [],

@@ -42,7 +42,7 @@ export interface AddressStateRow {
  */
 export const lookMs = 15 * 60_000;
 
-const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, t.merchant";
+export const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, t.merchant";
 const issued = `SELECT ${issuedColumns} FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId`;
 
 export function readAddressState(database: Database, network: string, address: string): AddressStateRow | undefined {

@@ -305,7 +305,8 @@ CREATE TABLE sweepNotes (
  * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
  * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
  * items that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
- * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts).
+ * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts), `gapHolds` the
+ * requests that one of them holds after it was given up (gap-holds.ts).
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -336,7 +337,11 @@ CREATE TABLE faults (
 CREATE TABLE gaps (
   network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, merchant TEXT NOT NULL,
   code TEXT NOT NULL, words TEXT NOT NULL, since INTEGER NOT NULL, tries INTEGER NOT NULL, retryAt INTEGER NOT NULL,
-  toldAt INTEGER, summedTo INTEGER NOT NULL, PRIMARY KEY (network, account, fromBlock)) STRICT;
+  toldAt INTEGER, summedTo INTEGER NOT NULL, givenUpAt INTEGER, PRIMARY KEY (network, account, fromBlock)) STRICT;
+CREATE TABLE gapHolds (
+  network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
+  PRIMARY KEY (transactionId, network, account, fromBlock)) STRICT;
+CREATE INDEX gapHoldsByGap ON gapHolds (network, account, fromBlock);
 CREATE TABLE unreadTransactions (
   network TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL, blockTo INTEGER NOT NULL, address TEXT NOT NULL,
   merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL, at INTEGER NOT NULL, tries INTEGER NOT NULL,
