@@ -149,7 +149,7 @@ export function checkRefund(
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
   if (deposit === undefined || deposit.currency !== currency.id) return say("refund_invalid", { field: "refundOf" });
   // Money that left the chain is paid back to nobody before an operator has decided on it.
-  const units = keptUnits(database, deposit) - undecidedUnits(database, refundOf);
+  const units = keptUnits(database, deposit) - undecidedUnits(database, deposit);
   const leftUnits = units > 0n ? units : 0n;
   if (amountUnits <= leftUnits) return null;
   return say("refund_above_received", { field: "refundOf", available: formatAmount(leftUnits, currency.decimal) });
