@@ -5,6 +5,7 @@ export interface StuckView {
   readonly transactionId: string;
   readonly state: WithdrawalState;
   readonly network: string; // CAIP-2
+  readonly chain: string; // name in config.json
   readonly slot: string; // "" without a slot
   readonly since: number; // ledger time
   readonly afterMinutes: number; // as in config.json

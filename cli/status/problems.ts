@@ -119,28 +119,34 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
 
 /**
  * The line to type depends on the state. A withdrawal without a signature waits for a cause that
- * another line here names.
+ * another line here names, and so does each one while its chain is not read: no attempt helps then.
  */
 function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): void {
   if (stuck === null) return;
-  const { transactionId, state, network, slot, since, afterMinutes, isCancelling } = stuck;
+  const { transactionId, state, network, slot, since, afterMinutes, isCancelling, chain: name } = stuck;
+  const chain = courier?.chains.find(({ chain: known }) => known === name);
+  const isStanding = chain !== undefined && !chain.ok && !chain.isAsking && state !== "quarantined";
   const forFees = courier?.waiting.some((one) => one.transactionId === transactionId && one.why.startsWith("fee ")) === true;
   const place = slot === "" ? state : `${state}, ${saySlot(network, slot)}${isCancelling ? ", cancelled" : ""}`;
   findings.found(
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
-    expiryExclusionOf(network) !== null && state !== "quarantined"
-      ? `${typed(`show ${transactionId}`)}: it says until when this one waits`
-      : forFees && state !== "quarantined"
-        ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typed(`replace ${transactionId}`)}`
-        : stuckHint(transactionId, state, isCancelling),
+    isStanding
+      ? `wait: ${name} is not read now, as another line here says, and it goes on by itself; ${typed(`show ${transactionId}`)}`
+      : expiryExclusionOf(network) !== null && state !== "quarantined"
+        ? `${typed(`show ${transactionId}`)}: it says until when this one waits`
+        : forFees && state !== "quarantined"
+          ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typed(`replace ${transactionId}`)}`
+          : stuckHint(transactionId, state, isCancelling),
   );
 }
 
 function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): string {
   if (state === "quarantined") return `${typed(`approve ${id}`)}, or cancel in its place`;
   if (state === "approved" || state === "intent" || state === "signed") return typed(`show ${id}`);
-  return isCancelling ? typed(`replace ${id}`) : `${typed(`replace ${id}`)}, or cancel in its place`;
+  return isCancelling
+    ? `to raise the cancel's fee, which pays nothing else: ${typed(`replace ${id}`)}`
+    : `${typed(`replace ${id}`)}, or cancel in its place`;
 }
 
 function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Findings): void {

@@ -219,7 +219,14 @@ function ending(voidBy: AttemptView["voidBy"], isCancelling = false): () => void
 }
 
 function stuckAt(change: Partial<StuckView>): StuckView {
-  const one = { transactionId, state: "broadcast", network: "eip155:1", slot: "41", since: nowMs - 4_000_000 } as const;
+  const one = {
+    transactionId,
+    state: "broadcast",
+    network: "eip155:1",
+    chain: "ethereum",
+    slot: "41",
+    since: nowMs - 4_000_000,
+  } as const;
   return { ...one, afterMinutes: 60, isCancelling: false, ...change };
 }
 
@@ -302,6 +309,10 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "one is stuck above its limits": ill(
     { stuck: stuckAt({}) },
     { waiting: [{ transactionId: stuckAt({}).transactionId, why: "fee POLICY_FEE_ABOVE_WITHDRAWAL" }] },
+  ),
+  "one is stuck on a chain that stands still": ill(
+    { stuck: stuckAt({}) },
+    { chains: [{ ...chain, ok: false, detail: "NODE_STALE: no node of ethereum shows a new block" }] },
   ),
   "a cancelled one is stuck": ill({ stuck: stuckAt({ isCancelling: true }) }),
   "one that was told over is stuck": ill({ stuck: stuckAt({ state: "paid" }) }),

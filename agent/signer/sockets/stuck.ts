@@ -30,6 +30,7 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
     transactionId,
     state,
     network: job.network,
+    chain: signer.view(found).chain,
     slot,
     since: sinceOf(found),
     afterMinutes,
