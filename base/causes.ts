@@ -71,6 +71,7 @@ const dangers: Readonly<Record<Exclude<AlarmCode, CausedCode>, Danger>> = {
   COURIER_READ_BACK: "twice",
   COURIER_TOKEN_MOVED: "twice",
   WATCHER_CONTENT_DIFFERS: "twice",
+  CURRENCY_MOVES_OTHERWISE: "twice",
   ORDER_PAID_BEFORE: "work",
   PIN_UNREADABLE: "work",
   ROW_SET_ASIDE: "work",

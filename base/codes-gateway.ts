@@ -21,7 +21,7 @@ export const gatewayCodes = {
     "unknown",
     "operator",
     "a withdrawal's transaction is final and is not exactly the payment asked for",
-    "look at the transaction on chain; a token that takes a fee on transfer must not be configured",
+    "withdrawals moved ID shows what nodes tell of it, and ends it; a token that takes a fee on transfer must not be configured",
   ],
   PIN_UNREADABLE: [
     "alarm",
@@ -164,6 +164,7 @@ export const gatewayCodes = {
   GATEWAY_NOT_CREDITED: ["refusal", "none", "operator", "the deposit was not credited", "look at it with deposits show; an expired one that was paid late can be credited"],
   GATEWAY_NOT_REORGED: ["refusal", "none", "operator", "nothing is to be decided on this deposit", "deposits list --reorged names the deposits whose credited payment left the chain"],
   GATEWAY_NOT_ASSIGNED: ["refusal", "none", "operator", "the transaction is not this withdrawal's payment", "look at the withdrawal with withdrawals show, and for the transaction with find HASH"],
+  GATEWAY_NOT_MOVED: ["refusal", "none", "operator", "no final attempt of this withdrawal waits for what it moved", "withdrawals show ID names its stage and the attempt; a sweep has sweeps moved"],
   GATEWAY_NOT_HELD: ["refusal", "none", "operator", "the transaction does not hold this withdrawal back", "withdrawals show ID names the transactions that hold it, and says whether it waits at all"],
   GATEWAY_UNKNOWN_AGENT: ["refusal", "none", "operator", "there is no such agent, or it is unpaired already", "copy the id from agents"],
   GATEWAY_AGENT_NOT_CAUGHT_UP: ["refusal", "none", "operator", "the gateway's database may lack payments of this agent, and another server would make them again", "let gateway and agent run for half a minute, then try again; HUB_DATABASE_BEHIND: see docs/recovering.md section 2; for a server that is gone for good read section 5 there, then add --skip-catch-up"],

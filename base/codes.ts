@@ -180,6 +180,7 @@ export const codes = {
   SIGNER_LOCKED: ["refusal", "none", "operator", "the signer is locked and signs nothing", "read the lock's code with status"],
   SIGNER_PAUSED: ["refusal", "none", "operator", "an operator paused the signer: no payment is signed before one resumes it", "resume, when signing may go on"],
   NETWORK_PAUSED: ["refusal", "none", "operator", "no first payment is signed on this network before an operator resumes it: something there nobody here signed, or an operator stopped it", "status names the transaction; resume --network CHAIN, when it is explained"],
+  CURRENCY_MOVES_OTHERWISE: ["alarm", "none", "operator", "a final payment in a currency moved something else than was asked for: nothing new is paid in it", "look at the transaction: a token that takes a fee on transfer, or that changed, must not be paid in; once it is clear why: on the gateway currencies resume ID, on the agent resume --currency ID"],
   SIGNER_NO_HANDSHAKE: ["refusal", "none", "operator", "the handshake with the gateway is not complete; the signer does not sign until it is", "wait for the link; status says what keeps it down"],
   SIGNER_BOOTSTRAP: ["fault", "none", "operator", "the signer was not started by crypto", "start it with crypto"],
   SIGNER_NETWORK: ["fault", "none", "operator", "config.json has a chain that this wallet was not paired for", "take the chain out of config.json, or pair a state folder for it"],

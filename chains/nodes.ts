@@ -176,6 +176,17 @@ export interface Ending {
   readonly feeUnits: bigint; // its cost, in units of the fee coin
 }
 
+/** A final attempt that is not exactly the payment asked for. */
+export interface MovedOtherwise {
+  readonly kind: "stuck";
+  readonly code: "WATCHER_CONTENT_DIFFERS";
+  readonly detail: string;
+  /** The attempt; null if none ended the withdrawal alone, or if it is not the account's own. */
+  readonly final: Ending | null;
+  /** The attempt asks a token's contract for exactly the payment, so the contract did otherwise. */
+  readonly isContracts: boolean;
+}
+
 /** The end of a withdrawal, as the watcher judges it by all its attempts. */
 export type Judgement =
   | { readonly kind: "completed"; readonly final: Ending }
@@ -184,11 +195,8 @@ export type Judgement =
       readonly code: "chain_reverted" | "chain_slot_consumed" | "cancelled";
       readonly final: Ending;
     }
-  | {
-      readonly kind: "stuck";
-      readonly code: "WATCHER_SLOT_CONSUMED" | "WATCHER_CONTENT_DIFFERS" | "PIN_UNREADABLE";
-      readonly detail: string;
-    }
+  | { readonly kind: "stuck"; readonly code: "WATCHER_SLOT_CONSUMED" | "PIN_UNREADABLE"; readonly detail: string }
+  | MovedOtherwise
   | { readonly kind: "confirming"; readonly txHash: string; readonly block: number }
   | { readonly kind: "waiting" };
 

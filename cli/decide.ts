@@ -84,7 +84,7 @@ function assertRefusable({ state, network, slot }: OperatorView): void {
   throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`);
 }
 
-const closed: readonly OperatorView["state"][] = ["paid", "reverted", "conflicted", "expired", "cancelled"];
+const closed: readonly OperatorView["state"][] = ["paid", "reverted", "conflicted", "expired", "cancelled", "moved"];
 
 /**
  * The name that stands in the ledger. A user of the socket may give any name: it is only a claim,

@@ -77,6 +77,8 @@ export function diagnosisOf(judged: Judged): Diagnosis {
         why: "its transaction is final and was reverted by the chain: only the fee was spent",
         what: `look the txHash up in a block explorer for the reason; ${afterRevert(one)}`,
       };
+    case "moved":
+      return movedDiagnosis(one);
     case "conflicted":
       return {
         verdict: "FAILED",
@@ -94,6 +96,13 @@ function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diag
   const of = code === unreachable ? unreachable : "COIN_UNKNOWN";
   const by = typed(`end ${transactionId}`);
   return stuck(`${codes[of][3]} (${of})`, left === "" ? by : `${by}, which is too early now: ${left}`);
+}
+
+function movedDiagnosis({ transactionId, isOver, currency }: OperatorView): Diagnosis {
+  const why = "its transaction is final and did not move exactly what was asked for: a token may take a fee";
+  const seen = `look the txHash up in a block explorer; first payments in ${currency} wait for ${typed(`resume --currency ${currency}`)}`;
+  if (isOver) return { verdict: "FAILED", why: `${why}; the gateway has ended it`, what: seen };
+  return stuck(why, `${seen}; the gateway's operator ends it: autowithdraw-gateway withdrawals moved ${transactionId}`);
 }
 
 function codeOf({ code }: OperatorView): string {
@@ -218,6 +227,12 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
     return { verdict: "waits for an operator", why: told, what: `${typed("resume")}, when signing may go on` };
   if (code === "NETWORK_PAUSED")
     return { verdict: "waits for an operator", why: told, what: `${seeStatus}, then ${typed(`resume --network ${one.chain}`)}` };
+  if (code === "CURRENCY_MOVES_OTHERWISE")
+    return {
+      verdict: "waits for an operator",
+      why: told,
+      what: `${seeStatus}, then ${typed(`resume --currency ${one.currency}`)}`,
+    };
   if (code === "WITHDRAWAL_TOO_SOON") return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
   if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);

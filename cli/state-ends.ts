@@ -30,6 +30,7 @@ const withdrawals: Rows<Exclude<WithdrawalState, Ended>> = {
   released: ["clock", "its bytes may be on their way", "`show ID`, alert `stuck`", `${agent} replace ID`, "a block takes it; or its end passes, on chains with ends"],
   broadcast: ["clock", "nodes have it", "`show ID`, alert `stuck`", `${agent} replace ID`, "a block takes it, at its fee or a higher one"],
   included: ["clock", "in a block that is not final", "`show ID`", "", "paid, reverted or conflicted"],
+  moved: ["person", "final, and not exactly the payment", "`show ID`, `status`, alarm `COURIER_TOKEN_MOVED`", "autowithdraw-gateway withdrawals moved ID", "the gateway's operator says what it moved, and it ends"],
   quarantined: ["person", "has a slot, and policy does not approve it", "`withdrawals`, `status`", `${agent} approve ID`, "signed again; or `cancel ID` uses its slot up"],
 };
 
@@ -42,7 +43,7 @@ const offers: Rows<Standing> = {
 };
 
 // biome-ignore format: a table, one row a line
-const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | "paused" | "networkStopped" | "stuck" | "allVoid" | "noRoom" | "unreachable" | "unwritable" | "readOnly" | "diskFull" | "looserPolicy" | "courierAway" | "unconfirmed"> = {
+const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | "paused" | "networkStopped" | "currencyStopped" | "stuck" | "allVoid" | "noRoom" | "unreachable" | "unwritable" | "readOnly" | "diskFull" | "looserPolicy" | "courierAway" | "unconfirmed"> = {
   locked: ["person", "nothing is signed: the ledger and another word contradict each other", "`status`, alert `locked`", `${agent} recover`, "a new epoch begins by what the gateway has"],
   recovery: ["person", "a recovery is offered, or everything is held after one of both sides", "`status`", `${agent} recover`, "orders go on; `recover --finish` ends the hold"],
   resync: ["clock", "the gateway was rolled back and is sent what it lost", "`status`", "", "new orders are taken then"],
@@ -50,6 +51,7 @@ const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | 
   ledgerAhead: ["clock", "ledger time is ahead of this clock and stands", "`status`, code `LEDGER_AHEAD`", "", "it goes on once this clock has reached it"],
   paused: ["person", "an operator stopped new signatures", "`status`", `${agent} resume`, "signed again"],
   networkStopped: ["person", "no first payment on a network: a foreign transaction, or an operator's order", "`status`, alert `network-stopped`", `${agent} resume --network CHAIN`, "first payments there go on"],
+  currencyStopped: ["person", "no first payment in a currency: a final payment moved something else", "`status`, alert `currency-stopped`", `${agent} resume --currency ID`, "first payments in it go on"],
   stuck: ["person", "a withdrawal waits longer than stuckAfterMinutes", "`status`, alert `stuck`", `${agent} show ID`, "what its words say: replace, cancel, approve, or wait"],
   allVoid: ["person", "all attempts are void, and an operator ordered the last", "`status`", `${agent} replace ID`, "another attempt; or `cancel ID`"],
   noRoom: ["clock", "another attempt waits for a limit of the hour or the day", "`status`", "", "signed when the window has room"],
@@ -102,7 +104,7 @@ export const statesOfSigner: Readonly<Record<keyof SignerStatus, readonly Named[
   clockAheadMs: ["signer clock"],
   ledgerAheadMs: ["signer ledgerAhead"],
   paused: ["signer paused"],
-  stopped: ["signer networkStopped"],
+  stopped: ["signer networkStopped", "signer currencyStopped"],
   stuck: ["signer stuck"],
   manualReplace: ["signer allVoid"],
   noRoom: ["signer noRoom"],

@@ -40,9 +40,10 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
 /**
  * The form of the frames that this program knows. The number rises with each kind, and with each
  * field that an earlier program would refuse: 10 are the kinds, 11 has `orders`, `foreign` and
- * `network` of a pause, 12 `endable`, and a sweep of coins whose amount has its fee in it.
+ * `network` of a pause, 12 `endable`, and a sweep of coins whose amount has its fee in it, 13 the
+ * outcome `moved`, and `currency` of a pause.
  */
-export const kindsKnown = 12;
+export const kindsKnown = 13;
 
 /** The path of a link for an agent that names the form of the frames that it knows. */
 export const linkPathNaming: string = `${linkPath}?kinds=${kindsKnown}`;
@@ -280,9 +281,10 @@ export interface ObservedEntry {
   readonly stage: "broadcast" | "included" | "final" | "void";
   /**
    * Set when final. conflicted: another transaction used the slot. cancelled: the agent's own zero
-   * payment to itself used the slot.
+   * payment to itself used the slot. moved: the agent's own transaction succeeded and is not
+   * exactly the payment.
    */
-  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
+  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
   readonly txHash: string;
 }
 
@@ -309,6 +311,8 @@ export interface AlarmEntry {
  * An operator at the agent stopped new signatures, or allows them again. The agent still takes and
  * decides jobs. With `network`, only first attempts on that network stop: the signer did so itself
  * because of the transactions in `txHashes`, which its ledger knows from then on, or its operator.
+ * With `currency` as well, only first attempts in it: `txHashes` are then its own, and moved
+ * something else than was asked for.
  */
 export interface PausedEntry {
   readonly kind: "paused";
@@ -316,6 +320,7 @@ export interface PausedEntry {
   readonly at: number;
   readonly paused: boolean;
   readonly network?: string;
+  readonly currency?: string;
   readonly txHashes?: readonly string[]; // at most 16; left out if there is none
 }
 

@@ -38,7 +38,7 @@ export function judgeAttempt(effect: Effect, isOwn: boolean, final: Ending): Jud
   if (isOwn && effect === "paid") return { kind: "completed", final };
   if (isOwn && effect === "cancelled") return { kind: "failed", code: "cancelled", final };
   const detail = `${final.txHash} is final and is not exactly the payment that was asked for`;
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail };
+  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: isOwn ? final : null, isContracts: false };
 }
 
 /** Judges a withdrawal by the final transaction that spent the anchor and is no known attempt. */

@@ -1,4 +1,4 @@
-/** The problems of stopped signatures: a pause, and networks without first attempts. Pure. */
+/** The problems of stopped signatures: a pause, and networks and currencies without first attempts. */
 import type { SignerStatus, StoppedView } from "../../agent/socket/verbs.ts";
 import { codes } from "../../base/codes.ts";
 import { typed } from "../command-hint.ts";
@@ -13,7 +13,13 @@ interface Found {
 /** One problem for each stop, what may be a theft first. */
 export function stopProblems({ paused, stopped = [] }: Pick<SignerStatus, "paused" | "stopped">): readonly Found[] {
   const isTheft = ({ txHashes }: StoppedView): boolean => txHashes.length > 0;
-  const found = [...stopped.filter(isTheft).map(theft), ...stopped.filter((one) => !isTheft(one)).map(ordered)];
+  const places = stopped.filter(({ currency }) => currency === undefined);
+  const currencies = stopped.filter(({ currency }) => currency !== undefined);
+  const found = [
+    ...places.filter(isTheft).map(theft),
+    ...currencies.map(moved),
+    ...places.filter((one) => !isTheft(one)).map(ordered),
+  ];
   if (paused === null) return found;
   const what = `paused by ${paused.approver} (claimed) at ${moment(paused.at)}: no payment is signed`;
   return [...found, { code: "SIGNER_PAUSED", what, hint: typed("resume") }];
@@ -28,6 +34,15 @@ function theft(one: StoppedView): Found {
   const what = `the account on ${stopName(one)} paid by ${newest}${others}, which nothing here signed, as the ${one.approver} shows: no first payment is signed there since ${moment(one.at)}`;
   const hint = codes.CHAIN_COIN_FOREIGN[4].replace("resume --network CHAIN", typed(`resume --network ${stopName(one)}`));
   return { code: "CHAIN_COIN_FOREIGN", what, hint };
+}
+
+function moved({ currency = "", txHashes, approver, at }: StoppedView): Found {
+  const newest = txHashes.at(-1);
+  const why =
+    newest === undefined ? `the ${approver} beside the ledger says so` : `${newest} moved something else than was asked for`;
+  const what = `no first payment is signed in ${currency} since ${moment(at)}: ${why}`;
+  const hint = `look at that transaction: a token that takes a fee must not be paid in; once it is clear why: ${typed(`resume --currency ${currency}`)}`;
+  return { code: "CURRENCY_MOVES_OTHERWISE", what, hint };
 }
 
 function ordered(one: StoppedView): Found {

@@ -78,10 +78,14 @@ export type Effect =
    * before and wait.
    */
   | { readonly kind: "pause"; readonly pausedAt: number | null }
-  /** The same for first attempts on one network; its ledger knows these foreign transactions. */
+  /**
+   * The same for first attempts on one network; its ledger knows these foreign transactions. With
+   * `currency`, for first attempts in it.
+   */
   | {
       readonly kind: "stop";
       readonly network: string;
+      readonly currency: string; // "" for all of the network
       readonly at: number | null;
       readonly txHashes: readonly string[];
     }
@@ -134,9 +138,10 @@ export function effectOf(entry: Entry, around: Around): Effect {
   }
 }
 
-function pauseEffect({ paused, at, network, txHashes = [] }: PausedEntry): Effect {
+function pauseEffect({ paused, at, network, currency = "", txHashes = [] }: PausedEntry): Effect {
   const since = paused ? at : null;
-  return network === undefined ? { kind: "pause", pausedAt: since } : { kind: "stop", network, at: since, txHashes };
+  if (network === undefined) return { kind: "pause", pausedAt: since };
+  return { kind: "stop", network, currency, at: since, txHashes };
 }
 
 function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effect {

@@ -45,7 +45,7 @@ const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "
 // biome-ignore format: a table, one row a line
 const stuck: Rows<Stuck | "COIN_UNKNOWN"> = {
   WATCHER_SLOT_CONSUMED: ["person", "another transaction used its slot or coin, and may have paid its receiver", "`withdrawals show`, alarm", "", ""],
-  WATCHER_CONTENT_DIFFERS: ["person", "final, and not exactly the payment", "`withdrawals show`, alarm", "", ""],
+  WATCHER_CONTENT_DIFFERS: ["person", "final, and not exactly the payment", "`withdrawals show`, alarm", `${command} withdrawals moved ID`, "failed `chain_moved`, or completed by exactly the amount; a sweep: `sweeps moved ID`"],
   PIN_UNREADABLE: ["person", "its agent named a coin that is none", "`withdrawals show`, alarm", "", ""],
   COIN_UNKNOWN: ["person", "no node shows the coin that it spends", "`withdrawals show`, alarm", `${agent} end ID`, "failed `coin_unknown`, after a day of both sides' nodes; it goes on once a node shows the coin"],
 };
@@ -93,11 +93,13 @@ const clock: Rows<Exclude<ClockState["kind"], "right">> = {
 };
 
 // biome-ignore format: a table, one row a line
-const agents: Rows<"away" | "locked" | "paused" | "networkStopped" | "recovering" | "awaitsCeiling" | "foreignPayment" | "restored" | "unread"> = {
+const agents: Rows<"away" | "locked" | "paused" | "networkStopped" | "recovering" | "awaitsCeiling" | "foreignPayment" | "restored" | "unread" | "currencyHeld" | "currencyStopped"> = {
   away: ["clock", "an agent without a link", "`agents`, `status`", "", "its withdrawals wait until it is back, or expire"],
   locked: ["person", "an agent that signs nothing", "`agents`, `status`, alert `agent-locked`", `${agent} recover`, "its ledger begins again by what the gateway has"],
   paused: ["person", "an agent that its operator paused", "`agents`, `status`", `${agent} resume`, "it signs again"],
   networkStopped: ["person", "an agent signs no first payment on a network", "`status`", `${agent} resume --network CHAIN`, "orders there go on"],
+  currencyHeld: ["person", "a payout in a currency moved something else than was asked for: nothing is paid in it", "`status`, `currencies`, `/ready`, alarm `CURRENCY_MOVES_OTHERWISE`", `${command} currencies resume ID`, "its orders and sweeps go on"],
+  currencyStopped: ["person", "an agent signs no first payment in a currency", "`status`", `${agent} resume --currency ID`, "orders in it go on"],
   recovering: ["person", "a recovery that is offered to an agent", "`agents`", `${agent} recover`, "its orders go on"],
   awaitsCeiling: ["clock", "no address leaves before the agent confirms more of them", "503 `address_limit`", "", "the next link of the agent"],
   foreignPayment: ["person", "a payment of a hot wallet that nothing explains", "`status`, alarm `WATCHER_OUTGOING_FOREIGN`", `${command} withdrawals paid ORDER HASH`, "it is the payment of that order; a theft stays named"],
@@ -119,6 +121,7 @@ const sweeps: Rows<SweepReason> = {
   currency_unknown: ["person", "its currency is not configured any more", "`sweeps list`", `${command} check`, "swept once the currency is back in the configuration"],
   not_payable: ["person", "its agent was not paired with the currency", "`sweeps list`", `${agent} pair`, "swept once the agent pays in it"],
   out_of_service: ["clock", "its currency is out of service", "`sweeps list`, `currencies`", "", "swept once the currency is in service"],
+  currency_held: ["person", "its currency is held, because a payout in it moved something else", "`sweeps list`, `status`", `${command} currencies resume ID`, "swept"],
   not_automatic: ["person", "its currency is swept by order alone", "`sweeps list`", `${command} sweeps order ADDRESS`, "swept"],
   below_least: ["clock", "it holds less than sweep.least", "`sweeps list`", `${command} sweeps order ADDRESS`, "swept with what comes later"],
   below_fee: ["clock", "its fee is too high for what it holds", "`sweeps list`", `${command} sweeps order ADDRESS`, "swept at a lower fee, or with what comes later"],
@@ -159,6 +162,8 @@ export const countedStates: Readonly<Record<keyof Counts, readonly Named[]>> = {
   networkStops: ["agents networkStopped"],
   unusableCoins: ["books unusable"],
   reorgedDeposits: ["deposits reorged"],
+  currencyHolds: ["agents currencyHeld"],
+  currencyStops: ["agents currencyStopped"],
 };
 
 /**
@@ -183,6 +188,8 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   closings: ["books unclosed"],
   completions: ["callbacks unmade"],
   coinLooks: ["stuck COIN_UNKNOWN"],
+  currencyHolds: ["agents currencyHeld"],
+  currencyStops: ["agents currencyStopped"],
   cursors: [],
   depositAddresses: [],
   depositCredits: [],
@@ -201,6 +208,7 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   lookGaps: ["faults currency"],
   merchants: [],
   meta: ["agents restored"],
+  movedPayments: ["stuck WATCHER_CONTENT_DIFFERS"],
   nativeCoins: [],
   networkStops: ["agents networkStopped"],
   outgoing: [],

@@ -114,6 +114,22 @@ function stopProblems({ counts }: GatewayState): readonly Problem[] {
   });
 }
 
+/** Currencies in which nothing is paid, here or by an agent. */
+function currencyProblems({ counts }: GatewayState): readonly Problem[] {
+  const held = (counts?.currencyHolds ?? []).map(({ currency, merchant, at, transactionId, txHash }): Problem => {
+    const whose = merchant === "" ? "every merchant" : merchant;
+    const what = `${currency} is held for ${whose} since ${momentOf(at)}: ${txHash} moved something else than ${transactionId} asks for`;
+    const hint = `look at that transaction; once it is clear why: autowithdraw-gateway currencies resume ${currency} --reason TEXT`;
+    return { what, hint, isWarning: false };
+  });
+  const stops = (counts?.currencyStops ?? []).map(({ agent, merchant, currency, at }): Problem => {
+    const what = `agent ${agent} of ${merchant} signs no first payment in ${currency} since ${momentOf(at)}: orders in it wait`;
+    const hint = `its operator ends that, once it is explained: autowithdraw status, then autowithdraw resume --currency ${currency}`;
+    return { what, hint, isWarning: true };
+  });
+  return [...held, ...stops];
+}
+
 /** Money of hot wallets that is there and that no payment of an agent can spend. */
 function coinProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.unusableCoins ?? []).map(({ account, currency, units, words }): Problem => {
@@ -210,6 +226,7 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
   problems.push(
     ...reorgProblems(state),
     ...placeProblems(state),
+    ...currencyProblems(state),
     ...stopProblems(state),
     ...coinProblems(state),
     ...agentProblems(state),

@@ -21,6 +21,7 @@ import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
 import { keyOn } from "./items.ts";
+import { noteMoved } from "./moved.ts";
 import { checkIncluded } from "./void-attempts.ts";
 
 interface OpenWithdrawal {
@@ -219,6 +220,7 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
       return end(chain, database, row, { status: 2, stage: "failed", code: verdict.code, final: verdict.final });
     case "stuck":
       raiseAlarm(chain, database, { ...stuckCause(chain, row, verdict.code), subject: row.id, detail: verdict.detail });
+      if (verdict.code === "WATCHER_CONTENT_DIFFERS") noteMoved(chain, database, row, verdict);
       return move(chain, database, row.id, "stuck", "");
     case "confirming":
       return move(chain, database, row.id, "confirming", verdict.txHash);

@@ -13,6 +13,7 @@ import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/fun
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
+import { currencyHoldOf } from "../store/currency-holds.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import { undecidedUnits } from "../store/gone-payments.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -172,6 +173,8 @@ export function checkWithdrawal(
   const address = checkAddress(database, config, agent, order, currency.network);
   if (address !== null) return address;
   if (!pays(agent, currency)) return say("currency_not_payable", { field: "currency" });
+  if (currencyHoldOf(database, currency.id, request.merchant) !== undefined)
+    return say("unavailable", { reason: "currency_held" }, { "Retry-After": "60" });
   const checked = { agent, currency, amountUnits };
   return checkFunds(database, config, checked) ?? checked;
 }

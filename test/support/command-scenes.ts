@@ -170,6 +170,12 @@ export const states: Readonly<Record<string, () => void>> = {
   paid: shown({ state: "paid", ...bound }),
   reverted: shown({ state: "reverted", ...bound }),
   conflicted: shown({ state: "conflicted", ...bound }),
+  moved: shown({ state: "moved", ...bound }),
+  "moved and ended": shown({ state: "moved", isOver: true, ...bound }),
+  "approved, its currency stopped": shown(
+    { state: "approved" },
+    waits("CURRENCY_MOVES_OTHERWISE: autowithdraw resume --currency usdt-erc20"),
+  ),
   refused: shown({ state: "refused", code: "POLICY_ABOVE_DAY" }),
   "refused by an operator": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
   "expired after it was signed": shown({

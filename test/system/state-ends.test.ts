@@ -22,7 +22,7 @@ const rowsOf = (ends: StateEnds): readonly (readonly [string, StateEnd])[] =>
 const all = [...rowsOf(gatewayEnds), ...rowsOf(agentEnds)];
 
 /** States that no command ends yet. */
-const unended: readonly string[] = ["stuck WATCHER_SLOT_CONSUMED", "stuck WATCHER_CONTENT_DIFFERS", "stuck PIN_UNREADABLE"];
+const unended: readonly string[] = ["stuck WATCHER_SLOT_CONSUMED", "stuck PIN_UNREADABLE"];
 
 /** The fault of a row; "" for a good one. */
 function faultOf([by, what, evidence, command, effect]: StateEnd): string {

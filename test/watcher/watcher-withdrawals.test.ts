@@ -92,7 +92,7 @@ describe("a withdrawal on chain", () => {
     chain.mineEmpty(2);
     await until(() => row(id).stage === "stuck");
     expect(row(id).status).toBe(0);
-    expect(audit()).toEqual(["alarm WATCHER_CONTENT_DIFFERS"]);
+    expect(audit()).toEqual(["alarm CURRENCY_MOVES_OTHERWISE", "alarm WATCHER_CONTENT_DIFFERS"]);
   });
 
   it.each([

@@ -22,7 +22,7 @@ const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "sig
  * Reasons for which every withdrawal, or every one of a currency, waits; each has its own event.
  */
 const general =
-  /^(?:locked|link|nodes|SIGNER_PAUSED|NETWORK_PAUSED:|COURIER_TOKEN_REFUSES)(?: |$)|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/;
+  /^(?:locked|link|nodes|SIGNER_PAUSED|NETWORK_PAUSED:|CURRENCY_MOVES_OTHERWISE:|COURIER_TOKEN_REFUSES)(?: |$)|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/;
 /** With the time until the courier names it, a silence of the gateway is told within a minute. */
 const unnamedMs = 30_000;
 
@@ -40,6 +40,7 @@ export function conditionsOf(
       ? []
       : [condition("link-down", "gateway", "the link to the gateway is down", { detail: snapshot.linkDetail }, awayMs)]),
     ...snapshot.chains.flatMap(stopConditions),
+    ...snapshot.chains.flatMap(({ held }) => held.map(heldCurrency)),
     ...snapshot.chains.flatMap(({ chain, ok, isAsking, detail }) =>
       ok || isAsking ? [] : [condition("nodes-away", chain, `too few nodes of ${chain} can be used`, { detail }, awayMs)],
     ),
@@ -106,6 +107,13 @@ function stopConditions({ chain, stopped }: SnapshotChain): readonly Condition[]
   const words = `the account on ${chain} paid by a transaction that nothing here signed: no first payment is signed there`;
   const context = { code: stopped, danger: dangerOf(stopped) };
   return [{ ...condition("network-stopped", chain, words, context), hint: adviceOf(stopped) }];
+}
+
+/** First payments in a currency stopped because a final one moved something else. */
+function heldCurrency(currency: string): Condition {
+  const code = "CURRENCY_MOVES_OTHERWISE";
+  const words = `a final payment in ${currency} moved something else than was asked for: no first payment is signed in it`;
+  return { ...condition("currency-stopped", currency, words, { code, danger: dangerOf(code) }), hint: adviceOf(code) };
 }
 
 function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Condition[] {

@@ -197,14 +197,14 @@ export function searchAgain(unproven: readonly Item[], out: SchedulerEffect[]): 
 
 export function takeChainOutcome(item: Item, chainOutcome: ChainOutcome | null, out: SchedulerEffect[]): void {
   if (chainOutcome === null || item.chainOutcome !== null || item.stopped !== "") return;
-  if (chainOutcome.outcome === "moved") {
-    item.stopped = "COURIER_TOKEN_MOVED";
-    item.waiting = "COURIER_TOKEN_MOVED";
-    file(item);
-    out.push({ kind: "alarm", code: "COURIER_TOKEN_MOVED", transactionId: item.view.transactionId, detail: chainOutcome.txHash });
-    return;
-  }
-  item.chainOutcome = { outcome: chainOutcome.outcome, txHash: chainOutcome.txHash, block: chainOutcome.block };
+  const { outcome, txHash, block } = chainOutcome;
+  item.chainOutcome = { outcome, txHash, block };
+  if (outcome !== "moved") return;
+  // It waits for the gateway's operator, and says so once.
+  item.waiting = "COURIER_TOKEN_MOVED";
+  file(item);
+  if (item.view.state === "moved") return;
+  out.push({ kind: "alarm", code: "COURIER_TOKEN_MOVED", transactionId: item.view.transactionId, detail: txHash });
 }
 
 /** Reports the present stage of this withdrawal to the signer, unless it was reported already. */
@@ -236,7 +236,7 @@ function isPassing({ account, chainOutcome, location, locatedAtMs, offer }: Item
 
 interface Observation {
   readonly stage: "broadcast" | "included" | "final" | "void";
-  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
+  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
   readonly txHash: string;
   readonly block: number;
   readonly quorum?: number;

@@ -133,7 +133,7 @@ export function courierVerbs(
         {
           transactionId,
           stage: oneOf("broadcast", "included", "final", "void"),
-          outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled"),
+          outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled", "moved"),
           txHash: string({ max: 130, pattern: /^[0-9A-Za-z]*$/ }),
           block: integer(),
         },

@@ -112,7 +112,7 @@ export function operatorVerbs(
     ),
     manualReplacement: verb("manualReplacement", replacementFields, (body, reply) => manualReplacement(signer, body, reply)),
     end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) => end(signer, body, reply)),
-    pause: verb("pause", object({ paused: boolean(), approver }, { network: chainName }), (body, reply) =>
+    pause: verb("pause", object({ paused: boolean(), approver }, { network: chainName, currency: chainName }), (body, reply) =>
       pauseSigner(signer, body, reply),
     ),
     recover: verb("recover", object({ digest: optionalDigest, bothRestored: boolean() }), (body, reply) =>

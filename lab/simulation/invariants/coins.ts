@@ -202,6 +202,7 @@ export class CoinMoney implements Money {
   }
 
   isEnd({ outcome, txHash }: End, txHashes: readonly string[]): boolean {
+    if (outcome === "moved") return false;
     if (outcome === "conflicted") return !txHashes.some((hash) => this.#chain.isFinal(hash));
     const attempt = this.#chain.made.get(txHash);
     return attempt !== undefined && this.#chain.isFinal(txHash) && this.#isCancel(attempt) === (outcome === "cancelled");

@@ -37,7 +37,7 @@ export class RecordInvariants {
   #ackedSeq = 0;
   #sequence = 0;
   #isPaused = false;
-  readonly #stopped = new Set<string>(); // networks without first attempts
+  readonly #stopped = new Set<string>(); // networks, and currencies behind a slash, without first attempts
   /** From a RECOVERED for both to RECOVERY_FINISHED. */
   #isHolding = false;
   #heldBefore = 0;
@@ -98,7 +98,10 @@ export class RecordInvariants {
         return;
       case "PAUSED":
         if (record.network === undefined) this.#isPaused = record.paused;
-        else this.#stopped[record.paused ? "add" : "delete"](record.network);
+        else
+          this.#stopped[record.paused ? "add" : "delete"](
+            `${record.network}${record.currency === undefined ? "" : `/${record.currency}`}`,
+          );
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
@@ -323,7 +326,9 @@ export class RecordInvariants {
     if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
       one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
-    must(record.attempt > 1 || !this.#stopped.has(one.job.network), "no first attempt is signed on a stopped network", say);
+    const { network, currency } = one.job;
+    const isStopped = this.#stopped.has(network) || this.#stopped.has(`${network}/${currency}`);
+    must(record.attempt > 1 || !isStopped, "no first attempt is signed on a stopped network or in a stopped currency", say);
     must(!isPayment || !isCancelling(one), "no paying attempt is signed after a cancel", say);
   }
 

@@ -92,8 +92,12 @@ export class Operators {
     this.#ask(machine, "status", {}, (answer) => {
       const { status } = answer as unknown as { status?: SignerStatus };
       if (status?.paused) this.#ask(machine, "pause", { paused: false, approver: "ann" });
-      for (const { chain } of status?.stopped ?? [])
-        this.#ask(machine, "pause", { paused: false, approver: "ann", network: chain });
+      for (const { chain, currency } of status?.stopped ?? [])
+        this.#ask(machine, "pause", {
+          paused: false,
+          approver: "ann",
+          ...(currency === undefined ? { network: chain } : { currency }),
+        });
       const stuck = status?.stuck ?? null;
       const helped = `${stuck?.transactionId} ${core.paired.ledgerEpoch}`;
       // The operator who carries a recovery out decides on withdrawals that it quarantined. A
