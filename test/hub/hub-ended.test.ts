@@ -74,7 +74,8 @@ describe("an end on chain", () => {
     const units = { moved: { receivedUnits: "7", sentUnits: "9" } };
     const at = { txHash: "0xa", feeUnits: "1", finalBlock: 1, changedAt: 2 };
     endWithdrawal(db.store.database, id, { ...at, ...units, status: 2, stage: "failed", code: "chain_moved" });
-    const named = (): number => agent.frames.filter(({ kind, message }) => kind === "ack" && JSON.stringify(message).includes(id)).length;
+    const named = (): number =>
+      agent.frames.filter(({ kind, message }) => kind === "ack" && JSON.stringify(message).includes(id)).length;
     for (let came = 0; came < 20; came += 1) await agent.next("heartbeat");
     expect(named()).toBe(2);
     expect(JSON.stringify(agent.frames)).not.toContain(open);

@@ -314,6 +314,11 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "an approved one is stuck": ill({ stuck: stuckAt({ state: "approved", slot: "" }) }),
   "a quarantined one is stuck": ill({ stuck: stuckAt({ state: "quarantined" }) }),
   paused: ill({ paused: { at: nowMs - 60_000, approver: "ann" } }),
+  "a currency is stopped": () => {
+    const place = { chain: "ethereum", network: "eip155:1", currency: "usdt-erc20" };
+    ill({ stopped: [{ ...place, at: nowMs - 60_000, approver: "courier", txHashes: [`0x${"ab".repeat(32)}`] }] })();
+    kit.signer.answers = { ...kit.signer.answers, pause: ({ paused }) => ({ paused }) };
+  },
   "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
   "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
   "an operator is waited for": () => {
