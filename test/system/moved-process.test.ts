@@ -106,7 +106,7 @@ describe("a token that takes a fee", () => {
     expect(await kit.operate("currencies", "resume", "fusd", ...why)).toContain("fusd is held no longer");
     const { transactionId: next } = await asked("order-2");
     await until("the order waits for the agent's operator", waitMs, async () =>
-      (await kit.cli("show", next)).output.includes("resume --currency fusd") ? true : undefined,
+      (await kit.cli("show", next)).output.replaceAll(/\s+/g, " ").includes("resume --currency fusd") ? true : undefined,
     );
     expect((await kit.cli("resume", "--currency", "fusd")).output).toContain("asks for a yes");
     const resumed = await kit.cli("resume", "--currency", "fusd", "--yes");
