@@ -12,6 +12,7 @@ import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { typed } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
+import { movedDiagnosis } from "./moved-diagnosis.ts";
 import { namingDiagnosis } from "./naming-diagnosis.ts";
 import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";
 import { afterRevert, orderAgainWords, refusedWords } from "./order-again-hint.ts";
@@ -96,13 +97,6 @@ function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diag
   const of = code === unreachable ? unreachable : "COIN_UNKNOWN";
   const by = typed(`end ${transactionId}`);
   return stuck(`${codes[of][3]} (${of})`, left === "" ? by : `${by}, which is too early now: ${left}`);
-}
-
-function movedDiagnosis({ transactionId, isOver, currency }: OperatorView): Diagnosis {
-  const why = "its transaction is final and did not move exactly what was asked for: a token may take a fee";
-  const seen = `look the txHash up in a block explorer; first payments in ${currency} wait for ${typed(`resume --currency ${currency}`)}`;
-  if (isOver) return { verdict: "FAILED", why: `${why}; the gateway has ended it`, what: seen };
-  return stuck(why, `${seen}; the gateway's operator ends it: autowithdraw-gateway withdrawals moved ${transactionId}`);
 }
 
 function codeOf({ code }: OperatorView): string {

@@ -40,8 +40,7 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
 /**
  * The form of the frames that this program knows. The number rises with each kind, and with each
  * field that an earlier program would refuse: 10 are the kinds, 11 has `orders`, `foreign` and
- * `network` of a pause, 12 `endable`, and a sweep of coins whose amount has its fee in it, 13 the
- * outcome `moved`, and `currency` of a pause.
+ * `network` of a pause, 12 `endable`, and a sweep with its fee inside, 13 `moved` and `currency`.
  */
 export const kindsKnown = 13;
 
@@ -281,8 +280,7 @@ export interface ObservedEntry {
   readonly stage: "broadcast" | "included" | "final" | "void";
   /**
    * Set when final. conflicted: another transaction used the slot. cancelled: the agent's own zero
-   * payment to itself used the slot. moved: the agent's own transaction succeeded and is not
-   * exactly the payment.
+   * payment to itself used the slot. moved: the agent's own transaction is not what was asked for.
    */
   readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
   readonly txHash: string;
@@ -308,11 +306,9 @@ export interface AlarmEntry {
 }
 
 /**
- * An operator at the agent stopped new signatures, or allows them again. The agent still takes and
- * decides jobs. With `network`, only first attempts on that network stop: the signer did so itself
- * because of the transactions in `txHashes`, which its ledger knows from then on, or its operator.
- * With `currency` as well, only first attempts in it: `txHashes` are then its own, and moved
- * something else than was asked for.
+ * An operator at the agent stopped new signatures, or allows them again; jobs are decided still.
+ * With `network`, only first attempts there: by the signer for `txHashes`, which its ledger knows
+ * from then on, or by its operator; with `currency`, only in it, and `txHashes` are its own.
  */
 export interface PausedEntry {
   readonly kind: "paused";

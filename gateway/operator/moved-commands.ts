@@ -13,7 +13,7 @@ import type { TransactionRow } from "../store/rows.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { Operator } from "./accounts.ts";
 import { type ActOption, allowed, asOperator, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
-import { type AccountSeen, type Evidence, endMoved, evidenceOf, type MovedOperation, type Witness, witnessBy } from "./moving.ts";
+import { type AccountSeen, type Evidence, endMoved, evidenceOf, type Look, lookBy, type MovedOperation } from "./moving.ts";
 import { amountText } from "./records.ts";
 import { acting, remark } from "./words.ts";
 
@@ -37,7 +37,7 @@ export function addMovedCommand(group: Command, operation: MovedOperation): void
       "what the receiver got, in base units of the currency; without it nothing is written",
       baseUnits,
     )
-    .option("--sent <units>", "what left the paying account, where that is not the same: a token that takes a fee", baseUnits)
+    .option("--sent <units>", "what left the account that pays, where that is not the same: a token that takes a fee", baseUnits)
     .option("--reason <text>", "why, for anybody who looks later; with --received", remark)
     .action((id: string, options: MovedOptions) => moved(name, operation, id, options));
 }
@@ -107,7 +107,7 @@ function show(by: Operator, config: GatewayConfig, { row, final, seen }: Evidenc
       ...accountLines("paid by", seen.payer),
       "  other payments of that block, and a token that lies, show in the balances or nowhere: look at an explorer",
       `  do: autowithdraw-gateway ${name} moved ${row.id} --received UNITS --reason TEXT`,
-      "      with --sent UNITS where another amount left the paying account",
+      "      with --sent UNITS where another amount left the account that pays",
       `  ${holdWords(by, row)}`,
     ].join("\n"),
   );
@@ -131,13 +131,13 @@ function baseUnits(text: string): bigint {
   return BigInt(text);
 }
 
-function askChain(config: GatewayConfig): Witness {
+function askChain(config: GatewayConfig): Look {
   return async (payment, attempts) => {
     const named = Object.entries(config.chains).find(([, chain]) => chain.network === payment.network);
     if (named === undefined) throw new AgentError("NODE_NONE", "none", `no chain is configured for ${payment.network}`);
     const reader = openWatcher({ chain: named[1], readSecretFile, log: nodeLog(makeLog("error"), named[0]) });
     try {
-      return await witnessBy(reader, payment, attempts);
+      return await lookBy(reader, payment, attempts);
     } finally {
       reader.close();
     }

@@ -23,7 +23,7 @@ import type { Operator } from "./accounts.ts";
 /** The operator's statement, in base units. */
 export interface Moving {
   readonly receivedUnits: bigint; // by the receiver
-  readonly sentUnits: bigint; // out of the paying account
+  readonly sentUnits: bigint; // out of the account that pays
   readonly reason: string;
 }
 
@@ -44,7 +44,7 @@ export interface Seen {
 }
 
 /** Asks the chain's nodes about the attempts of a payment. */
-export type Witness = (payment: Payment, attempts: { readonly hashes: readonly string[]; readonly pin: string }) => Promise<Seen>;
+export type Look = (payment: Payment, attempts: { readonly hashes: readonly string[]; readonly pin: string }) => Promise<Seen>;
 
 /** A withdrawal that waits for what its final attempt moved. */
 export interface Evidence {
@@ -80,11 +80,11 @@ export async function evidenceOf(
   by: Pick<Operator, "store">,
   config: GatewayConfig,
   { operation, id }: { readonly operation: MovedOperation; readonly id: string },
-  witness: Witness,
+  look: Look,
 ): Promise<Evidence | Refusal> {
   const found = candidateOf(by.store.database, config, operation, id);
   if (!found.ok) return found;
-  const seen = await witness(found.payment, found);
+  const seen = await look(found.payment, found);
   const final = finalOf(by.store.database, found, seen.judged);
   return "ok" in final ? final : { ok: true, row: found.row, final, seen };
 }
@@ -101,11 +101,11 @@ export async function endMoved(
   config: GatewayConfig,
   about: { readonly operation: MovedOperation; readonly id: string },
   moving: Moving,
-  witness: Witness,
+  look: Look,
 ): Promise<Ended> {
   const before = endedBefore(by.store.database, about.operation, about.id, moving);
   if (before !== null) return before;
-  const told = await evidenceOf(by, config, about, witness);
+  const told = await evidenceOf(by, config, about, look);
   if (!told.ok) return told;
   return by.store.writeIfOk((database): Ended => {
     const since = endedBefore(database, about.operation, about.id, moving);
@@ -192,7 +192,7 @@ function finalOf(database: Database, { row, hashes }: Candidate, judged: Judgeme
 }
 
 /** Asks the chain by its watcher's nodes. Null stands for an answer that they do not give. */
-export async function witnessBy(
+export async function lookBy(
   reader: WatcherNodes,
   payment: Payment,
   { hashes, pin }: { readonly hashes: readonly string[]; readonly pin: string },

@@ -10,7 +10,7 @@ export const movedCode = "chain_moved";
 /** What a final attempt moved, in base units of the currency. */
 export interface MovedUnits {
   readonly receivedUnits: string; // by the receiver
-  readonly sentUnits: string; // out of the paying account, without the fee of the chain
+  readonly sentUnits: string; // out of the account that pays, without the fee of the chain
 }
 
 /** The final attempt. */

@@ -2,7 +2,7 @@
  * A final payment that moved something else than was asked for: it ends by the gateway's word and
  * the courier's together, and first payments in its currency wait until an operator resumes them.
  * Report of the kind: a token that takes a fee on transfer is paid in again and again, and its
- * withdrawals stay open for ever.
+ * withdrawals stay open permanently.
  */
 import { describe, expect, it } from "vitest";
 import { stopMarkName } from "../../agent/signer/runtime/stop-mark.ts";
@@ -113,7 +113,7 @@ describe("a final payment that moved something else", () => {
     expect([pauses(one.kit), signs(one.kit)]).toEqual([0, "signed"]);
   });
 
-  it("stops its currency once: told again after a resume it is the same end, and another one stops it again", () => {
+  it("stops its currency once: sent a second time after a resume it is the same end, and another one stops it again", () => {
     const one = paid();
     tells(one);
     resume(one.kit);

@@ -9,7 +9,7 @@ import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import type { GatewayConfig } from "../../gateway/config/config.ts";
 import { readSecretFile } from "../../gateway/config/secret-file.ts";
-import { endMoved, evidenceOf, type Moving, type Witness, witnessBy } from "../../gateway/operator/moving.ts";
+import { endMoved, evidenceOf, type Look, lookBy, type Moving } from "../../gateway/operator/moving.ts";
 import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf, resumeCurrency } from "../../gateway/store/currency-holds.ts";
 import { movedOf } from "../../gateway/store/moved-payments.ts";
@@ -49,10 +49,10 @@ const config = (): GatewayConfig =>
   ) as GatewayConfig;
 const by = () => ({ store: db.store, nowMs: clock.nowMs, actor: "operator ann", run: "this run" }) as never;
 
-const witness: Witness = async (asked, attempts) => {
+const look: Look = async (asked, attempts) => {
   const reader = openWatcher({ chain: config().chains.local!, readSecretFile, log: nodeLog(silentLog, "local") });
   try {
-    return await witnessBy(reader, asked, attempts);
+    return await lookBy(reader, asked, attempts);
   } finally {
     reader.close();
   }
@@ -73,7 +73,7 @@ const fee = [
 ];
 const ends = (id: string, change: Partial<Moving> = {}, operation: "withdraw" | "sweep" = "withdraw") => {
   const moving = { receivedUnits: 4_950_000n, sentUnits: units, reason: "a fee", ...change };
-  return endMoved(by(), config(), { operation, id }, moving, witness);
+  return endMoved(by(), config(), { operation, id }, moving, look);
 };
 const no = (detail: RegExp) => ({ ok: false, code: "GATEWAY_NOT_MOVED", detail: expect.stringMatching(detail) });
 const heldFor = (merchant: string) => currencyHoldOf(db.store.database, "usd", merchant)?.merchant;
@@ -120,7 +120,7 @@ describe("withdrawals moved", () => {
   it("shows the attempt, its payments to the receiver and both balances, and writes nothing", async () => {
     await start();
     const id = await stuck(0, fee);
-    const told = await evidenceOf(by(), config(), { operation: "withdraw", id }, witness);
+    const told = await evidenceOf(by(), config(), { operation: "withdraw", id }, look);
     expect(told).toMatchObject({
       ok: true,
       final: { txHash: attemptTxHash(id), block: 6 },
@@ -185,15 +185,15 @@ describe("withdrawals moved", () => {
     expect(await ends(id, {}, "sweep")).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
     const elsewhere = { ...config(), currencies: {} };
     const moving = { receivedUnits: 1n, sentUnits: 1n, reason: "a fee" };
-    expect(await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, witness)).toMatchObject(
+    expect(await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look)).toMatchObject(
       no(/does not have usd/),
     );
-    const notFinal: Witness = async (asked, attempts) => {
-      return { ...(await witness(asked, attempts)), judged: { kind: "confirming", txHash: attemptTxHash(id), block: 6 } };
+    const notFinal: Look = async (asked, attempts) => {
+      return { ...(await look(asked, attempts)), judged: { kind: "confirming", txHash: attemptTxHash(id), block: 6 } };
     };
     expect(await endMoved(by(), config(), { operation: "withdraw", id }, moving, notFinal)).toMatchObject(no(/\(confirming\)/));
-    const notOwn: Witness = async (asked, attempts) => {
-      const seen = await witness(asked, attempts);
+    const notOwn: Look = async (asked, attempts) => {
+      const seen = await look(asked, attempts);
       return { ...seen, judged: { ...(seen.judged as { kind: "stuck" }), final: null } as typeof seen.judged };
     };
     expect(await endMoved(by(), config(), { operation: "withdraw", id }, moving, notOwn)).toMatchObject({ ok: false });
@@ -206,10 +206,10 @@ describe("withdrawals moved", () => {
   it("tells that balances and events are not told by nodes that keep no old state", async () => {
     await start();
     const id = await stuck(0, fee);
-    const pruned: Witness = async (asked, attempts) => {
+    const pruned: Look = async (asked, attempts) => {
       const reader = openWatcher({ chain: config().chains.local!, readSecretFile, log: nodeLog(silentLog, "local") });
       try {
-        return await witnessBy({ ...reader, tellsNewestBalances: true }, asked, attempts);
+        return await lookBy({ ...reader, tellsNewestBalances: true }, asked, attempts);
       } finally {
         reader.close();
       }

@@ -5,6 +5,7 @@
  */
 import { isCancel, type LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.ts";
+import { stopKey } from "../../../agent/socket/stops.ts";
 import { families } from "../../../chains/families.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
@@ -37,7 +38,7 @@ export class RecordInvariants {
   #ackedSeq = 0;
   #sequence = 0;
   #isPaused = false;
-  readonly #stopped = new Set<string>(); // networks, and currencies behind a slash, without first attempts
+  readonly #stopped = new Set<string>(); // places without first attempts, by `stopKey`
   /** From a RECOVERED for both to RECOVERY_FINISHED. */
   #isHolding = false;
   #heldBefore = 0;
@@ -98,10 +99,7 @@ export class RecordInvariants {
         return;
       case "PAUSED":
         if (record.network === undefined) this.#isPaused = record.paused;
-        else
-          this.#stopped[record.paused ? "add" : "delete"](
-            `${record.network}${record.currency === undefined ? "" : `/${record.currency}`}`,
-          );
+        else this.#stopped[record.paused ? "add" : "delete"](stopKey({ ...record, network: record.network }));
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
@@ -326,9 +324,8 @@ export class RecordInvariants {
     if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
       one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
-    const { network, currency } = one.job;
-    const isStopped = this.#stopped.has(network) || this.#stopped.has(`${network}/${currency}`);
-    must(record.attempt > 1 || !isStopped, "no first attempt is signed on a stopped network or in a stopped currency", say);
+    const isStopped = this.#stopped.has(one.job.network) || this.#stopped.has(stopKey(one.job));
+    must(record.attempt > 1 || !isStopped, "no first attempt is signed in a stopped place", say);
     must(!isPayment || !isCancelling(one), "no paying attempt is signed after a cancel", say);
   }
 
