@@ -185,9 +185,7 @@ describe("withdrawals moved", () => {
     expect(await ends(id, {}, "sweep")).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
     const elsewhere = { ...config(), currencies: {} };
     const moving = { receivedUnits: 1n, sentUnits: 1n, reason: "a fee" };
-    expect(await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look)).toMatchObject(
-      no(/does not have usd/),
-    );
+    expect(await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look)).toMatchObject(no(/does not have usd/));
     const notFinal: Look = async (asked, attempts) => {
       return { ...(await look(asked, attempts)), judged: { kind: "confirming", txHash: attemptTxHash(id), block: 6 } };
     };
