@@ -6,11 +6,13 @@
 
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
 import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { codes } from "../base/codes.ts";
+import { effectOf } from "../base/state-end.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
-import { typed } from "./command-hint.ts";
+import { typed, typedEnd } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
 import { namingDiagnosis } from "./naming-diagnosis.ts";
 import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";
@@ -92,7 +94,7 @@ export function diagnosisOf(judged: Judged): Diagnosis {
 
 function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis {
   const of = code === unreachable ? unreachable : "COIN_UNKNOWN";
-  const by = typed(`end ${transactionId}`);
+  const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
   return stuck(`${codes[of][3]} (${of})`, left === "" ? by : `${by}, which is too early now: ${left}`);
 }
 
@@ -200,7 +202,7 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
     return {
       verdict: "waits",
       why: `it was offered, and no node has said that it took it: ${doubtful}`,
-      what: "nothing is lost, and it is offered again each half minute; status says what the nodes lack",
+      what: `nothing is lost, and it is ${effectOf(agentEnds.offers.doubtful)}; status says what the nodes lack`,
     };
   if (why === "others in flight")
     return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
@@ -215,9 +217,13 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (code === "WITHDRAWAL_WAITS_FOR_OPERATOR") return operatorsDiagnosis(judged);
   const told = code === "" ? why : `${codes[code][3]} (${code})`;
   if (code === "SIGNER_PAUSED")
-    return { verdict: "waits for an operator", why: told, what: `${typed("resume")}, when signing may go on` };
+    return { verdict: "waits for an operator", why: told, what: `${typedEnd(agentEnds.signer.paused)}, when signing may go on` };
   if (code === "NETWORK_PAUSED")
-    return { verdict: "waits for an operator", why: told, what: `${seeStatus}, then ${typed(`resume --network ${one.chain}`)}` };
+    return {
+      verdict: "waits for an operator",
+      why: told,
+      what: `${seeStatus}, then ${typedEnd(agentEnds.signer.networkStopped, { CHAIN: one.chain })}`,
+    };
   if (code === "WITHDRAWAL_TOO_SOON") return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
   if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
@@ -255,7 +261,7 @@ function operatorsDiagnosis(judged: Judged): Diagnosis {
   return {
     verdict: "waits for an operator",
     why: maker === "above" || maker === "many" ? `the next attempt is an operator's, since ${because[maker]}` : either,
-    what: `${look} ${typed(`replace ${transactionId}`)}, or cancel in its place`,
+    what: `${look} ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   };
 }
 
@@ -283,7 +289,7 @@ function endingDiagnosis(why: string, judged: Judged): Diagnosis {
 function afterEnding(judged: Judged, back: string): string {
   const { transactionId, attempts, isCancelling, expiresAt } = judged.one;
   if (isCancelling === true) return "then it ends unpaid, as an operator has said";
-  const decides = `${back} and type ${typed(`replace ${transactionId}`)}, or cancel in its place`;
+  const decides = `${back} and type ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`;
   switch (nextMakerOf(judged)) {
     case "courier":
       return "then it is signed again by itself, since nothing can pay it twice by then";

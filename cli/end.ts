@@ -8,12 +8,13 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { EndPlan } from "../agent/socket/stuck.ts";
 import type { OperatorView } from "../agent/socket/verbs.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { feeWords, sumWords } from "./amounts.ts";
-import { typed } from "./command-hint.ts";
+import { typedEnd } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal, wrapped } from "./terminal.ts";
@@ -41,10 +42,12 @@ export async function end(state: StateFolder, transactionId: string, options: En
   return exitCodes.fine;
 }
 
+const endLine = (id: string): string => typedEnd(agentEnds.signer.unreachable, { ID: id });
+
 async function confirmed(id: string, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", "end asks for a yes on a terminal, and this is none", {
-      hint: `when all of it is right: ${typed(`end ${id} --yes`)}`,
+      hint: `when all of it is right: ${endLine(id)} --yes`,
     });
   }
   if (!(await terminal.confirm("end it? (yes/no) ")))
@@ -52,7 +55,7 @@ async function confirmed(id: string, terminal: Terminal): Promise<void> {
 }
 
 function doneWords({ mode, transactionId }: OperatorView, { isFirstYes }: EndPlan): string {
-  if (isFirstYes === true) return `the first yes of two: another operator types ${typed(`end ${transactionId}`)}`;
+  if (isFirstYes === true) return `the first yes of two: another operator types ${endLine(transactionId)}`;
   return mode === "sweep" || mode === "topup"
     ? "ended: the gateway gives its place back when it learns of it, and may order another sweep"
     : "ended: the shop hears that it failed (coin_unknown), and may renew the order; never pay it by hand";

@@ -5,10 +5,11 @@
 
 import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
+import { agentEnds } from "../../agent/state-ends.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import { connectionAdvice } from "../../base/connection-words.ts";
 import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
-import { typed } from "../command-hint.ts";
+import { typedEnd } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
 import { namingProblems } from "./naming-problems.ts";
@@ -130,17 +131,17 @@ function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): voi
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
     expiryExclusionOf(network) !== null && state !== "quarantined"
-      ? `${typed(`show ${transactionId}`)}: it says until when this one waits`
+      ? `${typedEnd(agentEnds.signer.stuck, { ID: transactionId })}: it says until when this one waits`
       : forFees && state !== "quarantined"
-        ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typed(`replace ${transactionId}`)}`
+        ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typedEnd(agentEnds.withdrawals.released, { ID: transactionId })}`
         : stuckHint(transactionId, state, isCancelling),
   );
 }
 
 function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): string {
-  if (state === "quarantined") return `${typed(`approve ${id}`)}, or cancel in its place`;
-  if (state === "approved" || state === "intent" || state === "signed") return typed(`show ${id}`);
-  return isCancelling ? typed(`replace ${id}`) : `${typed(`replace ${id}`)}, or cancel in its place`;
+  if (state === "quarantined") return `${typedEnd(agentEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
+  if (state === "approved" || state === "intent" || state === "signed") return typedEnd(agentEnds.signer.stuck, { ID: id });
+  return `${typedEnd(agentEnds.withdrawals.released, { ID: id })}${isCancelling ? "" : ", or cancel in its place"}`;
 }
 
 function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Findings): void {
@@ -150,7 +151,7 @@ function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Finding
   findings.found(
     "WITHDRAWAL_WAITS_FOR_OPERATOR",
     `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: an operator decides on another one`,
-    `${typed(`replace ${transactionId}`)}, or cancel in its place`,
+    `${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   );
 }
 
@@ -172,7 +173,7 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
   const { transactionId, network, slot, count, code, left } = unreachable;
-  const by = typed(`end ${transactionId}`);
+  const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
   const remedy = left === "" ? by : `${by}, which is too early now: ${left}`;
   if (code === "COIN_UNKNOWN") {
     const others = count === 1 ? "" : `, as of ${count} withdrawals`;

@@ -75,9 +75,7 @@ function costsOf({ domain }: FaultRow): string {
 /** What ends it, with the fault's own name in the line to type. */
 function endsOf(row: FaultRow): string {
   const { domain } = row;
-  return Object.hasOwn(gatewayEnds.faults, domain)
-    ? endWords(gatewayEnds.faults[domain as Domain]).replace("NAME", nameOf(row))
-    : "";
+  return Object.hasOwn(gatewayEnds.faults, domain) ? endWords(gatewayEnds.faults[domain as Domain], { NAME: nameOf(row) }) : "";
 }
 
 interface FaultsOptions extends JsonOption {

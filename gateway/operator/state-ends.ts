@@ -1,8 +1,8 @@
 /**
  * Every state of the gateway in which something waits: who ends it, what shows it, the line to type
  * and what holds then. A stage, a domain of faults, a kind of row or a table without its row does
- * not compile, or fails a test. `faults` and `status` take their words from here; docs/states.md
- * is this table.
+ * not compile, or fails a test. Commands, `/ready` and alerts take their words
+ * from here (state-words.ts); docs/states.md is this table.
  */
 import type { StateEnd } from "../../base/state-end.ts";
 import type { Judgement } from "../../chains/nodes.ts";
@@ -26,15 +26,15 @@ const deposits: Rows<"waiting" | "unconfirmed" | "seen" | "partial" | "confirmin
   seen: ["clock", "a payment in a block that is not final", "`deposits show`, the page", "", "final, or gone with its block"],
   partial: ["clock", "final payments below the amount", "`deposits show`, the page", "", "completed by the rest, or expired"],
   confirming: ["clock", "enough in blocks, not all of it final", "`deposits show`, the page", "", "completed"],
-  late: ["person", "money for a request that has ended", "`deposits list`, event `deposit.late`", `${command} deposits credit ID`, "the request is completed; or the shop pays it back"],
-  reorged: ["person", "its credited payment's block left the chain", "`deposits list --reorged`, `status`, alarm `WATCHER_FINAL_REORG`", `${command} deposits revoke ID`, "failed, and its shop hears it; `deposits keep ID` leaves it completed; a block that has the payment again ends it too"],
-  unattributed: ["person", "money that no request asked for", "`deposits unattributed`", `${command} deposits credit ID`, "it counts for that request"],
+  late: ["person", "money for a request that has ended", "`deposits list`, event `deposit.late`", `${command} deposits credit ID --reason TEXT`, "the request is completed; or the shop pays it back"],
+  reorged: ["person", "its credited payment's block left the chain", "`deposits list --reorged`, `status`, alarm `WATCHER_FINAL_REORG`", `${command} deposits revoke ID --reason TEXT`, "failed, and its shop hears it; `deposits keep ID` leaves it completed; a block that has the payment again ends it too"],
+  unattributed: ["person", "money that no request asked for", "`deposits unattributed`", `${command} deposits credit ID --reason TEXT`, "it counts for that request"],
 };
 
 // biome-ignore format: a table, one row a line
 const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "signed" | "broadcast" | "confirming" | "recalled"> = {
   awaiting_approval: ["clock", "held at the merchant's server by its policy", "`withdrawals list`, `status` after 30 minutes", `${agent} approve ID`, "signed; or refused; or expired at the order's end"],
-  awaiting_operator: ["person", "its wallet paid exactly this by a transaction that nothing explains", "`status`, alarm `ORDER_PAID_BEFORE`", `${command} withdrawals release ORDER --not HASH`, "it is paid; or `withdrawals paid ORDER HASH` ends it as paid"],
+  awaiting_operator: ["person", "its wallet paid exactly this by a transaction that nothing explains", "`status`, alarm `ORDER_PAID_BEFORE`", `${command} withdrawals release ORDER --not HASH --reason TEXT`, "it is paid; or `withdrawals paid ORDER --transaction HASH --reason TEXT` ends it as paid"],
   queued: ["clock", "waits for its agent, for a chain's reader or for funds", "`withdrawals list`, `status`", "", "signed, or expired at the order's end"],
   signed: ["clock", "signed; its bytes may be with nodes", "`withdrawals show`", "", "a block takes it, or its end passes"],
   broadcast: ["clock", "nodes have it", "`withdrawals show`", `${agent} replace ID`, "a block takes it, at its fee or a higher one"],
@@ -55,7 +55,7 @@ const faults: Rows<Domain> = {
   head: ["clock", "the chain's newest blocks are not read", "`/ready?chain=NAME`, `status`, alert `nodes-away`", `${command} check`, "asked again in each pass; the check names each node's fault"],
   final: ["clock", "the final block stands while new ones come", "`/ready?chain=NAME`, alert `chain-late`", "", "deposits and payouts end when it moves again"],
   span: ["clock", "blocks whose content no node gives", "`/ready?chain=NAME`", "", "read again in each pass; after ten minutes they are a gap"],
-  history: ["clock", "a gap: blocks that stand and were not read", "`faults`, alarm `WATCHER_GAP`", `${command} faults --give-up NAME`, "a node that has them fills it"],
+  history: ["clock", "a gap: blocks that stand and were not read", "`faults`, alarm `WATCHER_GAP`", `${command} faults --give-up NAME --reason TEXT`, "a node that has them fills it"],
   currency: ["clock", "no balance in a currency can be read", "`faults`, `currencies`", `${command} faults --retry NAME`, "asked again each minute"],
   account: ["clock", "a hot wallet that cannot be read", "`faults`", `${command} faults --retry NAME`, "asked again each minute"],
   address: ["clock", "a deposit address that cannot be read", "`faults`", `${command} faults --retry NAME`, "asked again within a quarter of an hour; one that was to leave next is passed over"],
@@ -81,7 +81,7 @@ const callbacks: Rows<DeliveryState | "off" | "paused" | "unmade"> = {
   waiting: ["clock", "an event that is not delivered", "`callbacks deliveries`", `${command} callbacks redeliver DELIVERY`, "delivered, or given up after its last try"],
   delivered: ["clock", "an event that its receiver took", "`callbacks deliveries`", "", "forgotten after 60 days"],
   "given up": ["person", "an event of which no try is left", "`callbacks list`, `status`", `${command} callbacks redeliver --callback ID`, "it is sent again"],
-  off: ["person", "a receiver that answered 410", "`callbacks list`, alarm `CALLBACK_OFF`", `${command} callbacks add`, "a new target is told from now on"],
+  off: ["person", "a receiver that answered 410", "`callbacks list`, alarm `CALLBACK_OFF`", `${command} callbacks add --merchant ID --url URL`, "a new target is told from now on"],
   paused: ["person", "a receiver that its shop paused", "`callbacks list`", `${command} callbacks list`, "its shop resumes it by the API; what waits is sent then"],
   unmade: ["clock", "a change of which no event is made yet", "no place: within a second", "", "told in the next look"],
 };
@@ -100,14 +100,14 @@ const agents: Rows<"away" | "locked" | "paused" | "networkStopped" | "recovering
   networkStopped: ["person", "an agent signs no first payment on a network", "`status`", `${agent} resume --network CHAIN`, "orders there go on"],
   recovering: ["person", "a recovery that is offered to an agent", "`agents`", `${agent} recover`, "its orders go on"],
   awaitsCeiling: ["clock", "no address leaves before the agent confirms more of them", "503 `address_limit`", "", "the next link of the agent"],
-  foreignPayment: ["person", "a payment of a hot wallet that nothing explains", "`status`, alarm `WATCHER_OUTGOING_FOREIGN`", `${command} withdrawals paid ORDER HASH`, "it is the payment of that order; a theft stays named"],
+  foreignPayment: ["person", "a payment of a hot wallet that nothing explains", "`status`, alarm `WATCHER_OUTGOING_FOREIGN`", `${command} withdrawals paid ORDER --transaction HASH --reason TEXT`, "it is the payment of that order; a theft stays named"],
   restored: ["clock", "a database from a backup", "`status`", "", "chains and agents are read; deposits are taken then"],
   unread: ["clock", "orders wait until their chain is read up to its newest block", "`status`, alert `payouts-unplaced`", `${command} check`, "they get their places"],
 };
 
 // biome-ignore format: a table, one row a line
 const books: Rows<"difference" | "unclosed" | "unusable"> = {
-  difference: ["person", "an address or hot wallet holds other than the books say", "`reconcile --last`, `/ready`", `${command} reconcile note`, "it is explained, by name and with a reason"],
+  difference: ["person", "an address or hot wallet holds other than the books say", "`reconcile --last`, `/ready`", `${command} reconcile note ADDRESS CURRENCY --amount AMOUNT --by PERSON --reason TEXT`, "it is explained, by name and with a reason"],
   unclosed: ["clock", "the books were not closed in the last night", "`status`, `/ready`", `${command} reconcile`, "closed in the next night"],
   unusable: ["person", "coins of a hot wallet came by transactions too large to prove", "`status`", `${command} status`, "another program with the mnemonic sends the coin to the wallet itself; then it is available"],
 };

@@ -5,6 +5,7 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { lineOf } from "../../base/state-end.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type AssignedPayment, assignedOf } from "../store/assigned-payments.ts";
@@ -32,6 +33,7 @@ import {
   withFilters,
 } from "./records.ts";
 import { holdersOfOrder, releaseOrder } from "./releasing.ts";
+import { gatewayEnds } from "./state-ends.ts";
 import { acting, csvTable, remark, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
@@ -154,8 +156,8 @@ function waitingLines({ row: { id, network }, holders, unread }: ShownWithdrawal
     const paid = final === 1 ? "" : "  (once it is final)";
     return [
       `  held: ${txHash}, ${place}, paid exactly this, and no order here explains it`,
-      `  do: if it paid this order: autowithdraw-gateway withdrawals paid ${id} --transaction ${txHash} --reason TEXT${paid}`,
-      `      if it did not:         autowithdraw-gateway withdrawals release ${id} --not ${txHash} --reason TEXT`,
+      `  do: if it paid this order: ${lineOf(gatewayEnds.agents.foreignPayment, { ORDER: id, HASH: txHash })}${paid}`,
+      `      if it did not:         ${lineOf(gatewayEnds.withdrawals.awaiting_operator, { ORDER: id, HASH: txHash })}`,
     ];
   });
   return [...reader, ...held];

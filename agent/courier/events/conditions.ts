@@ -2,9 +2,11 @@
 import type { Condition } from "../../../alerts/queue/due-alerts.ts";
 import { type AlertName, alertTable } from "../../../alerts/queue/table.ts";
 import { adviceOf, dangerOf } from "../../../base/causes.ts";
+import { lineOf } from "../../../base/state-end.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
+import { agentEnds } from "../../state-ends.ts";
 import type { Snapshot, SnapshotChain, SnapshotItem } from "./snapshot.ts";
 
 const minuteMs = 60_000;
@@ -114,13 +116,15 @@ function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Con
   if (state === "held" || state === "quarantined") return [heldCondition(item, context)];
   if (!moving.has(state) || general.test(why)) return [];
   const words = `a withdrawal of ${amount} ${currency} does not go on: ${why === "" ? "no block has it yet" : why}`;
-  const hint = `autowithdraw show ${transactionId} says what it waits for`;
+  const hint = `${lineOf(agentEnds.signer.stuck, { ID: transactionId })} says what it waits for`;
   return [{ ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint }];
 }
 
 /** An alert that an operator can act on: the order, the amount, the end, and the lines to type. */
 function heldCondition({ transactionId, currency, amount, awaited }: SnapshotItem, context: Condition["context"]): Condition {
-  const hint = `autowithdraw show ${transactionId}; approve ${transactionId} pays it, refuse ${transactionId} rejects it`;
+  const names = { ID: transactionId };
+  const yes = lineOf(agentEnds.withdrawals.held, names).replace(/^autowithdraw /, "");
+  const hint = `${lineOf(agentEnds.signer.stuck, names)}; ${yes} pays it, refuse ${transactionId} rejects it`;
   const words = `a withdrawal of ${amount} ${currency}`;
   if (awaited === null)
     return { ...condition("withdrawal-held", transactionId, `${words} waits for an operator`, context), hint };
@@ -157,7 +161,10 @@ function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] 
   });
   const unadopted = [...waitingFor(/ACCOUNT_FIRST_SLOT/)].map(([chain, waiting]) => {
     const words = `the account of ${chain} was used before, and begins with an operator's yes: ${waiting} wait`;
-    return { ...condition("adopt-needed", chain, words, { waiting }), hint: `autowithdraw adopt ${chain}` };
+    return {
+      ...condition("adopt-needed", chain, words, { waiting }),
+      hint: lineOf(agentEnds.courier.firstSlot, { CHAIN: chain }),
+    };
   });
   return [...unnamed, ...unadopted];
 }

@@ -3,9 +3,11 @@
  * every reservation before finality, plus this withdrawal with its fee. The order is by sequence
  * within a currency, so an unpayable nonce never stands in front of payable ones.
  */
+import { lineOf } from "../../../base/state-end.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
+import { agentEnds } from "../../state-ends.ts";
 import { lostControl, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
@@ -49,7 +51,8 @@ export function feesOf({ network }: Account): Fees {
 export function standstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
-  if (book.stopped.has(account.network)) return `NETWORK_PAUSED: autowithdraw resume --network ${account.chain}`;
+  if (book.stopped.has(account.network))
+    return `NETWORK_PAUSED: ${lineOf(agentEnds.signer.networkStopped, { CHAIN: account.chain })}`;
   if (!book.handshakeDone) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.chainState === null) return "nodes";

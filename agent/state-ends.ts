@@ -1,11 +1,12 @@
 /**
  * Every state of the agent in which something waits: who ends it, what shows it, the line to type
  * and what holds then. A state of a withdrawal, a standing of bytes or a field of the status
- * without its row does not compile. docs/states.md is this table.
+ * without its row does not compile. Commands and alerts take
+ * their lines from here; docs/states.md is this table.
  */
-import type { CourierStatus, SignerStatus, WithdrawalState } from "../agent/socket/verbs.ts";
 import type { StateEnd } from "../base/state-end.ts";
 import type { Standing } from "../chains/nodes.ts";
+import type { CourierStatus, SignerStatus, WithdrawalState } from "./socket/verbs.ts";
 
 type Rows<Name extends string> = Readonly<Record<Name, StateEnd>>;
 /** Ends of a withdrawal: nothing waits in them. */
