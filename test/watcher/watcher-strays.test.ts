@@ -180,44 +180,41 @@ const stories: readonly Story[] = [
 ];
 
 describe("the 50,000th payment that nobody asked for costs what the 1,000th did", () => {
-  it.each(stories)(
-    "$name",
-    async ({ name, family, to, isClosed, rows: kept }) => {
-      worldOf(family);
-      await world.settle();
-      await world.order("A", "coin", isClosed === true ? 1_000 : undefined);
-      const [request] = world.requests as [Item];
-      await world.settle();
-      if (isClosed === true) expect(rowOf(request)).toMatchObject({ status: 2 });
-      const costs: Cost[] = [];
-      for (let at = 0; at < blocks; at += 1) {
-        const payments = Array.from({ length: perBlock }, (_, of) => to(request, at, of));
-        costs.push(await costOf(payments));
-        // The runner hears of the test only between two turns.
-        await nextTurn();
-      }
-      const [first, second, last] = [costs[0], costs[recordsMax / perBlock], costs.at(-1)] as [Cost, Cost, Cost];
-      if (isLongTier) process.stderr.write(`${name}, a block of ${perBlock}: ${JSON.stringify({ first, second, last })}\n`);
-      // The first thousand may be rows; from the next one on nothing grows.
-      for (const { rows: cost, questions: asked } of [first, second]) {
-        expect(last.rows).toBeLessThanOrEqual(1.5 * cost);
-        expect(last.questions).toBeLessThanOrEqual(1.5 * asked);
-      }
-      expect(rows("payments WHERE final = 1")).toBe(kept);
-      expect(rows("straySums")).toBeLessThan(4);
-      expect(rows("forgottenAddresses")).toBeLessThanOrEqual(recordsMax);
-      const summed = sums().reduce((all, { count }) => all + count, 0);
-      expect(summed + kept).toBe(blocks * perBlock);
-      if (family === "xrp") expect(alarms()).toHaveLength(kept === recordsMax && to(request, 0, 0).units > drop ? 1 : 0);
-      // Another merchant's request is paid in the next block beside as many, and is not later for it.
-      await world.order("B", "coin");
-      const other = world.requests.at(-1) as Item;
-      const { address } = other;
-      const units = 10n ** BigInt(world.currencies[0]?.decimal ?? 0);
-      await costOf([...Array.from({ length: perBlock }, (_, of) => to(request, blocks, of)), { address, units }]);
-      expect(rowOf(other)).toMatchObject({ status: 1 });
-    },
-  );
+  it.each(stories)("$name", async ({ name, family, to, isClosed, rows: kept }) => {
+    worldOf(family);
+    await world.settle();
+    await world.order("A", "coin", isClosed === true ? 1_000 : undefined);
+    const [request] = world.requests as [Item];
+    await world.settle();
+    if (isClosed === true) expect(rowOf(request)).toMatchObject({ status: 2 });
+    const costs: Cost[] = [];
+    for (let at = 0; at < blocks; at += 1) {
+      const payments = Array.from({ length: perBlock }, (_, of) => to(request, at, of));
+      costs.push(await costOf(payments));
+      // The runner hears of the test only between two turns.
+      await nextTurn();
+    }
+    const [first, second, last] = [costs[0], costs[recordsMax / perBlock], costs.at(-1)] as [Cost, Cost, Cost];
+    if (isLongTier) process.stderr.write(`${name}, a block of ${perBlock}: ${JSON.stringify({ first, second, last })}\n`);
+    // The first thousand may be rows; from the next one on nothing grows.
+    for (const { rows: cost, questions: asked } of [first, second]) {
+      expect(last.rows).toBeLessThanOrEqual(1.5 * cost);
+      expect(last.questions).toBeLessThanOrEqual(1.5 * asked);
+    }
+    expect(rows("payments WHERE final = 1")).toBe(kept);
+    expect(rows("straySums")).toBeLessThan(4);
+    expect(rows("forgottenAddresses")).toBeLessThanOrEqual(recordsMax);
+    const summed = sums().reduce((all, { count }) => all + count, 0);
+    expect(summed + kept).toBe(blocks * perBlock);
+    if (family === "xrp") expect(alarms()).toHaveLength(kept === recordsMax && to(request, 0, 0).units > drop ? 1 : 0);
+    // Another merchant's request is paid in the next block beside as many, and is not later for it.
+    await world.order("B", "coin");
+    const other = world.requests.at(-1) as Item;
+    const { address } = other;
+    const units = 10n ** BigInt(world.currencies[0]?.decimal ?? 0);
+    await costOf([...Array.from({ length: perBlock }, (_, of) => to(request, blocks, of)), { address, units }]);
+    expect(rowOf(other)).toMatchObject({ status: 1 });
+  });
 });
 
 describe("sums of payments", () => {
