@@ -312,7 +312,9 @@ export class ChainWatch {
       await trial(troubles, async () => tellForeign(chain));
       await trial(troubles, () => watchArriving(chain, tip, this.#arriving));
       const { reached, unseen } = this.#deposits;
-      await trial(troubles, () => keepLevels(chain, tip, this.#level, reached === tip, unseen));
+      const isOneMore = await trial(troubles, () => keepLevels(chain, tip, this.#level, reached === tip, unseen));
+      // Orders wait for it.
+      if (isOneMore === true) this.#isWoken = true;
       await trial(troubles, () => endPass(chain, tip.final, this.#faults));
       if (!this.#closed) this.#onRead(chain.name);
     }

@@ -1259,6 +1259,16 @@ export const repairs: readonly Repair[] = [
     title: "is level when its mempool was read too",
   },
   {
+    name: "blocks-after-the-mempool",
+    fault:
+      "A payment that both sides forgot, and that went from the mempool into a block while the gateway began to read, was paid again.",
+    file: "gateway/watcher/level.ts",
+    find: "const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);",
+    replace: "const isSeen = reader.unconfirmed === undefined || memory.beside !== undefined;",
+    test: "test/watcher/payout-level.test.ts",
+    title: "is not level while a block may have what left the mempool",
+  },
+  {
     name: "minute-of-blocks-before-orders",
     fault: "Nodes of Tron show no transaction before a block has it, so one that both sides forgot was paid again at once.",
     file: "gateway/watcher/level.ts",
