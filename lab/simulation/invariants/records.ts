@@ -118,7 +118,7 @@ export class RecordInvariants {
       const made = one?.attempts[attempt - 1];
       must(made !== undefined && isKnown(made), "a released attempt is in the acknowledged part of the ledger", say);
       if (made !== undefined) made.isReleased = true;
-      if (this.#waits !== null || !this.#terms.isGatewayHonest || stage.family === "bitcoinregtest") continue;
+      if (this.#waits !== null || !this.#terms.isGatewayHonest || stage.isOfCoins) continue;
       for (const [key, owner] of this.#ownerOf) {
         const below = this.#withdrawals.get(owner);
         const [account = "", nonce = "0"] = key.split(" ");

@@ -53,7 +53,7 @@ import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 const linkLimits = { helloMs: 3_000, heartbeatMs: 6_000, resendMs: 8_000 };
-const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, tron: 10_000 } as const;
+const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, litecoinregtest: 5_000, tron: 10_000 } as const;
 
 /**
  * A fault at a commit: the process dies before it or after it, or the disk fails and nobody knows.

@@ -9,7 +9,7 @@ import type { Machine } from "./agent.ts";
 import type { Scene } from "./scene.ts";
 import { stage } from "./setting.ts";
 
-const lookMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, tron: 5_000 } as const;
+const lookMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, litecoinregtest: 2_500, tron: 5_000 } as const;
 const approver = "ann";
 
 const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);

@@ -92,7 +92,7 @@ export interface DepositOrder {
 }
 
 /** The families with a simulated chain. */
-export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp" | "bitcoinregtest">;
+export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp" | "bitcoinregtest" | "litecoinregtest">;
 
 export interface Plan {
   readonly family: SimulatedFamily;

@@ -33,11 +33,13 @@ import {
 } from "./pending-work.ts";
 import type { FaultKind, Plan, Rates } from "./plan.ts";
 import { RecoveryScenario } from "./recovery-scenario.ts";
+import { type RestoredCell, restoredCell } from "./restored-cells.ts";
 import type { Scene } from "./scene.ts";
 import { SequenceChainFixture } from "./sequence-fixture.ts";
 import { begun, currencies, hotWallet, network, policyOf, settle, stage } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
 import { TronChainFixture } from "./tron-fixture.ts";
+import { isIn, worlds } from "./worlds.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
 const calmMsMax = 240_000;
@@ -64,6 +66,14 @@ const falseAgents = 4;
 /** A day's limits are free again. */
 const dayAndMoreMs = 25 * 60 * 60_000;
 
+/** A run of the world `both-restored`, as its table has it. */
+export interface RestoredRun extends RestoredCell {
+  readonly restores: number; // of ledger and database together
+  readonly hidden: number; // transactions that no node showed
+  readonly waited: number; // orders for which a person had to decide
+  readonly left: number; // orders that the run left to one
+}
+
 export class World implements Scene {
   readonly plan: Plan;
   readonly chainFixture: ChainFixture;
@@ -79,6 +89,7 @@ export class World implements Scene {
   readonly recoveryScenario: RecoveryScenario | null;
   readonly takeover: Takeover;
   readonly observer: Observer;
+  readonly #seed: number;
   readonly #states = new Map<string, CoreSnapshot>();
   isFaulty = true;
   violation: Violation | null = null;
@@ -89,6 +100,7 @@ export class World implements Scene {
   #stoodMs = 0;
 
   constructor(seed: number) {
+    this.#seed = seed;
     this.plan = drawPlan(kernel.random, seed);
     const { plan } = this;
     settle(plan.family);
@@ -113,6 +125,15 @@ export class World implements Scene {
   /** Payments made twice by bytes that no node showed when the order came again. */
   get apart(): number {
     return this.payments.apart ?? 0;
+  }
+
+  /** The figures of a run of the world `both-restored`; null outside of it. */
+  get restored(): RestoredRun | null {
+    if (!isIn("both-restored", this.#seed)) return null;
+    const { restores, hidden } = this.faultInjector.backups;
+    const { waited, left } = this.actors;
+    const cell = restoredCell(this.#seed - worlds["both-restored"]);
+    return { ...cell, restores, hidden, waited: waited.size, left: left.size };
   }
 
   /** The rate of a fault now: nothing while things are calm. */
@@ -361,7 +382,7 @@ export class World implements Scene {
 
 function fixtureOf(plan: Plan, onCircle: (owner: Owner) => void): ChainFixture {
   if (plan.family === "tron") return new TronChainFixture(plan, onCircle);
-  if (plan.family === "bitcoinregtest") return new CoinChainFixture(plan, onCircle);
+  if (stage.isOfCoins) return new CoinChainFixture(plan, onCircle);
   return plan.family === "xrp" ? new SequenceChainFixture(plan, onCircle) : new CountedChainFixture(plan, onCircle);
 }
 
