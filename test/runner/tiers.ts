@@ -243,6 +243,15 @@ export const longRows: readonly LongRow[] = [
     why: "kills of real processes at system calls stay; plan, ledger and judge of the steps stay too",
   },
   {
+    file: "system/restored-process",
+    titles: ["both sides of real processes, restored > "],
+    twin: {
+      file: "gateway/payout-holds",
+      title: "an order > that asks for what its wallet paid already is held with an alarm",
+    },
+    why: "the rules are the gateway's and the signer's; plan, judge and chains of the stream stay",
+  },
+  {
     file: "system/bench",
     titles: ["a few orders go the whole path"],
     twin: { file: "system/xrp-process", title: "an agent with a chain of XRP > pays out with and without a tag" },
