@@ -1,7 +1,7 @@
 /**
  * The end of a state: every state in which something waits has one row, and in each a person or a
  * clock that ends it. Only the form and its words; the rows stand in gateway/operator/state-ends.ts
- * and cli/state-ends.ts. Pure.
+ * and agent/state-ends.ts. Pure.
  */
 
 /**
@@ -13,10 +13,28 @@
  */
 export type StateEnd = readonly [by: "person" | "clock", what: string, evidence: string, command: string, effect: string];
 
-/** For `status` and `faults`: what ends the state, with the line to type. */
-export function endWords([by, , , command, effect]: StateEnd): string {
-  if (by === "person") return `${command}: ${effect}`;
-  return command === "" ? `ends by itself: ${effect}` : `ends by itself: ${effect}; or ${command}`;
+/** What stands in the place of the words in capitals of a line, such as `ID`. */
+export type Names = Readonly<Record<string, string>>;
+
+function filled(text: string, names: Names): string {
+  return text.replace(/\b[A-Z]{2,}\b/g, (word) => (Object.hasOwn(names, word) ? (names[word] ?? word) : word));
+}
+
+/** The line to type; "" if only a clock ends the state. */
+export function lineOf([, , , command]: StateEnd, names: Names = {}): string {
+  return filled(command, names);
+}
+
+/** What holds once the state has ended. */
+export function effectOf([, , , , effect]: StateEnd, names: Names = {}): string {
+  return filled(effect, names);
+}
+
+/** For every place that says how a state ends: what ends it, with the line to type. */
+export function endWords(end: StateEnd, names: Names = {}): string {
+  const [line, effect] = [lineOf(end, names), effectOf(end, names)];
+  if (end[0] === "person") return `${line}: ${effect}`;
+  return line === "" ? `ends by itself: ${effect}` : `ends by itself: ${effect}; or ${line}`;
 }
 
 /** Rows of tables, by their groups and names. */

@@ -34,7 +34,8 @@ export interface NodesOptions {
   readonly readSecretFile?: ReadSecretFile;
 }
 
-type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile">;
+/** Without a clock, the process's own. */
+type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile"> & { readonly clock?: () => number };
 type Opened<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly ServerAddress[] };
 
 /** Names one block of one node. */
@@ -52,7 +53,7 @@ interface Connectors {
 function utxoConnectors(network: UtxoNetwork): Connectors {
   return {
     sender: ({ urls, chain: { confirmations }, clock, log }) => createUtxoSender({ urls, network, confirmations, clock, log }),
-    watcher: ({ urls, chain: { confirmations }, log }) => createUtxoWatcher({ urls, network, confirmations, log }),
+    watcher: ({ chain: { confirmations }, ...options }) => createUtxoWatcher({ ...options, network, confirmations }),
     examine: ({ url, timeoutMs }) => examineUtxo({ url, timeoutMs, network }),
   };
 }
@@ -62,9 +63,11 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
     sender: ({ urls, chain, tokens, clock, log }) => {
       const { confirmations } = chain;
       const chainId = Number(chain.chainId);
-      return createSender(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
+      const nodes = createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log, clock });
+      return createSender(nodes, tokens, clock);
     },
-    watcher: ({ urls, chain, log }) => createWatcher({ ...chain, nodes: urls, chainId: Number(chain.chainId) }, log),
+    watcher: ({ urls, chain, log, clock }) =>
+      createWatcher({ ...chain, nodes: urls, chainId: Number(chain.chainId), ...(clock === undefined ? {} : { clock }) }, log),
     examine: ({ chain, ...question }) => {
       const { chainId, confirmations } = chain;
       return examineEvm({ ...question, chainId: Number(chainId), confirmations, feeModel: feeModelOf(chain) });
@@ -73,13 +76,13 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
   tron: {
     sender: ({ urls, chain: { chainId }, tokens, clock, log }) =>
       createTronSender({ urls, chainId: String(chainId), tokens, clock, log }),
-    watcher: ({ urls, chain: { chainId }, log }) => createTronWatcher({ urls, chainId: String(chainId), log }),
+    watcher: ({ chain: { chainId }, ...options }) => createTronWatcher({ ...options, chainId: String(chainId) }),
     examine: ({ chain: { chainId }, ...question }) => examineTron({ ...question, chainId: String(chainId) }),
   },
   ...ofEachFamily(utxoConnectors),
   xrp: {
     sender: ({ urls, chain: { chainId }, clock, log }) => createXrpSender({ urls, networkId: Number(chainId), clock, log }),
-    watcher: ({ urls, chain: { chainId }, log }) => createXrpWatcher({ urls, networkId: Number(chainId), log }),
+    watcher: ({ chain: { chainId }, ...options }) => createXrpWatcher({ ...options, networkId: Number(chainId) }),
     examine: ({ chain: { chainId }, url, timeoutMs }) => examineXrp({ url, timeoutMs, networkId: Number(chainId) }),
   },
 };
@@ -105,8 +108,9 @@ export function openSender({ readSecretFile, ...options }: NodesOptions): Sender
 
 /** For the gateway's watcher. @throws NODE_URL */
 export function openWatcher({ readSecretFile, ...options }: WatchOptions): WatcherNodes {
-  const { chain } = options;
-  const urls = chain.nodes.map((url) => opened(chain, url, reading(readSecretFile)));
+  const { chain, clock } = options;
+  const clocked = clock === undefined ? {} : { clock };
+  const urls = chain.nodes.map((url) => opened(chain, url, { ...reading(readSecretFile), ...clocked }));
   return connectors[chain.family].watcher({ ...options, urls });
 }
 

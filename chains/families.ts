@@ -53,6 +53,11 @@ export function pinExclusionOf(network: string): PinExclusion | null {
   return exclusion.kind === "pin" ? exclusion : null;
 }
 
+/** True if only the chain knows an account's first slot: no block takes one below it. */
+export function beginsLate(network: string): boolean {
+  return findFamily(network)?.slots.first === null;
+}
+
 /**
  * True if the fee of a job comes out of its amount. A sweep of coins empties its address: what it
  * left there would be worth less than its fetching, and a higher fee takes nothing from anybody,

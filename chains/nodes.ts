@@ -69,6 +69,15 @@ export interface SlotCounts {
   readonly isSame: boolean;
 }
 
+/**
+ * The lowest slot that an account can ever use, where accounts begin late: enough nodes agree that
+ * a final block, closed at `absentMs`, did not have it. Bytes signed later are in none up to it.
+ */
+export interface Began {
+  readonly slot: string;
+  readonly absentMs: number; // Unix milliseconds
+}
+
 /** A signed attempt whose inclusion is asked for. */
 export interface SignedAttempt {
   readonly txHash: string;
@@ -101,6 +110,8 @@ export interface SenderNodes extends Watched {
   /** True if the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
   closed(account: string): Promise<SlotCounts>;
+  /** Null if the nodes do not show it. Present where an account begins above the first slot. */
+  began?(account: string): Promise<Began | null>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   findVoid?(account: string, attempts: readonly VoidQuestion[]): Promise<VoidAnswer>;
   /** The agreed final spender of each coin, as txHash:output; null for none, or no answer. */
@@ -176,6 +187,17 @@ export interface Ending {
   readonly feeUnits: bigint; // its cost, in units of the fee coin
 }
 
+/** A final attempt that is not exactly the payment asked for. */
+export interface MovedOtherwise {
+  readonly kind: "stuck";
+  readonly code: "WATCHER_CONTENT_DIFFERS";
+  readonly detail: string;
+  /** The attempt; null if none ended the withdrawal alone, or if it is not the account's own. */
+  readonly final: Ending | null;
+  /** The attempt asks a token's contract for exactly the payment, so the contract did otherwise. */
+  readonly isContracts: boolean;
+}
+
 /** The end of a withdrawal, as the watcher judges it by all its attempts. */
 export type Judgement =
   | { readonly kind: "completed"; readonly final: Ending }
@@ -186,9 +208,13 @@ export type Judgement =
     }
   | {
       readonly kind: "stuck";
-      readonly code: "WATCHER_SLOT_CONSUMED" | "WATCHER_CONTENT_DIFFERS" | "PIN_UNREADABLE";
+      readonly code: "WATCHER_SLOT_CONSUMED" | "PIN_UNREADABLE";
       readonly detail: string;
+      readonly by?: Ending; // the final transaction that used the slot or the coin, if it is known
     }
+  | MovedOtherwise
+  /** The account began above its slot: no block takes an attempt signed after `absentMs`. */
+  | { readonly kind: "unreachable"; readonly absentMs: number; readonly detail: string }
   | { readonly kind: "confirming"; readonly txHash: string; readonly block: number }
   | { readonly kind: "waiting" };
 
@@ -295,6 +321,12 @@ export interface WatcherNodes extends Watched {
    * in the order of the addresses. For people who wait, and never for credit.
    */
   arriving?(addresses: readonly string[]): Promise<readonly Result<Arriving>[]>;
+  /**
+   * The payment of the native coin to an account by one transaction in a final block, as enough
+   * nodes show it; null if they show none. Present where tags tell payments apart. Rejects with
+   * NODE_DISAGREE if fewer show it than must agree.
+   */
+  paymentBy?(txHash: string, account: string): Promise<DetectedPayment | null>;
   hasFailed(txHash: string): Promise<boolean>;
   /**
    * The most that a payment costs at the present fee market, with room for a replacement, in units

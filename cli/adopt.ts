@@ -7,11 +7,12 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
-import { typed } from "./command-hint.ts";
+import { typedEnd } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
 
@@ -45,7 +46,7 @@ export async function adopt(state: StateFolder, chain: string, options: AdoptOpt
 async function confirmed({ chain, network, counted }: FirstSlotView, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", "adopt asks for a yes on a terminal, and this is none", {
-      hint: `when a block explorer counts as many: ${typed(`adopt ${chain} --yes ${counted}`)}`,
+      hint: `when a block explorer counts as many: ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
     });
   }
   if (!(await terminal.confirm(`begin at ${saySlot(network, counted)}? (yes/no) `)))

@@ -7,13 +7,14 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import { approverMax, type OperatorAnswers, type OperatorView, type WaitView } from "../agent/socket/verbs.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { parseAddress } from "../chains/address-forms.ts";
 import { saySlot } from "../chains/families.ts";
 import { sumWords } from "./amounts.ts";
-import { typed } from "./command-hint.ts";
+import { typed, typedEnd } from "./command-hint.ts";
 import { askOperator } from "./operator.ts";
 import { isHolding, outgoingWordsOf } from "./outgoing-transactions.ts";
 import type { Terminal } from "./terminal.ts";
@@ -84,7 +85,7 @@ function assertRefusable({ state, network, slot }: OperatorView): void {
   throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`);
 }
 
-const closed: readonly OperatorView["state"][] = ["paid", "reverted", "conflicted", "expired", "cancelled"];
+const closed: readonly OperatorView["state"][] = ["paid", "reverted", "conflicted", "expired", "cancelled", "moved"];
 
 /**
  * The name that stands in the ledger. A user of the socket may give any name: it is only a claim,
@@ -117,7 +118,7 @@ function addressFrom(given: string, network: string): string {
 function addressToSend(own: string, given: string, transactionId: string): string {
   if (own === "" && given === "") {
     throw new AgentError("COMMAND_USAGE", "none", `withdrawal ${transactionId} has no address yet`, {
-      hint: typed(`approve ${transactionId} --address ADDRESS`),
+      hint: `${typedEnd(agentEnds.withdrawals.held, { ID: transactionId })} --address ADDRESS`,
     });
   }
   if (own === "") return given;

@@ -3,10 +3,11 @@
  * compare and type. Pure.
  */
 import type { OperatorView } from "../agent/socket/verbs.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { slotWord } from "../chains/several-networks.ts";
-import { typed } from "./command-hint.ts";
+import { typed, typedEnd } from "./command-hint.ts";
 import { type Compared, compareWords } from "./outgoing-transactions.ts";
-import { remedyIn } from "./status/problems.ts";
+import { remedyIn } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 export interface Diagnosis {
@@ -18,7 +19,7 @@ export interface Diagnosis {
 /** A held withdrawal: an operator approves or refuses it. */
 export function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
   const address = one.address === "" ? " --address ADDRESS" : "";
-  const type = `to pay it: ${typed(`approve ${one.transactionId}${address}`)}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
+  const type = `to pay it: ${typedEnd(agentEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
   const expiry = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
   const first = compareWords(one, compared);
@@ -33,7 +34,10 @@ export function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis 
 export function quarantinedDiagnosis(one: OperatorView, compared: Compared): Diagnosis {
   const slot = slotWord([one.network]);
   const verdict = "waits for an operator";
-  const [approve, cancel] = [typed(`approve ${one.transactionId}`), typed(`cancel ${one.transactionId}`)];
+  const [approve, cancel] = [
+    typedEnd(agentEnds.withdrawals.quarantined, { ID: one.transactionId }),
+    typed(`cancel ${one.transactionId}`),
+  ];
   if (one.code === "RECOVERY_HOLD") {
     const why = "ledger and gateway may both have forgotten a payment of it, and nothing on this chain keeps a second one out";
     return {

@@ -6,17 +6,21 @@
 
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
 import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { codes } from "../base/codes.ts";
+import { effectOf } from "../base/state-end.ts";
 import { expiryExclusionOf } from "../chains/families.ts";
 import { slotWord } from "../chains/several-networks.ts";
 import { isInternal } from "../protocol/job-mode.ts";
-import { typed } from "./command-hint.ts";
+import { typed, typedEnd } from "./command-hint.ts";
 import { type Diagnosis, heldDiagnosis, quarantinedDiagnosis } from "./decision-diagnosis.ts";
+import { movedDiagnosis } from "./moved-diagnosis.ts";
 import { namingDiagnosis } from "./naming-diagnosis.ts";
 import { isOperatorsWordGiven, isVoid, nextMakerOf } from "./next-attempt.ts";
 import { afterRevert, orderAgainWords, refusedWords } from "./order-again-hint.ts";
 import { isHolding } from "./outgoing-transactions.ts";
-import { chainWords, codeIn, declinedIn, remedyIn } from "./status/problems.ts";
+import { chainWords, declinedIn } from "./status/problems.ts";
+import { codeIn, remedyIn } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 /** A withdrawal, and the facts for its diagnosis. */
@@ -52,9 +56,7 @@ export function diagnosisOf(judged: Judged): Diagnosis {
     case "released":
     case "broadcast":
     case "included":
-      return one.code === unreachable || one.code === "COIN_UNKNOWN"
-        ? beyondDiagnosis(one)
-        : (hindrance(judged) ?? movingDiagnosis(judged));
+      return beyondDiagnosis(one) ?? hindrance(judged) ?? movingDiagnosis(judged);
     case "quarantined":
       return quarantinedDiagnosis(one, { outgoing, isCompared: isHolding(status) });
     case "paid":
@@ -77,6 +79,8 @@ export function diagnosisOf(judged: Judged): Diagnosis {
         why: "its transaction is final and was reverted by the chain: only the fee was spent",
         what: `look the txHash up in a block explorer for the reason; ${afterRevert(one)}`,
       };
+    case "moved":
+      return movedDiagnosis(one);
     case "conflicted":
       return {
         verdict: "FAILED",
@@ -90,10 +94,10 @@ export function diagnosisOf(judged: Judged): Diagnosis {
   }
 }
 
-function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis {
-  const of = code === unreachable ? unreachable : "COIN_UNKNOWN";
-  const by = typed(`end ${transactionId}`);
-  return stuck(`${codes[of][3]} (${of})`, left === "" ? by : `${by}, which is too early now: ${left}`);
+function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis | null {
+  if (code !== unreachable && code !== "COIN_UNKNOWN" && code !== "SLOT_UNREACHABLE") return null;
+  const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
+  return stuck(`${codes[code][3]} (${code})`, left === "" ? by : `${by}, which is too early now: ${left}`);
 }
 
 function codeOf({ code }: OperatorView): string {
@@ -110,6 +114,8 @@ function endWords({ attempts }: OperatorView): string {
 
 function expiredWords(one: OperatorView): string {
   if (one.code === "COIN_UNKNOWN") return "an operator ended it, since no node showed the coin that it spends (COIN_UNKNOWN)";
+  if (one.code === "SLOT_UNREACHABLE")
+    return `an operator ended it, since its account began above its ${slotWord([one.network])} (SLOT_UNREACHABLE)`;
   if (one.code === unreachable)
     return `an operator ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
   if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
@@ -200,7 +206,7 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
     return {
       verdict: "waits",
       why: `it was offered, and no node has said that it took it: ${doubtful}`,
-      what: "nothing is lost, and it is offered again each half minute; status says what the nodes lack",
+      what: `nothing is lost, and it is ${effectOf(agentEnds.offers.doubtful)}; status says what the nodes lack`,
     };
   if (why === "others in flight")
     return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
@@ -214,10 +220,12 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (code === "SWEEP_OR_TOPUP_OPEN") return oneAtATimeDiagnosis(code);
   if (code === "WITHDRAWAL_WAITS_FOR_OPERATOR") return operatorsDiagnosis(judged);
   const told = code === "" ? why : `${codes[code][3]} (${code})`;
-  if (code === "SIGNER_PAUSED")
-    return { verdict: "waits for an operator", why: told, what: `${typed("resume")}, when signing may go on` };
-  if (code === "NETWORK_PAUSED")
-    return { verdict: "waits for an operator", why: told, what: `${seeStatus}, then ${typed(`resume --network ${one.chain}`)}` };
+  const operators = (what: string): Diagnosis => ({ verdict: "waits for an operator", why: told, what });
+  const { paused, networkStopped, currencyStopped } = agentEnds.signer;
+  if (code === "SIGNER_PAUSED") return operators(`${typedEnd(paused)}, when signing may go on`);
+  if (code === "NETWORK_PAUSED") return operators(`${seeStatus}, then ${typedEnd(networkStopped, { CHAIN: one.chain })}`);
+  if (code === "CURRENCY_MOVES_OTHERWISE")
+    return operators(`${seeStatus}, then ${typedEnd(currencyStopped, { ID: one.currency })}`);
   if (code === "WITHDRAWAL_TOO_SOON") return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
   if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
@@ -255,7 +263,7 @@ function operatorsDiagnosis(judged: Judged): Diagnosis {
   return {
     verdict: "waits for an operator",
     why: maker === "above" || maker === "many" ? `the next attempt is an operator's, since ${because[maker]}` : either,
-    what: `${look} ${typed(`replace ${transactionId}`)}, or cancel in its place`,
+    what: `${look} ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   };
 }
 
@@ -283,7 +291,7 @@ function endingDiagnosis(why: string, judged: Judged): Diagnosis {
 function afterEnding(judged: Judged, back: string): string {
   const { transactionId, attempts, isCancelling, expiresAt } = judged.one;
   if (isCancelling === true) return "then it ends unpaid, as an operator has said";
-  const decides = `${back} and type ${typed(`replace ${transactionId}`)}, or cancel in its place`;
+  const decides = `${back} and type ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`;
   switch (nextMakerOf(judged)) {
     case "courier":
       return "then it is signed again by itself, since nothing can pay it twice by then";

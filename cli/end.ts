@@ -1,6 +1,7 @@
 /**
  * `end`: an operator ends a withdrawal that no block takes, a sweep whose slot the chain cannot
- * reach or a payment or sweep whose coin no node shows. Shows what the nodes say and the possible
+ * reach, a payment below its account's first slot, or a payment or sweep whose coin no node shows.
+ * Shows what the nodes say and the possible
  * fate of the signed bytes; the yes is to exactly this slot.
  */
 
@@ -8,12 +9,13 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
 import type { EndPlan } from "../agent/socket/stuck.ts";
 import type { OperatorView } from "../agent/socket/verbs.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { feeWords, sumWords } from "./amounts.ts";
-import { typed } from "./command-hint.ts";
+import { typedEnd } from "./command-hint.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal, wrapped } from "./terminal.ts";
@@ -41,25 +43,45 @@ export async function end(state: StateFolder, transactionId: string, options: En
   return exitCodes.fine;
 }
 
+const endLine = (id: string): string => typedEnd(agentEnds.signer.unreachable, { ID: id });
+
 async function confirmed(id: string, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", "end asks for a yes on a terminal, and this is none", {
-      hint: `when all of it is right: ${typed(`end ${id} --yes`)}`,
+      hint: `when all of it is right: ${endLine(id)} --yes`,
     });
   }
   if (!(await terminal.confirm("end it? (yes/no) ")))
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function doneWords({ mode, transactionId }: OperatorView, { isFirstYes }: EndPlan): string {
-  if (isFirstYes === true) return `the first yes of two: another operator types ${typed(`end ${transactionId}`)}`;
+function doneWords({ mode, transactionId, code }: OperatorView, { isFirstYes }: EndPlan): string {
+  if (isFirstYes === true) return `the first yes of two: another operator types ${endLine(transactionId)}`;
+  if (code === "SLOT_UNREACHABLE") return "ended: the shop hears that it failed (slot_unreachable), and may renew the order";
   return mode === "sweep" || mode === "topup"
     ? "ended: the gateway gives its place back when it learns of it, and may order another sweep"
     : "ended: the shop hears that it failed (coin_unknown), and may renew the order; never pay it by hand";
 }
 
 function planWords(one: OperatorView, plan: EndPlan): string {
-  return plan.pin === undefined ? slotWords(one, plan) : coinWords(one, plan);
+  if (plan.pin !== undefined) return coinWords(one, plan);
+  return plan.began === undefined ? slotWords(one, plan) : belowWords(one, plan, plan.began);
+}
+
+/** The bytes stay signed, and the words say why nobody can use them. */
+function belowWords({ network, account, slot }: OperatorView, { counted, isFirstYes }: EndPlan, began: string): string {
+  const onChain =
+    `no ledger takes ${saySlot(network, slot)}: an account begins at the number of the ledger that made it, and only rises from there. ` +
+    "No ledger before has it, since the account was not there when the order was made";
+  const does = "the payment ends as expired; the shop hears Failed, slot_unreachable, and may renew the order";
+  const rows = [
+    ["began", `${account} at ${saySlot(network, began)}, as the nodes of both sides show`],
+    ["nodes count", counted],
+    ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
+    ...wrapped(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
+    ...(isFirstYes === true ? [["yes", "the first of two: another operator gives the second"] as const] : []),
+  ] as const;
+  return `\n${fields(rows)}\n`;
 }
 
 /** No slot excludes, so the words say what may still be paid, and by which money. */

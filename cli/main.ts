@@ -107,8 +107,13 @@ function endCommand(run: Run): Command {
 }
 
 function pauseCommand(run: Run, act: "pause" | "resume", description: string): Command {
-  return onState(act, description)
-    .option("--network <chain>", "a chain's name in config.json: first payments there alone")
+  const command = onState(act, description).option(
+    "--network <chain>",
+    "a chain's name in config.json: first payments there alone",
+  );
+  // The signer alone stops a currency.
+  if (act === "resume") command.option("--currency <id>", "a currency that the signer stopped: first payments in it alone");
+  return command
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((options: Common & PauseOptions) =>
@@ -130,7 +135,7 @@ function helpingCommands(run: Run): readonly Command[] {
     ),
     endCommand(run),
     pauseCommand(run, "pause", "Stops new signatures until resume, or first ones on one chain; what is signed goes on."),
-    pauseCommand(run, "resume", "Lets the signer sign again after pause, or on a chain that it stopped for a foreign payment."),
+    pauseCommand(run, "resume", "Lets the signer sign again after pause, or where it stopped itself: on a chain, in a currency."),
   ];
 }
 

@@ -2,10 +2,11 @@
  * The diagnosis of a withdrawal that waits for the gateway's word before its first attempt. Pure.
  */
 import type { OperatorView } from "../agent/socket/verbs.ts";
+import { agentEnds } from "../agent/state-ends.ts";
 import { type Code, codes } from "../base/codes.ts";
-import { typed } from "./command-hint.ts";
+import { typedEnd } from "./command-hint.ts";
 import type { Diagnosis } from "./decision-diagnosis.ts";
-import { remedyIn } from "./status/problems.ts";
+import { remedyIn } from "./status/remedies.ts";
 
 /**
  * Waiting for the gateway's word on a coin, a first slot or the order, or for an operator's; else
@@ -23,7 +24,7 @@ export function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis
   const told = `${codes[code][3]} (${code})`;
   if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
     return { verdict: "waits", why: told, what: remedyIn(code) };
-  const adopt = `compare the count with a block explorer, then ${typed(`adopt ${chain}`)}`;
+  const adopt = `compare the count with a block explorer, then ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;
   if (code === "ACCOUNT_FIRST_SLOT") return { verdict: "waits for an operator", why: told, what: adopt };
   return {
     verdict: "waits",

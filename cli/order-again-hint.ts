@@ -4,11 +4,13 @@
  */
 import type { OperatorView } from "../agent/socket/verbs.ts";
 import { isInternal } from "../protocol/job-mode.ts";
-import { remedyIn } from "./status/problems.ts";
+import { remedyIn } from "./status/remedies.ts";
 
 /** The way to pay it after all. The gateway repeats its own sweeps. */
 export function orderAgainWords(one: OperatorView): string {
   if (isInternal(one.mode)) return sweptAgain(one);
+  if (one.code === "SLOT_UNREACHABLE")
+    return "the shop renews the order, if it should still be paid; no ledger ever takes what was signed of this one";
   // Its bytes may still be good, and only a renewal has to spend a coin that they spend.
   if (one.code === "COIN_UNKNOWN")
     return "the shop renews the order, if it should still be paid: never under another orderId, and never by hand";

@@ -1,6 +1,7 @@
 /**
  * `pause` and `resume`: an operator stops new signatures, or allows them again; with a network,
- * first payments there alone. The effect on open withdrawals is shown first.
+ * first payments there alone, and with a currency that the signer stopped, first payments in it
+ * again. The effect on open withdrawals is shown first.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -16,6 +17,7 @@ import { moment, type Terminal } from "./terminal.ts";
 
 export interface PauseOptions {
   readonly network?: string | undefined; // name of a chain in config.json
+  readonly currency?: string | undefined; // its id; only to resume
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
   readonly json?: boolean | undefined;
@@ -25,12 +27,15 @@ type Act = "pause" | "resume";
 
 export async function pause(state: StateFolder, act: Act, options: PauseOptions, terminal: Terminal): Promise<number> {
   const approver = approverOf(options, terminal);
-  const { network } = options;
+  const { network, currency } = options;
+  if (network !== undefined && currency !== undefined)
+    throw new AgentError("COMMAND_USAGE", "none", "--network and --currency are two acts");
   const { status } = await askOperator(state, "status", {});
-  if (options.json !== true) terminal.out(wordsOf(status, act, network));
+  if (options.json !== true) terminal.out(wordsOf(status, act, options));
   if (options.yes !== true) {
     if (!terminal.isInteractive) {
-      const line = network === undefined ? act : `${act} --network ${network}`;
+      const place = network === undefined ? "" : ` --network ${network}`;
+      const line = `${act}${currency === undefined ? place : ` --currency ${currency}`}`;
       throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
         hint: `when that is right: ${typed(`${line} --yes`)}`,
       });
@@ -38,21 +43,24 @@ export async function pause(state: StateFolder, act: Act, options: PauseOptions,
     if (!(await terminal.confirm(`${act}? (yes/no) `)))
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  const where = network === undefined ? {} : { network };
+  const where = { ...(network === undefined ? {} : { network }), ...(currency === undefined ? {} : { currency }) };
   const { paused } = await askOperator(state, "pause", { paused: act === "pause", approver, ...where });
   const { head, acked } = (await askOperator(state, "status", {})).status;
   const isHeld = acked >= head.seq;
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, paused, network: network ?? "", isHeld })}\n`);
-  else terminal.out(`${doneWords(paused, network)}; ${heldWords(isHeld)}\n`);
+  if (options.json === true)
+    terminal.out(`${jsonText({ ok: true, paused, network: network ?? "", currency: currency ?? "", isHeld })}\n`);
+  else terminal.out(`${doneWords(paused, options)}; ${heldWords(isHeld)}\n`);
   return exitCodes.fine;
 }
 
-function wordsOf(status: SignerStatus, act: Act, network: string | undefined): string {
+function wordsOf(status: SignerStatus, act: Act, { network, currency }: PauseOptions): string {
+  if (currency !== undefined) return currencyWords(status, currency);
   if (network !== undefined) return networkWords(status, act, network);
   return act === "pause" ? pauseWords(status) : resumeWords(status);
 }
 
-function doneWords(paused: boolean, network: string | undefined): string {
+function doneWords(paused: boolean, { network, currency }: PauseOptions): string {
+  if (currency !== undefined) return `first payments in ${currency} are signed again`;
   if (network !== undefined)
     return paused
       ? `no first payment is signed on ${network} before resume --network ${network}`
@@ -77,7 +85,11 @@ function pauseWords({ counts }: SignerStatus): string {
 }
 
 function resumeWords({ counts, paused, stopped = [] }: SignerStatus): string {
-  const others = stopped.map((one) => `first payments on ${stopName(one)} stay stopped: resume --network ${stopName(one)}\n`);
+  const others = stopped.map((one) =>
+    one.currency === undefined
+      ? `first payments on ${stopName(one)} stay stopped: resume --network ${stopName(one)}\n`
+      : `first payments in ${one.currency} stay stopped: resume --currency ${one.currency}\n`,
+  );
   if (paused === null) return `it is not paused\n${others.join("")}`;
   return `payments are signed again at once: ${counts.approved + counts.intent} wait for that\n${others.join("")}`;
 }
@@ -88,7 +100,7 @@ function networkWords({ stopped = [] }: SignerStatus, act: Act, network: string)
       `no first payment is signed on ${network} from here on, also after a restart, until resume --network ${network}\n` +
       `payments with a signature go on, and other networks too; one that waits past its expiry ends unpaid\n`
     );
-  const found = stopped.find((one) => stopName(one) === network);
+  const found = stopped.find((one) => one.currency === undefined && stopName(one) === network);
   if (found === undefined) return `first payments on ${network} are not stopped\n`;
   const named = found.txHashes.map((txHash) => `  ${txHash}\n`).join("");
   const since = `stopped by ${found.approver} at ${moment(found.at)}`;
@@ -97,5 +109,15 @@ function networkWords({ stopped = [] }: SignerStatus, act: Act, network: string)
     `${since}, because nothing here signed:\n${named}` +
     `say yes only if each is explained: the wallet's owner made it, or it paid an order before a restore\n` +
     `otherwise somebody else has the key: move the funds to a new wallet\n`
+  );
+}
+
+function currencyWords({ stopped = [] }: SignerStatus, currency: string): string {
+  const found = stopped.find((one) => one.currency === currency);
+  if (found === undefined) return `first payments in ${currency} are not stopped\n`;
+  const named = found.txHashes.map((txHash) => `  ${txHash}\n`).join("");
+  return (
+    `stopped at ${moment(found.at)}, because a final payment moved something else than was asked for:\n${named}` +
+    `say yes only if it is clear why: the next payment in ${currency} may move something else too\n`
   );
 }

@@ -49,6 +49,7 @@ const stateWords = (slot: string): Readonly<Record<OperatorView["state"], string
   refused: "refused: nothing was ever signed",
   expired: "expired: nothing was ever signed",
   quarantined: `quarantined: it has its ${slot}; only watched until approve or cancel`,
+  moved: "moved: final, and not exactly the payment",
   cancelled: `cancelled: a payment of nothing to oneself used its ${slot}; nothing was paid`,
 });
 
@@ -58,6 +59,8 @@ function wordsOf({ state, network, attempts, code }: OperatorView): string {
     return "expired: an operator ended it, and the chain could not reach it";
   if (state === "expired" && code === "COIN_UNKNOWN")
     return "expired: an operator ended it, and no node showed the coin that it spends";
+  if (state === "expired" && code === "SLOT_UNREACHABLE")
+    return `expired: an operator ended it, and its account began above its ${slotWord([network])}`;
   if (state === "expired" && attempts.length > 0) return "expired: all that was signed is void, and nothing was paid";
   return stateWords(slotWord([network]))[state];
 }
@@ -115,7 +118,7 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
 /** A cancel does not end a withdrawal at once, and the state does not show it. */
 function stateCell({ state, isCancelling, attempts }: OperatorView): string {
   const isCancelled = isCancelling === true || attempts.some(({ isCancel }) => isCancel === true);
-  const isElsewise = state === "paid" || state === "reverted" || state === "conflicted" || state === "cancelled";
+  const isElsewise = ["paid", "reverted", "conflicted", "cancelled", "moved"].includes(state);
   return isCancelled && !isElsewise ? `${state}, cancelled by an operator` : state;
 }
 

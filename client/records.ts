@@ -114,6 +114,11 @@ export interface Transaction {
   };
   /** Withdrawals: what it cost in the network's native coin; empty until known. */
   readonly fee?: string;
+  /**
+   * Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is
+   * no longer configured.
+   */
+  readonly received?: string;
 }
 
 /** A supported currency. */

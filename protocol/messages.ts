@@ -40,9 +40,9 @@ export type EnvelopeKind = keyof typeof envelopeKinds;
 /**
  * The form of the frames that this program knows. The number rises with each kind, and with each
  * field that an earlier program would refuse: 10 are the kinds, 11 has `orders`, `foreign` and
- * `network` of a pause, 12 `endable`, and a sweep of coins whose amount has its fee in it.
+ * `network` of a pause, 12 `endable`, and a sweep with its fee inside, 13 `moved` and `currency`.
  */
-export const kindsKnown = 12;
+export const kindsKnown = 13;
 
 /** The path of a link for an agent that names the form of the frames that it knows. */
 export const linkPathNaming: string = `${linkPath}?kinds=${kindsKnown}`;
@@ -63,8 +63,7 @@ export interface Hello {
   // 32 random bytes that the SIGNER makes for this run; the welcome must repeat them
   readonly nonce: string;
   readonly software: string;
-  // the highest kind that the agent knows; only agents that are refused leave it out
-  readonly kinds?: number;
+  readonly kinds?: number; // the highest kind that it knows; only agents that are refused leave it out
   readonly open: readonly OpenSlots[];
   readonly at: number;
 }
@@ -280,9 +279,9 @@ export interface ObservedEntry {
   readonly stage: "broadcast" | "included" | "final" | "void";
   /**
    * Set when final. conflicted: another transaction used the slot. cancelled: the agent's own zero
-   * payment to itself used the slot.
+   * payment to itself used the slot. moved: the agent's own transaction is not what was asked for.
    */
-  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
+  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
   readonly txHash: string;
 }
 
@@ -306,9 +305,9 @@ export interface AlarmEntry {
 }
 
 /**
- * An operator at the agent stopped new signatures, or allows them again. The agent still takes and
- * decides jobs. With `network`, only first attempts on that network stop: the signer did so itself
- * because of the transactions in `txHashes`, which its ledger knows from then on, or its operator.
+ * An operator at the agent stopped new signatures, or allows them again; jobs are decided still.
+ * With `network`, only first attempts there: by the signer for `txHashes`, which its ledger knows
+ * from then on, or by its operator; with `currency`, only in it, and `txHashes` are its own.
  */
 export interface PausedEntry {
   readonly kind: "paused";
@@ -316,6 +315,7 @@ export interface PausedEntry {
   readonly at: number;
   readonly paused: boolean;
   readonly network?: string;
+  readonly currency?: string;
   readonly txHashes?: readonly string[]; // at most 16; left out if there is none
 }
 

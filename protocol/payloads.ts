@@ -189,7 +189,7 @@ const entryReaders = {
     at: fields.time,
     transactionId: fields.transactionId,
     stage: oneOf("broadcast", "included", "final", "void"),
-    outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled"),
+    outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled", "moved"),
     txHash: fields.optionalTxHash,
   }),
   adopted: object({
@@ -209,7 +209,7 @@ const entryReaders = {
   }),
   paused: object(
     { kind: oneOf("paused"), seq: fields.ordinal, at: fields.time, paused: boolean() },
-    { network: fields.network, txHashes: list(fields.txHash, foreignPerAckMax) },
+    { network: fields.network, currency: fields.currency, txHashes: list(fields.txHash, foreignPerAckMax) },
   ),
   ceiling: object({ kind: oneOf("ceiling"), seq: fields.ordinal, at: fields.time, ceiling: fields.ceiling }),
   recovered: object({
@@ -347,8 +347,8 @@ export function parseStatement(payload: Uint8Array | string): Statement {
     if (item.kind === "observed" && item.txHash === "" && item.outcome !== "conflicted") {
       throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the outcome is conflicted");
     }
-    if (item.kind === "paused" && item.txHashes !== undefined && item.network === undefined) {
-      throw shapeFault(`statement.entries[${index}].network`, "must stand with txHashes");
+    if (item.kind === "paused" && (item.txHashes ?? item.currency) !== undefined && item.network === undefined) {
+      throw shapeFault(`statement.entries[${index}].network`, "must stand with txHashes and with currency");
     }
     if (item.kind === "recovered" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
       throw shapeFault(`statement.entries[${index}].jobHash`, "must be zeros exactly before the first job");

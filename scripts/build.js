@@ -48,7 +48,7 @@ try {
   const compiled = troubleOf("the compiler", spawnSync(process.execPath, args, { stdio: "inherit", cwd: root }));
   if (compiled !== null) fail(compiled, "the compiler found errors");
   else {
-    for (const contract of ["lab/kit/token.sol", "lab/deposits/contracts.sol"])
+    for (const contract of ["lab/kit/token.sol", "lab/kit/fee-token.sol", "lab/deposits/contracts.sol"])
       copyFileSync(join(root, contract), join(fresh, contract));
     const migrations = join("gateway", "store", "migrations");
     cpSync(join(root, migrations), join(fresh, migrations), { recursive: true });

@@ -102,5 +102,5 @@ export function writeBudgets(costs, isLong) {
   const next = isLong
     ? { ...before, longSeconds: { ...before.longSeconds, ...long } }
     : { ...before, ...makeBudgets(costs, measurePaceMs()) };
-  writeFileSync(budgetsFile, `${JSON.stringify(next, null, 1)}\n`);
+  writeFileSync(budgetsFile, `${JSON.stringify(next, null, 2)}\n`);
 }

@@ -118,7 +118,7 @@ async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<Sche
     case "makers":
       return { kind: "makers", ...accountIn(effect), found: await access.makers(effect.wanted) };
     case "slotCounts":
-      return { kind: "slotCounts", ...accountIn(effect), answer: await slotCounts(access, effect.address) };
+      return { kind: "slotCounts", ...accountIn(effect), answer: await slotCounts(access, effect) };
   }
 }
 
@@ -324,11 +324,13 @@ async function guard({ feed }: HandsOptions, access: ChainAccess, effect: GuardE
 }
 
 async function slotCounts(
-  access: ChainAccess,
-  address: string,
+  { nodes }: ChainAccess,
+  { address, asksBegan }: Effect<"slotCounts">,
 ): Promise<Extract<SchedulerEvent, { kind: "slotCounts" }>["answer"]> {
   try {
-    return { ok: true, ...(await access.nodes.closed(address)) };
+    const counts = await nodes.closed(address);
+    const began = asksBegan === true ? ((await nodes.began?.(address)) ?? null) : null;
+    return { ok: true, ...counts, ...(began === null ? {} : { began }) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { ok: false, code: error.code, effect: error.effect };

@@ -9,6 +9,7 @@ import type { ChainAccess } from "./nodes/chain.ts";
 import type { KnownChain, Shared } from "./run-state.ts";
 import { accountKey } from "./scheduler/accounts.ts";
 import type { SchedulerState } from "./scheduler/scheduler.ts";
+import { heldOn } from "./scheduler/stops.ts";
 import { waiting } from "./scheduler/waiting.ts";
 
 /** Stands instead of a fault of the nodes until the first of them has answered or failed. */
@@ -81,7 +82,8 @@ export function snapshotOf(
       const nodes = access?.nodes.status() ?? [];
       const { network = "" } = scheduler.book.accounts.get(accountKey(chain, undefined)) ?? {};
       const stopped = scheduler.book.stopped.get(network) ?? "";
-      return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health, stopped };
+      const held = heldOn(scheduler.book, network);
+      return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health, stopped, held };
     }),
     items: [...scheduler.book.items.values()].map(({ view, waiting: why }) => {
       const { transactionId, state: standing, code, currency, chain, amount, awaited = null } = view;

@@ -111,7 +111,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   OBSERVED: {
     transactionId: isId,
     stage: oneOf("broadcast", "included", "final", "void"),
-    outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled"),
+    outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled", "moved"),
     txHash: isTxHash,
     block: isTime,
   },
@@ -129,6 +129,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     paused: isBoolean,
     approver: isName,
     network: (value) => value === undefined || isVisible(value),
+    currency: (value) => value === undefined || isVisible(value),
     txHashes: (value) => value === undefined || (Array.isArray(value) && value.length <= foreignMax && value.every(isHashText)),
   },
   CEILING: { ceiling: isOrdinal },

@@ -134,7 +134,7 @@ export type RecordBody =
       readonly kind: "OBSERVED";
       readonly transactionId: string;
       readonly stage: "broadcast" | "included" | "final" | "void"; // void: only about this transaction
-      readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
+      readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
       readonly txHash: string;
       readonly block: number;
     }
@@ -168,13 +168,16 @@ export type RecordBody =
   /**
    * An operator stopped new signatures or allowed them again. With `network`, only first attempts
    * there: `approver` is then "gateway" or "courier" if the signer stopped it itself, because of
-   * the foreign transactions in `txHashes`.
+   * the foreign transactions in `txHashes`. With `currency` as well, only first attempts in it: the
+   * signer stopped it by the courier's word, because what its own `txHashes` moved is not what was
+   * asked for.
    */
   | {
       readonly kind: "PAUSED";
       readonly paused: boolean;
       readonly approver: string;
       readonly network?: string;
+      readonly currency?: string;
       readonly txHashes?: readonly string[];
     }
   /**

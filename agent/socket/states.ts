@@ -14,4 +14,5 @@ export type WithdrawalState =
   | "refused" // final, never signed
   | "expired" // final; never signed, or every attempt is void
   | "quarantined" // has a slot, but policy has not approved it or no longer does: only watched, until an operator approves it
+  | "moved" // final, and not exactly the payment (the courier's statement)
   | "cancelled"; // final: a zero payment to itself used its slot up (the courier's statement)

@@ -6,17 +6,43 @@ export interface PausedView {
   readonly approver: string;
 }
 
-/** A network on which no first attempt is signed, as the courier learns it. */
-export interface NetworkStop {
+/** The place of a stop: a network, or one of its currencies. */
+export interface StopPlace {
   readonly network: string; // CAIP-2
-  readonly code: "CHAIN_COIN_FOREIGN" | "NETWORK_PAUSED"; // by the signer itself, or by an operator
+  readonly currency?: string;
 }
 
-/** A network on which no first attempt is signed. `approver`: "gateway", "courier", or a name. */
+/** The name of a stop: its network, and behind a slash its currency if it is of one alone. */
+export const stopKey = ({ network, currency }: StopPlace): string =>
+  currency === undefined ? network : `${network}/${currency}`;
+
+/** The place of a name that `stopKey` made. No network and no currency has a slash. */
+export function placeOfStop(key: string): StopPlace {
+  const at = key.indexOf("/");
+  return at < 0 ? { network: key } : { network: key.slice(0, at), currency: key.slice(at + 1) };
+}
+
+/** The code of a stop: by the signer itself, or NETWORK_PAUSED by an operator. */
+export type StopCode = "CHAIN_COIN_FOREIGN" | "NETWORK_PAUSED" | "CURRENCY_MOVES_OTHERWISE";
+
+/**
+ * A network on which no first attempt is signed, as the courier learns it; with `currency`, none in
+ * that currency.
+ */
+export interface NetworkStop extends StopPlace {
+  readonly code: StopCode;
+}
+
+/**
+ * A network on which no first attempt is signed, or a currency in which none is. `approver`:
+ * "gateway", "courier", "mark", or a name.
+ */
 export interface StoppedView extends PausedView {
   readonly chain: string; // name in config.json; "" if it has none there any more
   readonly network: string; // CAIP-2
-  // the newest transactions that no signature explains, at most 16; none for an operator's stop
+  readonly currency?: string; // only in this one
+  // the newest transactions that no signature explains, at most 16; none for an operator's stop; of
+  // a currency, its own that moved something else
   readonly txHashes: readonly string[];
 }
 

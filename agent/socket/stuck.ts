@@ -5,6 +5,7 @@ export interface StuckView {
   readonly transactionId: string;
   readonly state: WithdrawalState;
   readonly network: string; // CAIP-2
+  readonly chain: string; // name in config.json
   readonly slot: string; // "" without a slot
   readonly since: number; // ledger time
   readonly afterMinutes: number; // as in config.json
@@ -16,19 +17,23 @@ export interface EndPlan {
   readonly slot: string;
   // the count of the courier's nodes at the final block; "" after the end, and for a coin
   readonly counted: string;
+  readonly began?: string; // the first slot that the account can use, if the withdrawal's is below
   readonly pin?: string; // the coin that no node shows, if one excludes
   readonly owed?: readonly string[]; // the coins that its renewal spends
   // two operators are needed, and this yes is, or was, the first one's
   readonly isFirstYes?: true;
 }
 
-/** A sweep whose slot the chain cannot reach, or a withdrawal whose coin no node shows. */
+/**
+ * A sweep whose slot the chain cannot reach, or a withdrawal whose coin no node shows or whose slot
+ * is below its account's first.
+ */
 export interface UnreachableView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
   readonly slot: string;
   readonly count: number; // the number of such withdrawals
-  readonly code: "SWEEP_UNREACHABLE" | "COIN_UNKNOWN"; // of this one
+  readonly code: "SWEEP_UNREACHABLE" | "COIN_UNKNOWN" | "SLOT_UNREACHABLE"; // of this one
   readonly left: string; // the reason why `end` does not end it yet; "" for none
 }
 

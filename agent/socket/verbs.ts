@@ -150,7 +150,7 @@ export interface CourierRequests {
   observed: {
     readonly transactionId: string;
     readonly stage: "broadcast" | "included" | "final" | "void";
-    readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
+    readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
     readonly txHash: string;
     // 0 if in no block; for a void attempt, the final block seen past its end
     readonly block: number;
@@ -242,7 +242,7 @@ export interface SignerStatus {
   readonly clockAheadMs: number;
   readonly ledgerAheadMs: number; // lead of the newest record over this server's clock
   readonly paused: PausedView | null;
-  /** Networks on which no first attempt is signed; absent if there is none. */
+  /** Networks and currencies in which no first attempt is signed; absent if there is none. */
   readonly stopped?: readonly StoppedView[];
   /**
    * The withdrawal that has waited longer than `stuckAfterMinutes` of config.json; of several, the
@@ -337,8 +337,9 @@ export interface OperatorRequests {
   end: { readonly transactionId: string; readonly slot: string; readonly approver: string };
   /**
    * Stops new signatures, or allows them again; with the name of a chain, first attempts there.
+   * With a currency, which the signer itself stopped, first attempts in it are allowed again.
    */
-  pause: { readonly paused: boolean; readonly approver: string; readonly network?: string };
+  pause: { readonly paused: boolean; readonly approver: string; readonly network?: string; readonly currency?: string };
   /**
    * Shows the ledger that the gateway's order would begin (`digest` ""), or begins the one that was
    * shown. `both`: the gateway was restored too.
@@ -378,7 +379,7 @@ export interface OperatorAnswers {
     readonly feeMarket: Readonly<Record<string, string>> | null;
   };
   end: { readonly withdrawal: OperatorView; readonly plan: EndPlan };
-  pause: { readonly paused: boolean; readonly network?: string };
+  pause: { readonly paused: boolean; readonly network?: string; readonly currency?: string };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
   finish: {
     readonly held: number;

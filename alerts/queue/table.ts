@@ -66,6 +66,13 @@ export const alertTable = table({
     "the account paid by a transaction that nothing here signed: no first payment is signed on that chain",
     "pause, compare the transaction, move the funds; then resume --network CHAIN",
   ],
+  "currency-stopped": [
+    "courier",
+    "error",
+    "currency",
+    "a final payment in the currency moved something else than was asked for: no first payment is signed in it",
+    "look at the transaction; once it is clear why, resume --currency ID",
+  ],
   "recovery-offered": [
     "courier",
     "warn",

@@ -97,6 +97,7 @@ export async function lacksOf(pool: NodePool, head: number, question: Omit<Probe
     await lacks.ask("both", "a balance at the final block", balanceQuestion(nobody, "", final));
     for (const contract of contracts)
       await lacks.ask("both", `a token's balance at the final block`, balanceQuestion(nobody, contract, final));
+    await lacks.ask("deposits", "the code of an address at the final block", codeQuestion(nobody, final), true);
     await lacks.ask("payments", "a count at the final block", countQuestion(nobody, hexOf(final)));
     await lacks.ask("deposits", "logs of the final block", logsQuestion(final, contracts));
     const txHash = await lacks.ask("deposits", "the final block with its transactions", blockQuestion(final));

@@ -44,6 +44,7 @@ interface WatchedNodes {
   readonly chainId: number;
   readonly nodes: readonly ServerAddress[];
   readonly confirmations: number | "finalized";
+  readonly clock?: () => number; // milliseconds, never running back; default performance.now
 }
 
 /**
@@ -55,17 +56,18 @@ export interface Reader {
   readonly each: readonly EvmNodes[];
 }
 
-export function createWatcher({ nodes: urls, chainId, confirmations }: WatchedNodes, log: NodeLog): WatcherNodes {
+export function createWatcher({ nodes: urls, chainId, confirmations, ...options }: WatchedNodes, log: NodeLog): WatcherNodes {
+  const { clock = () => performance.now() } = options;
   const open = (some: readonly ServerAddress[]): EvmNodes =>
-    createEvmNodes({ urls: some, chainId, confirmations, answerBytesMax, timeoutMs, log });
+    createEvmNodes({ urls: some, chainId, confirmations, answerBytesMax, timeoutMs, log, clock });
   const together = open(urls);
-  return watcherOf({ together, each: urls.length === 1 ? [together] : urls.map((url) => open([url])) });
+  return watcherOf({ together, each: urls.length === 1 ? [together] : urls.map((url) => open([url])) }, clock);
 }
 
 /** As `createWatcher`, over given nodes. */
-export function watcherOf(reader: Reader): WatcherNodes {
+export function watcherOf(reader: Reader, clock = () => performance.now()): WatcherNodes {
   const { together, each } = reader;
-  const computeLimitOf = createComputeLimit(together, () => performance.now());
+  const computeLimitOf = createComputeLimit(together, clock);
   const kept = new KeptBlocks<AgreedBlock>(bytesOf);
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
     isAgreed ? kept.ask(number, () => agreedBlock(each, number)) : together.block(number, { full: true });

@@ -6,8 +6,9 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { ChainOutcome, Judgement, PaidFrom } from "../nodes.ts";
+import type { ChainOutcome, Ending, Judgement, MovedOtherwise, PaidFrom } from "../nodes.ts";
 import type { Receipt, SentTransaction } from "./answers.ts";
+import { encodeTransferCall } from "./erc20.ts";
 import { readTransferLog, transferTopic } from "./token-reads.ts";
 
 /** The fields of a transaction that name its receiver. */
@@ -62,7 +63,7 @@ export function judgePayout(payment: Payment, evidence: Evidence): Judgement {
       case "cancelled":
         return { kind: "failed", code: "cancelled", final: endingOf(receipt) };
       case "moved":
-        return differs(`${txHash} is final and is not exactly the payment that was asked for`);
+        return { ...differs(`${txHash} is final and is not exactly the payment that was asked for`), ...movedBy(payment, final) };
     }
   }
   const included = evidence.attempts.find((attempt) => attempt.includedIn !== null);
@@ -99,16 +100,10 @@ export function judgeConsumer(payment: Payment, final: FinalTransaction, code: s
       : transfersOf(payment.contract, receipt).some((transfer) => transfer === null || transfer.to === payment.destination);
   if (!mayHavePaid) return { kind: "failed", code: "chain_slot_consumed", final: endingOf(receipt) };
   const detail = `${transaction.hash} used nonce ${payment.slot} of ${payment.account} and may have paid something to the receiver`;
-  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
+  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: endingOf(receipt) };
 }
 
-function endingOf({
-  txHash,
-  blockNumber,
-  gasUsed,
-  effectiveGasPrice,
-  dataFee,
-}: Receipt): Extract<Judgement, { kind: "completed" }>["final"] {
+function endingOf({ txHash, blockNumber, gasUsed, effectiveGasPrice, dataFee }: Receipt): Ending {
   return { txHash, block: blockNumber, feeUnits: gasUsed * effectiveGasPrice + dataFee };
 }
 
@@ -140,6 +135,14 @@ function transfersOf(contract: string, receipt: Receipt): readonly ReturnType<ty
   return receipt.logs.filter((log) => log.address === contract && log.topics[0] === transferTopic).map(readTransferLog);
 }
 
-function differs(detail: string): Judgement {
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail };
+function differs(detail: string): MovedOtherwise {
+  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: null, isContracts: false };
+}
+
+function movedBy(
+  { contract, destination, amountUnits }: PaidFrom,
+  { transaction: { to, input }, receipt }: FinalTransaction,
+): Pick<MovedOtherwise, "final" | "isContracts"> {
+  const isAsked = (): boolean => input === `0x${Buffer.from(encodeTransferCall(destination, amountUnits)).toString("hex")}`;
+  return { final: endingOf(receipt), isContracts: contract !== "" && to === contract && isAsked() };
 }

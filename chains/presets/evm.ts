@@ -7,7 +7,7 @@ import type { ChainLines, ChainPreset } from "./preset.ts";
 const caip2 = "EIP-155 registry of chain ids, chainid.network";
 const ours = "ours: docs/chains.md, section 1";
 
-type Figures = Pick<ChainPreset, "name" | "tokens" | "blockMs" | "finalSeconds" | "maxFee" | "maxFeePerDay"> & {
+type Figures = Pick<ChainPreset, "name" | "tokens" | "blockMs" | "finalSeconds" | "maxFee" | "maxFeePerDay" | "publicServers"> & {
   readonly chainId: number;
   readonly feeModel: string;
   readonly explorer: string;
@@ -21,6 +21,14 @@ function chain({ chainId, feeModel, explorer, isTest = false, sources, ...figure
   const all = { family: ours, chainId: caip2, explorer: explorerSource, maxFee: ours, maxFeePerDay: ours, ...sources };
   return { ...figures, isTest, lines, sources: all };
 }
+
+/** A public server of dRPC; it takes as many when its region is busy, and more else. */
+const drpc = (host: string): NonNullable<ChainPreset["publicServers"]> => ({
+  [`${host}.drpc.org`]: {
+    questionsPerHour: 144_000,
+    source: "drpc.org, rate limiting: at least 50,400 compute units a minute for an address, as 40 eth_call a second",
+  },
+});
 
 const ethereumFinality = "ethereum.org, proof of stake: the tag `finalized` is a checkpoint two epochs of 32 slots old";
 const gasAlone = "EIP-1559: base fee and tip for gas, nothing beside";
@@ -39,6 +47,7 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     finalSeconds: 960,
     maxFee: "0.01",
     maxFeePerDay: "0.2",
+    publicServers: drpc("eth"),
     sources: {
       confirmations: ethereumFinality,
       feeModel: gasAlone,
@@ -56,6 +65,13 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     finalSeconds: 5,
     maxFee: "0.005",
     maxFeePerDay: "0.2",
+    publicServers: {
+      ...drpc("bsc"),
+      "bsc-dataseed.bnbchain.org": {
+        questionsPerHour: 120_000,
+        source: "docs.bnbchain.org, JSON-RPC endpoints: 10,000 in five minutes; eth_getLogs is switched off there",
+      },
+    },
     sources: {
       confirmations: "docs.bnbchain.org, JSON-RPC: `finalized` is the block that fast finality (BEP-126) confirmed",
       feeModel: "docs.bnbchain.org: EIP-1559 since BEP-226, with a base fee of 0",
@@ -72,6 +88,7 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     finalSeconds: 10,
     maxFee: "0.5",
     maxFeePerDay: "20",
+    publicServers: drpc("polygon"),
     sources: {
       confirmations: "PIP-11: a milestone of Heimdall makes blocks final, and `finalized` names them",
       feeModel: gasAlone,
@@ -88,6 +105,7 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     finalSeconds: 1_200,
     maxFee: "0.001",
     maxFeePerDay: "0.05",
+    publicServers: drpc("base"),
     sources: {
       confirmations: opStackFinality,
       feeModel: opStackFees,
@@ -104,6 +122,7 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     finalSeconds: 1_200,
     maxFee: "0.001",
     maxFeePerDay: "0.05",
+    publicServers: drpc("arbitrum"),
     sources: {
       confirmations: "docs.arbitrum.io, finality and reorganisations: `finalized` is a batch in a final block of Ethereum",
       feeModel: "docs.arbitrum.io, gas and fees: data is billed in gas of the transaction, within its own limit",
@@ -120,6 +139,7 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     finalSeconds: 1_200,
     maxFee: "0.001",
     maxFeePerDay: "0.05",
+    publicServers: drpc("optimism"),
     sources: {
       confirmations: opStackFinality,
       feeModel: opStackFees,
@@ -136,6 +156,7 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     finalSeconds: 5,
     maxFee: "0.05",
     maxFeePerDay: "2",
+    publicServers: drpc("avalanche"),
     sources: {
       confirmations: "build.avax.network, C-Chain RPC: `finalized` is the last accepted block, and accepted is for good",
       feeModel: "ACP-176: a base fee of its own kind, offered and paid as in EIP-1559",

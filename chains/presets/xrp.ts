@@ -7,7 +7,14 @@ const validated = "xrpl.org, finality of results: what a validated ledger holds 
 const pace = "xrpl.org, consensus: a ledger each 3 to 5 s";
 const ours = "ours: docs/chains.md, section 1";
 
-type Figures = Pick<ChainPreset, "name" | "isTest"> & { readonly chainId: number; readonly explorer: string };
+/** As if each question were for a list of transactions, which costs most. */
+const rippled = {
+  questionsPerHour: 45_000,
+  source:
+    "XRPLF/rippled, include/xrpl/resource: a warning from a load of 5,000 a second for an address; a list of transactions is 400",
+} as const;
+
+type Figures = Pick<ChainPreset, "name" | "isTest" | "publicServers"> & { readonly chainId: number; readonly explorer: string };
 
 function network({ chainId, explorer, ...named }: Figures): ChainPreset {
   return {
@@ -31,7 +38,13 @@ function network({ chainId, explorer, ...named }: Figures): ChainPreset {
 }
 
 export const xrpChains: Readonly<Record<string, ChainPreset>> = {
-  xrp: network({ name: "XRP Ledger", isTest: false, chainId: 0, explorer: "https://livenet.xrpl.org/transactions/" }),
+  xrp: network({
+    name: "XRP Ledger",
+    isTest: false,
+    chainId: 0,
+    explorer: "https://livenet.xrpl.org/transactions/",
+    publicServers: { "s1.ripple.com": rippled, "s2.ripple.com": rippled },
+  }),
   "xrp-testnet": network({
     name: "XRP Ledger testnet",
     isTest: true,

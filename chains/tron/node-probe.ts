@@ -8,7 +8,7 @@ import type { Lack } from "../nodes.ts";
 import { type Examined, examine, Lacks } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { type BlockHead, readFields } from "./answers.ts";
-import { blockQuestion, headQuestion, receiptQuestion } from "./node-blocks.ts";
+import { blockQuestion, headQuestion, receiptQuestion, type Side } from "./node-blocks.ts";
 import { accountQuestion, decimalsQuestion, feeScheduleQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 import { encodeTransferCall } from "./trc20.ts";
@@ -51,6 +51,7 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
   await lacks.ask("payments", "an account", accountQuestion("/wallet", nobody));
   await lacks.ask("payments", "the chain's prices", feeScheduleQuestion);
   await lacks.ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));
+  await lacks.ask("both", "a receipt by its id before it is solidified", receiptQuestion("/wallet", "0".repeat(64)));
   for (const contract of contracts) {
     await lacks.ask(
       "both",
@@ -62,7 +63,9 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
   }
   if (solid !== null) {
     await lacks.ask("deposits", "a block with its transactions", blockQuestion("/walletsolidity", solid.number));
-    const newest = await lacks.ask("deposits", "the receipts of a block", receiptsOf(solid.number));
+    const newest = await lacks.ask("deposits", "the receipts of a block", receiptsOf("/walletsolidity", solid.number));
+    await lacks.ask("deposits", "a block before it is solidified", blockQuestion("/wallet", solid.number));
+    await lacks.ask("deposits", "the receipts of a block before it is solidified", receiptsOf("/wallet", solid.number));
     const words = newest === null ? "" : await internalLack(pool, node, solid.number, newest);
     if (words !== "")
       lacks.found.push({
@@ -96,7 +99,7 @@ async function internalLack(pool: NodePool, node: PoolNode, newest: number, firs
     if (calls >= callsMin) return `none with ${calls} calls of contracts in blocks ${number} to ${newest}: set vm.saveInternalTx`;
     if (newest - number + 1 >= blocksMax || number === 0) return "";
     number -= 1;
-    const asked = await pool.ask(node, receiptsOf(number)).catch((error: unknown) => {
+    const asked = await pool.ask(node, receiptsOf("/walletsolidity", number)).catch((error: unknown) => {
       if (error instanceof AgentError) return null;
       throw error;
     });
@@ -105,9 +108,9 @@ async function internalLack(pool: NodePool, node: PoolNode, newest: number, firs
   }
 }
 
-function receiptsOf(number: number): Question<Runs> {
+function receiptsOf(side: Side, number: number): Question<Runs> {
   return {
-    path: "/walletsolidity/gettransactioninfobyblocknum",
+    path: `${side}/gettransactioninfobyblocknum`,
     fields: { num: number },
     answerBytesMax: blockBytesMax,
     read: (value) => {

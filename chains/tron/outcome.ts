@@ -5,12 +5,13 @@
  * nothing here: only expiry ends it. Sources: TIP-20 (Transfer); docs/architecture.md sections 2
  * (truth) and 8.
  */
-import type { ChainOutcome, Ending, Judgement, PaidFrom } from "../nodes.ts";
+import type { ChainOutcome, Ending, Judgement, MovedOtherwise, PaidFrom } from "../nodes.ts";
 import type { BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
+import { encodeTransferCall } from "./trc20.ts";
 
 /** The fields of a transaction that name its receiver. */
-export type PaidBy = Pick<BlockTransaction, "kind" | "owner" | "receiver" | "amountSun">;
+export type PaidBy = Pick<BlockTransaction, "kind" | "owner" | "receiver" | "amountSun" | "contract" | "data">;
 
 /** A transaction and its receipt in a solidified block, as enough nodes returned them. */
 export interface FinalTransaction {
@@ -43,12 +44,21 @@ export function judgePayout(payment: PaidFrom, attempts: readonly AttemptEvidenc
   const ends = attempts.flatMap(({ txHash, final }) => (final === null ? [] : [{ txHash, final }]));
   const foreign = ends.find(({ final }) => final.transaction.owner !== payment.account);
   if (foreign !== undefined) return differs(`${foreign.txHash} is not a transaction of ${payment.account}`);
-  const outcomes = ends.map(({ txHash, final }) => ({ txHash, outcome: outcomeOf(payment, final), end: endingOf(final) }));
+  const outcomes = ends.map(({ txHash, final }) => ({
+    txHash,
+    outcome: outcomeOf(payment, final),
+    end: endingOf(final),
+    transaction: final.transaction,
+  }));
   const [paid, again] = outcomes.filter(({ outcome }) => outcome === "paid");
   if (paid !== undefined && again !== undefined) return differs(`${paid.txHash} and ${again.txHash} are final and both paid`);
   if (paid !== undefined) return { kind: "completed", final: paid.end };
   const moved = outcomes.find(({ outcome }) => outcome === "moved");
-  if (moved !== undefined) return differs(`${moved.txHash} is final and is not exactly the payment that was asked for`);
+  if (moved !== undefined) {
+    const isAlone = outcomes.filter(({ outcome }) => outcome === "moved").length === 1;
+    const told = differs(`${moved.txHash} is final and is not exactly the payment that was asked for`);
+    return { ...told, final: isAlone ? moved.end : null, isContracts: isAsked(payment, moved.transaction) };
+  }
   // An older attempt that failed leaves a newer one open.
   const newest = outcomes.find(({ txHash }) => txHash === attempts.at(-1)?.txHash);
   if (newest !== undefined) return { kind: "failed", code: "chain_reverted", final: newest.end };
@@ -69,6 +79,12 @@ function paysExactly(payment: PaidFrom, { kind, owner, receiver, amountSun }: Pa
   return transfer.from === account && transfer.to === destination && transfer.amountUnits === amountUnits;
 }
 
-function differs(detail: string): Judgement {
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail };
+/** True if the transaction calls the token's contract for exactly the payment. */
+function isAsked({ contract, destination, amountUnits }: PaidFrom, transaction: PaidBy): boolean {
+  if (contract === "" || transaction.kind !== "call" || transaction.contract !== contract) return false;
+  return transaction.data.toLowerCase() === Buffer.from(encodeTransferCall(destination, amountUnits)).toString("hex");
+}
+
+function differs(detail: string): MovedOtherwise {
+  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: null, isContracts: false };
 }

@@ -193,10 +193,15 @@ async function shownByNode({ pool, histories, network }: CoinQuestion, node: Poo
   return { node, list: unspent.filter(({ id }) => !spent.has(id)), isDoubtful };
 }
 
-/** The node's list of unspent coins; null if there are too many to be listed, or to be read. */
+/**
+ * The node's list of unspent coins; null if there are too many to be listed, or to be read, and if
+ * one stands there twice, as after a reorganisation (bcoin-org/bcoin #499): the pages of its
+ * transactions then say which of the two is true.
+ */
 export async function listed(pool: NodePool, node: PoolNode, account: string): Promise<readonly UnspentOutput[] | null> {
   try {
-    return await pool.ask(node, unspentQuestion(account));
+    const list = await pool.ask(node, unspentQuestion(account));
+    return new Set(list.map(({ id }) => id)).size === list.length ? list : null;
   } catch (error) {
     // A server of one's own may list more than is read.
     if (error instanceof AgentError && error.code === "NODE_ANSWER_SIZE") return null;

@@ -38,7 +38,7 @@ export function judgeAttempt(effect: Effect, isOwn: boolean, final: Ending): Jud
   if (isOwn && effect === "paid") return { kind: "completed", final };
   if (isOwn && effect === "cancelled") return { kind: "failed", code: "cancelled", final };
   const detail = `${final.txHash} is final and is not exactly the payment that was asked for`;
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail };
+  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: isOwn ? final : null, isContracts: false };
 }
 
 /** Judges a withdrawal by the final transaction that spent the anchor and is no known attempt. */
@@ -46,7 +46,7 @@ export function judgeOther(effect: Effect, anchor: string, final: Ending): Judge
   if (effect === "paid") return { kind: "completed", final };
   if (effect !== "moved") return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${final.txHash} spent the coin ${anchor} and may have paid something to the receiver`;
-  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
+  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: final };
 }
 
 /** Null for a text that is no address of the network. */

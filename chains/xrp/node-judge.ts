@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { BlockId, Judgement } from "../nodes.ts";
+import type { Began, BlockId, Judgement } from "../nodes.ts";
 import { agreedOrNone, byQuorum, graceMs } from "../providers/chain-blocks.ts";
 import { agreedAccount } from "./node-accounts.ts";
 import { type LedgerTransaction, transactionKey } from "./node-answers.ts";
@@ -37,6 +37,7 @@ export interface JudgeTools {
    * Users of slots that were found before, by account and slot; a validated one does not change.
    */
   readonly users: Map<string, LedgerTransaction>;
+  readonly began: (account: string) => Promise<Began | null>;
 }
 
 /** From this number of payouts in a pass on, the accounts' sequences are asked for first. */
@@ -72,9 +73,22 @@ export function createJudge(
     if (doubt !== null) throw doubt;
     if (included !== undefined) return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
     if (!isUsed) return { kind: "waiting" };
+    const below = await belowOf(tools, payment);
+    if (below !== null) return below;
     const detail = `sequence ${slot} of ${payment.account} is used at the final ledger by no known attempt`;
     return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
   };
+}
+
+/**
+ * Null unless the account began above the slot: no ledger since has taken the slot, and none ever
+ * will.
+ */
+async function belowOf({ began }: JudgeTools, { account, slot }: Payment): Promise<Judgement | null> {
+  const found = await began(account);
+  if (found === null || BigInt(slot) >= BigInt(found.slot)) return null;
+  const detail = `sequence ${slot} of ${account}, which began at ${found.slot}: no ledger ever takes it`;
+  return { kind: "unreachable", absentMs: found.absentMs, detail };
 }
 
 /** `fault`: why the nodes do not say of the attempt what it is. */

@@ -4,7 +4,7 @@
  * partial payment names more than it delivers. Sources: docs/architecture.md, section 2 (truth);
  * the ledger's documentation of partial payments and of transaction results.
  */
-import type { ChainOutcome, Ending, Judgement, PaidFrom } from "../nodes.ts";
+import type { ChainOutcome, Ending, Judgement, MovedOtherwise, PaidFrom } from "../nodes.ts";
 import { joinAddress } from "./address.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
 
@@ -48,7 +48,7 @@ export function judgeAttempt(payment: PaidFrom & { readonly slot: string }, tran
     case "cancelled":
       return { kind: "failed", code: "cancelled", final };
     case "moved":
-      return differs(`${txHash} is final and is not exactly the payment that was asked for`);
+      return { ...differs(`${txHash} is final and is not exactly the payment that was asked for`), final };
   }
 }
 
@@ -67,15 +67,15 @@ export function judgeUser(payment: PaidFrom & { readonly slot: string }, transac
   const mayHavePaid = isNamed || transaction.kind === carrierKind;
   if (!mayHavePaid) return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${txHash} used sequence ${slot} of ${account} and may have paid something to the receiver`;
-  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
+  return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: final };
 }
 
 export function endingOf({ txHash, ledger: block, feeDrops: feeUnits }: LedgerTransaction): Ending {
   return { txHash, block, feeUnits };
 }
 
-function differs(detail: string): Judgement {
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail };
+function differs(detail: string): MovedOtherwise {
+  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: null, isContracts: false };
 }
 
 /** XRP that came to an account, and the text for its payee. */

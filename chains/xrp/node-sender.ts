@@ -21,6 +21,7 @@ import type { ServerAddress } from "../providers/server.ts";
 import { StateParts } from "../state-parts.ts";
 import { balanceOf, receivable, sequencesOf, shownSequences, spendable } from "./node-accounts.ts";
 import type { LedgerTransaction } from "./node-answers.ts";
+import { createBegan } from "./node-began.ts";
 import { createHistory, type History } from "./node-history.ts";
 import { shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
@@ -70,6 +71,7 @@ export function createXrpSender({ urls, networkId, clock, log, timeoutMs, patien
       }
     },
     closed: (account) => sequencesOf(pool, ledgers, account),
+    began: createBegan(pool, ledgers),
     broadcast: (raw) => broadcast(pool, raw.replace(/^0x/, "").toUpperCase()),
   };
 }

@@ -16,12 +16,13 @@ import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
 import { agreedAccount, balanceOf, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
+import { createBegan } from "./node-began.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
 import { createJudge, shownTransaction } from "./node-judge.ts";
 import { createLedgers, type Ledgers } from "./node-ledgers.ts";
 import { createFeeDrops } from "./node-market.ts";
 import { judgeUser, receivedBy } from "./node-outcome.ts";
-import { createPool } from "./node-wire.ts";
+import { createPool, type NodePool } from "./node-wire.ts";
 
 export interface WatcherOptions {
   readonly urls: readonly ServerAddress[];
@@ -54,6 +55,7 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
     pool,
     history: createHistory(pool, (account, ledger) => balanceOf(pool, account, ledger)),
     users: new Map<string, LedgerTransaction>(),
+    began: createBegan(pool, ledgers),
   };
   const accountsOf = createAccounts();
   const balance = async (account: string, block: number): Promise<bigint> =>
@@ -85,6 +87,7 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
       const ask = (account: string) => outgoingOf(tools.history, account, blocks, isAgreed);
       return joinOfAccounts([...accounts], ask);
     },
+    paymentBy: (txHash, account) => paymentBy(pool, ledgers, { txHash, account }),
     hasFailed: async (txHash) => (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
     cost: async (account, payment) => {
       const [work, feeDrops] = await Promise.all([receivable(pool, ledgers, account, payment), feeDropsNow()]);
@@ -171,6 +174,29 @@ async function paymentsTo(
     return [{ txHash, index, address, contract: "", amountUnits, block, blockHash }];
   });
   return { found: payments, unread };
+}
+
+/**
+ * By the transaction alone: it proves what a list of its account would, also where no node gives
+ * the list.
+ */
+async function paymentBy(
+  pool: NodePool,
+  ledgers: Ledgers,
+  { txHash, account }: { readonly txHash: string; readonly account: string },
+): Promise<DetectedPayment | null> {
+  const { agreed, shown } = await shownTransaction(pool, txHash);
+  if (agreed === null && shown !== null)
+    throw new AgentError("NODE_DISAGREE", "none", "fewer nodes show the transaction than must agree on it", { txHash });
+  const received = agreed === null ? null : receivedBy(account, agreed);
+  if (agreed === null || received === null) return null;
+  const { ledger: block } = agreed;
+  const final = await ledgers.finalHead();
+  if (block > final.number)
+    throw new AgentError("NODE_NO_BLOCK", "none", `ledger ${block} is not final yet, only up to ${final.number}`, { block });
+  const { hash: blockHash } = await ledgers.agreedHead(block);
+  const { address, drops: amountUnits, index } = received;
+  return { txHash, index, address, contract: "", amountUnits, block, blockHash };
 }
 
 async function outgoingOf(

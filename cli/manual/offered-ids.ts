@@ -24,8 +24,10 @@ export const gatewayIds: Offered = {
     ["show", "credit", "note"].map((name) => [`deposits ${name}`, gatewayIdsOf("deposits list --limit 100")]),
   ),
   ...Object.fromEntries(
-    ["show", "paid", "release"].map((name) => [`withdrawals ${name}`, gatewayIdsOf("withdrawals list --limit 100")]),
+    ["show", "paid", "release", "moved"].map((name) => [`withdrawals ${name}`, gatewayIdsOf("withdrawals list --limit 100")]),
   ),
   ...Object.fromEntries(["revoke", "keep"].map((name) => [`deposits ${name}`, gatewayIdsOf("deposits list --reorged")])),
-  "sweeps show": gatewayIdsOf("sweeps list --limit 100"),
+  "deposits release": gatewayIdsOf("deposits list --held"),
+  ...Object.fromEntries(["show", "moved"].map((name) => [`sweeps ${name}`, gatewayIdsOf("sweeps list --limit 100")])),
+  "currencies resume": gatewayIdsOf("currencies"),
 };

@@ -3,8 +3,9 @@
  * or for an operator's, each with what ends the wait. Pure.
  */
 import type { CourierStatus } from "../../agent/socket/verbs.ts";
+import { agentEnds } from "../../agent/state-ends.ts";
 import { codes } from "../../base/codes.ts";
-import { typed } from "../command-hint.ts";
+import { typedEnd } from "../command-hint.ts";
 
 /** As `Problem` of problems.ts. */
 interface Found {
@@ -32,7 +33,7 @@ export function namingProblems({ waiting, unbegun = [] }: Pick<CourierStatus, "w
     const own = why.startsWith("ACCOUNT_FIRST_SLOT") ? "ACCOUNT_FIRST_SLOT" : "ACCOUNT_FIRST_UNNAMED";
     const ends = own === "ACCOUNT_FIRST_SLOT" ? "an operator says where it begins" : "the gateway's nodes name its next slot";
     const what = `the account of ${chain} begins when ${ends}, and ${length} wait for it (${own})`;
-    return { code: own, what, hint: typed(`adopt ${chain}`), isWarning: length === 0 };
+    return { code: own, what, hint: typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain }), isWarning: length === 0 };
   });
   return [...ofOrders, ...ofAccounts];
 }

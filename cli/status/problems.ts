@@ -5,13 +5,14 @@
 
 import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
-import { type Code, codes } from "../../base/codes.ts";
-import { connectionAdvice } from "../../base/connection-words.ts";
+import { agentEnds } from "../../agent/state-ends.ts";
+import { codes } from "../../base/codes.ts";
 import { expiryExclusionOf, saySlot } from "../../chains/families.ts";
-import { typed } from "../command-hint.ts";
+import { typedEnd } from "../command-hint.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
 import { namingProblems } from "./naming-problems.ts";
+import { codeIn, linkRemedy, remedyIn } from "./remedies.ts";
 import { stopProblems } from "./stop-problems.ts";
 
 /**
@@ -119,28 +120,33 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
 
 /**
  * The line to type depends on the state. A withdrawal without a signature waits for a cause that
- * another line here names.
+ * another line here names, and so does each one while its chain is not read: no attempt helps then.
  */
 function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): void {
   if (stuck === null) return;
-  const { transactionId, state, network, slot, since, afterMinutes, isCancelling } = stuck;
+  const { transactionId, state, network, slot, since, afterMinutes, isCancelling, chain: name } = stuck;
+  const chain = courier?.chains.find(({ chain: known }) => known === name);
+  const isStanding = chain !== undefined && !chain.ok && !chain.isAsking && state !== "quarantined";
   const forFees = courier?.waiting.some((one) => one.transactionId === transactionId && one.why.startsWith("fee ")) === true;
   const place = slot === "" ? state : `${state}, ${saySlot(network, slot)}${isCancelling ? ", cancelled" : ""}`;
   findings.found(
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
-    expiryExclusionOf(network) !== null && state !== "quarantined"
-      ? `${typed(`show ${transactionId}`)}: it says until when this one waits`
-      : forFees && state !== "quarantined"
-        ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typed(`replace ${transactionId}`)}`
-        : stuckHint(transactionId, state, isCancelling),
+    isStanding
+      ? `wait: ${name} is not read now, as another line here says, and it goes on by itself; ${typedEnd(agentEnds.signer.stuck, { ID: transactionId })}`
+      : expiryExclusionOf(network) !== null && state !== "quarantined"
+        ? `${typedEnd(agentEnds.signer.stuck, { ID: transactionId })}: it says until when this one waits`
+        : forFees && state !== "quarantined"
+          ? `no attempt within its limits reaches a block now: wait for lower fees, or raise maxFee, then ${typedEnd(agentEnds.withdrawals.released, { ID: transactionId })}`
+          : stuckHint(transactionId, state, isCancelling),
   );
 }
 
 function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): string {
-  if (state === "quarantined") return `${typed(`approve ${id}`)}, or cancel in its place`;
-  if (state === "approved" || state === "intent" || state === "signed") return typed(`show ${id}`);
-  return isCancelling ? typed(`replace ${id}`) : `${typed(`replace ${id}`)}, or cancel in its place`;
+  if (state === "quarantined") return `${typedEnd(agentEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
+  if (state === "approved" || state === "intent" || state === "signed") return typedEnd(agentEnds.signer.stuck, { ID: id });
+  const again = typedEnd(agentEnds.withdrawals.released, { ID: id });
+  return isCancelling ? `to raise the cancel's fee, which pays nothing else: ${again}` : `${again}, or cancel in its place`;
 }
 
 function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Findings): void {
@@ -150,7 +156,7 @@ function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Finding
   findings.found(
     "WITHDRAWAL_WAITS_FOR_OPERATOR",
     `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: an operator decides on another one`,
-    `${typed(`replace ${transactionId}`)}, or cancel in its place`,
+    `${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   );
 }
 
@@ -172,16 +178,18 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
   const { transactionId, network, slot, count, code, left } = unreachable;
-  const by = typed(`end ${transactionId}`);
+  const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
   const remedy = left === "" ? by : `${by}, which is too early now: ${left}`;
-  if (code === "COIN_UNKNOWN") {
-    const others = count === 1 ? "" : `, as of ${count} withdrawals`;
-    const what = `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`;
-    // Nothing goes on by itself once both sides have missed it for a day.
+  const others = count === 1 ? "" : `, as of ${count} ${code === "SWEEP_UNREACHABLE" ? "sweeps" : "withdrawals"}`;
+  if (code !== "SWEEP_UNREACHABLE") {
+    const what = {
+      COIN_UNKNOWN: `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`,
+      SLOT_UNREACHABLE: `no ledger takes withdrawal ${transactionId} (${saySlot(network, slot)})${others}: its account began above it`,
+    }[code];
+    // Nothing goes on by itself once both sides have shown it.
     findings.found(code, what, remedy, left !== "");
     return;
   }
-  const others = count === 1 ? "" : `, as of ${count} sweeps`;
   const what = `the chain cannot reach the slot of sweep ${transactionId} (${saySlot(network, slot)})${others}`;
   findings.found("SWEEP_UNREACHABLE", what, remedy, true);
 }
@@ -359,41 +367,3 @@ const standstills = [
   ["LEDGER_POISONED", "until the ledger can be written"],
   ["LEDGER_READ_ONLY", "until the ledger's disk is writable again"],
 ] as const;
-
-/**
- * Hints for close codes of the gateway (docs/protocol.md section 4.3); the other codes pass by
- * themselves.
- */
-const closeRemedies: Readonly<Record<string, string>> = {
-  4001: "the gateway has unpaired this agent, or does not know it: ask its operator; if another server took its place, stop crypto here",
-  4003: "the gateway has a newer epoch: another copy of this agent was paired or recovered; end one of the two (docs/recovering.md)",
-  4004: "the gateway has locked this agent: its operator sees why in agents; then docs/recovering.md",
-  4009: "the gateway's database lacks what this agent knows: ask its operator whether a backup was restored (docs/recovering.md)",
-};
-
-/** The hint for a link that is down, "" when only time helps. `detail` as in the status. */
-export function linkRemedy(detail: string): string {
-  const upgrade = /^LINK_UPGRADE_REQUIRED.*?(node autowithdraw\.js upgrade(?: --gateway)?)/s.exec(detail)?.[1];
-  if (upgrade !== undefined) return upgrade;
-  const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
-  const advice = detail.startsWith("LINK_SOCKET") ? connectionAdvice(detail) : null;
-  if (advice !== null) return advice.hint;
-  // The signer's own code explains more than LINK_REFUSED in front of it.
-  return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
-}
-
-/** The code at the beginning of `detail`; "" without one. */
-export function codeIn(detail: string): Code | "" {
-  const code = /^[A-Z][A-Z0-9_]*/.exec(detail)?.[0] ?? "";
-  return Object.hasOwn(codes, code) ? (code as Code) : "";
-}
-
-/**
- * The table's advice for the code at the beginning of `detail`; "" without a code, or if only time
- * helps.
- */
-export function remedyIn(detail: string): string {
-  const code = codeIn(detail);
-  const remedy = code === "" ? "" : codes[code][4];
-  return /^none\b/.test(remedy) ? "" : remedy;
-}

@@ -1,8 +1,14 @@
-/** The problems of stopped signatures: a pause, and networks without first attempts. Pure. */
+/**
+ * The problems of stopped signatures: a pause, and networks and currencies without first attempts.
+ */
 import type { SignerStatus, StoppedView } from "../../agent/socket/verbs.ts";
+import { agentEnds } from "../../agent/state-ends.ts";
 import { codes } from "../../base/codes.ts";
-import { typed } from "../command-hint.ts";
+import { lineOf } from "../../base/state-end.ts";
+import { typedEnd } from "../command-hint.ts";
 import { moment } from "../terminal.ts";
+
+const { signer } = agentEnds;
 
 interface Found {
   readonly code: string;
@@ -13,24 +19,42 @@ interface Found {
 /** One problem for each stop, what may be a theft first. */
 export function stopProblems({ paused, stopped = [] }: Pick<SignerStatus, "paused" | "stopped">): readonly Found[] {
   const isTheft = ({ txHashes }: StoppedView): boolean => txHashes.length > 0;
-  const found = [...stopped.filter(isTheft).map(theft), ...stopped.filter((one) => !isTheft(one)).map(ordered)];
+  const places = stopped.filter(({ currency }) => currency === undefined);
+  const currencies = stopped.filter(({ currency }) => currency !== undefined);
+  const found = [
+    ...places.filter(isTheft).map(theft),
+    ...currencies.map(moved),
+    ...places.filter((one) => !isTheft(one)).map(ordered),
+  ];
   if (paused === null) return found;
   const what = `paused by ${paused.approver} (claimed) at ${moment(paused.at)}: no payment is signed`;
-  return [...found, { code: "SIGNER_PAUSED", what, hint: typed("resume") }];
+  return [...found, { code: "SIGNER_PAUSED", what, hint: typedEnd(signer.paused) }];
 }
 
 /** The name by which `resume` knows a stopped network. */
 export const stopName = ({ chain, network }: StoppedView): string => chain || network;
 
+const resumeLine = (one: StoppedView): string => typedEnd(signer.networkStopped, { CHAIN: stopName(one) });
+
 function theft(one: StoppedView): Found {
   const newest = one.txHashes.at(-1) ?? "";
   const others = one.txHashes.length > 1 ? ` and ${one.txHashes.length - 1} more` : "";
   const what = `the account on ${stopName(one)} paid by ${newest}${others}, which nothing here signed, as the ${one.approver} shows: no first payment is signed there since ${moment(one.at)}`;
-  const hint = codes.CHAIN_COIN_FOREIGN[4].replace("resume --network CHAIN", typed(`resume --network ${stopName(one)}`));
+  const line = lineOf(signer.networkStopped).replace(/^autowithdraw /, "");
+  const hint = codes.CHAIN_COIN_FOREIGN[4].replace(line, resumeLine(one));
   return { code: "CHAIN_COIN_FOREIGN", what, hint };
+}
+
+function moved({ currency = "", txHashes, approver, at }: StoppedView): Found {
+  const newest = txHashes.at(-1);
+  const why =
+    newest === undefined ? `the ${approver} beside the ledger says so` : `${newest} moved something else than was asked for`;
+  const what = `no first payment is signed in ${currency} since ${moment(at)}: ${why}`;
+  const hint = `look at that transaction: a token that takes a fee must not be paid in; once it is clear why: ${typedEnd(signer.currencyStopped, { ID: currency })}`;
+  return { code: "CURRENCY_MOVES_OTHERWISE", what, hint };
 }
 
 function ordered(one: StoppedView): Found {
   const what = `first payments on ${stopName(one)} stopped by ${one.approver} (claimed) at ${moment(one.at)}`;
-  return { code: "NETWORK_PAUSED", what, hint: typed(`resume --network ${stopName(one)}`) };
+  return { code: "NETWORK_PAUSED", what, hint: resumeLine(one) };
 }

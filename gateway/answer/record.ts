@@ -8,6 +8,7 @@ import { payeeOf } from "../../chains/payees.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import type { FiatValue, Quote } from "../config/fiat.ts";
+import { movedCode } from "../store/moved-payments.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { type AsideKeeper, guarded, putAside } from "../store/set-aside.ts";
 
@@ -86,6 +87,9 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
       : {
           mode: row.mode,
           fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
+          ...(row.code === movedCode
+            ? { received: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal) }
+            : {}),
         }),
   };
 }
@@ -162,5 +166,6 @@ export const csvColumns = [
     "renews",
     "refundOf",
     "value",
+    "received",
   ],
 ] as const;

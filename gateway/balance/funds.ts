@@ -76,8 +76,8 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
     });
   }
   for (const row of listEndedAfter(database, account, currency.network, block)) {
-    // A withdrawal that failed on chain has spent only its fee.
-    const amountUnits = row.status === 2 ? 0n : BigInt(row.amountUnits);
+    // A withdrawal that failed on chain has spent only its fee, unless it moved another amount.
+    const amountUnits = BigInt(row.sentUnits ?? (row.status === 2 ? 0 : row.amountUnits));
     units += promisedOf(currency, paired, { name: promiseName(row), amountUnits, withdrawals: 1 });
   }
   return units;

@@ -7,7 +7,7 @@
 import type { AgentError } from "../../base/fault.ts";
 import type { Result } from "../../base/result.ts";
 import { isOfItem } from "./blame.ts";
-import { type Domain, domains, restMsOf, waitedRestMaxMs } from "./domains.ts";
+import { type Domain, domains, isRestOver, restMsOf, waitedRestMaxMs } from "./domains.ts";
 import { type Fault, type FaultKey, keyText, parentOf } from "./fault.ts";
 import { FaultSums } from "./sums.ts";
 
@@ -53,7 +53,8 @@ export class FaultBook {
 
   /** False while the item, or its currency, rests; then it takes no share of the pass. */
   isDue(key: FaultKey): boolean {
-    if (this.#clock() < (this.standing(key)?.retryAtMs ?? 0)) return false;
+    const { retryAtMs = 0 } = this.standing(key) ?? {};
+    if (!isRestOver(retryAtMs, domains[key.domain].restMaxMs, this.#clock())) return false;
     // A currency is asked for by its own control question, and its items wait for the answer.
     const parent = parentOf(key);
     return parent?.domain !== "currency" || this.standing(parent) === null;

@@ -142,6 +142,15 @@ export type Domain = keyof typeof domains;
 
 const restFirstMs = 15_000;
 
+/**
+ * True if a rest is over that ends at `retryAtMs`. One that is longer than any was noted while this
+ * machine's clock was ahead: then it is over too, or the thing would not be asked for until the
+ * clock has come there.
+ */
+export function isRestOver(retryAtMs: number, restMaxMs: number, nowMs: number): boolean {
+  return nowMs >= retryAtMs || retryAtMs - nowMs > restMaxMs;
+}
+
 /** The rest after so many tries in a row: none, 15 s, then twice the time up to the longest. */
 export function restMsOf(tries: number, restMaxMs: number): number {
   return tries <= 1 ? 0 : Math.min(restMaxMs, restFirstMs * 2 ** Math.min(tries - 2, 20));

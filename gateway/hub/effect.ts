@@ -9,12 +9,13 @@
 import type { PlainCode } from "../../base/causes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { momentOf } from "../../base/timestamp.ts";
-import { expiryExclusionOf, findFamily } from "../../chains/families.ts";
+import { beginsLate, expiryExclusionOf, findFamily } from "../../chains/families.ts";
 import type { DecisionEntry, Entry, ObservedEntry, PausedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import type { AssignedPayment } from "../store/assigned-payments.ts";
+import { belowCode, belowEndedCode } from "../store/below-beginning.ts";
 import type { AskedRow } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
@@ -69,7 +70,8 @@ export type Effect =
   | { readonly kind: "paid"; readonly by: AssignedPayment }
   /**
    * The agent reports the end. The end counts after this database holds that all attempts are void,
-   * that the chain cannot reach the slot, or that no node shows the pin.
+   * that the chain cannot reach the slot, that no node shows the pin, or that the account began
+   * above the slot.
    */
   | { readonly kind: "expire"; readonly code: string }
   | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
@@ -78,10 +80,14 @@ export type Effect =
    * before and wait.
    */
   | { readonly kind: "pause"; readonly pausedAt: number | null }
-  /** The same for first attempts on one network; its ledger knows these foreign transactions. */
+  /**
+   * The same for first attempts on one network; its ledger knows these foreign transactions. With
+   * `currency`, for first attempts in it.
+   */
   | {
       readonly kind: "stop";
       readonly network: string;
+      readonly currency: string; // "" for all of the network
       readonly at: number | null;
       readonly txHashes: readonly string[];
     }
@@ -134,9 +140,10 @@ export function effectOf(entry: Entry, around: Around): Effect {
   }
 }
 
-function pauseEffect({ paused, at, network, txHashes = [] }: PausedEntry): Effect {
+function pauseEffect({ paused, at, network, currency = "", txHashes = [] }: PausedEntry): Effect {
   const since = paused ? at : null;
-  return network === undefined ? { kind: "pause", pausedAt: since } : { kind: "stop", network, at: since, txHashes };
+  if (network === undefined) return { kind: "pause", pausedAt: since };
+  return { kind: "stop", network, currency, at: since, txHashes };
 }
 
 function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effect {
@@ -161,6 +168,7 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
   const isSwept = row.operation === "sweep" && !waits(row.network) && !isPinned(row.network);
   if (isSigned && entry.decision === "expired" && isSwept) return unreached(row);
   if (isSigned && entry.decision === "expired" && isPinned(row.network)) return uncoined(row, around);
+  if (isSigned && entry.decision === "expired" && entry.code === belowCode && beginsLate(row.network)) return below(row);
   if (isSigned && !isOver) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
   if (isSigned && row.status === 1 && around.assigned === null)
     return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
@@ -191,6 +199,16 @@ function uncoined({ status }: Asked, { isCoinGone }: Around): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
   if (!isCoinGone) return { kind: "expire", code: coinEndedCode };
   return { kind: "answer", change: { status: 2, stage: "expired", code: coinEndedCode } };
+}
+
+/**
+ * An operator at the agent ended a payment with a slot below its account's first. The end counts
+ * after this gateway's own nodes have shown that. If the chain decided meanwhile, that stays.
+ */
+function below({ status, stage, code }: Asked): Effect {
+  if (status !== 0) return { kind: "answer", change: {} };
+  if (stage !== "stuck" || code !== belowCode) return { kind: "expire", code: belowEndedCode };
+  return { kind: "answer", change: { status: 2, stage: "expired", code: belowEndedCode } };
 }
 
 /** A signed entry, the row of its withdrawal, and what the database knows around it. */

@@ -17,6 +17,7 @@ import { askedCeiling } from "../deposits/ceilings.ts";
 import { endedIds, recoveryOffer } from "../recovery/offer.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
+import { listMovedEnded } from "../store/moved-payments.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { listEndedVoidInRange, listVoidHashes } from "../store/void-attempts.ts";
 import { claimedAgent, helloBytesMax } from "./claimed.ts";
@@ -342,6 +343,7 @@ export class Session {
     this.#heartbeatCount += 1;
     if (this.#heartbeatCount % heartbeatsToRepeat !== 0) return;
     this.tellVoid();
+    this.#untold.addCommanded(listMovedEnded(this.#rooms.store.database, this.agentId ?? ""));
     this.#untold.repeat();
     this.#tellRestSoon();
   }

@@ -18,6 +18,7 @@ import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { type AssignedPayment, assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
+import { forgetCurrencyStops, keepCurrencyStop } from "../store/currency-holds.ts";
 import { forgetForeignTold, forgetNetworkStops, keepForeignTold, keepNetworkStop } from "../store/foreign.ts";
 import { markAnswered, readAsked } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
@@ -185,6 +186,7 @@ function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | 
   if (problem !== "") return behind(progress, problem);
   // A ledger from before a stop has to hear of its transactions again; it knows the others.
   forgetNetworkStops(database, agent.id);
+  forgetCurrencyStops(database, agent.id);
   forgetForeignTold(database, agent.id);
   progress.awaits = false;
   return null;
@@ -209,6 +211,10 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
       keepPause(database, agent.id, effect.pausedAt);
       return null;
     case "stop":
+      if (effect.currency !== "") {
+        keepCurrencyStop(database, { ...effect, agent: agent.id }, effect.at);
+        return null;
+      }
       keepNetworkStop(database, agent.id, effect.network, effect.at);
       keepForeignTold(database, agent.id, effect.network, effect.txHashes, nowMs);
       return null;

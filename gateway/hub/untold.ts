@@ -10,6 +10,7 @@ export class Untold {
   readonly #ended = new Set<string>();
   #told: string[] = []; // only once so far
   readonly #repeated = new Set<string>(); // to be told a second time
+  readonly #commanded = new Set<string>(); // added already
   readonly #voided = new Set<string>(); // hashes
 
   get hasMore(): boolean {
@@ -18,6 +19,14 @@ export class Untold {
 
   addEnded(ids: Iterable<string>): void {
     for (const id of ids) this.#ended.add(id);
+  }
+
+  /** Those that an operator ended by a command, so by another process; each once a connection. */
+  addCommanded(ids: Iterable<string>): void {
+    for (const id of ids) {
+      if (!this.#commanded.has(id)) this.#ended.add(id);
+      this.#commanded.add(id);
+    }
   }
 
   addVoid(hashes: Iterable<string>): void {

@@ -190,6 +190,10 @@ const transaction = shape(
     paymentTolerance,
     quote,
     fee: decimalOrEmpty("Withdrawals: what it cost in the network's native coin; empty until known.", "0.00042"),
+    received: decimalOrEmpty(
+      "Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.",
+      "0.99",
+    ),
   },
   {
     optional: [
@@ -205,7 +209,7 @@ const transaction = shape(
         "paymentTolerance",
         "quote",
       ],
-      ...["mode", "fee"],
+      ...["mode", "fee", "received"],
     ],
   },
 );

@@ -41,7 +41,7 @@ const sequence: Json = {
 const type = text("Which event it is.", { examples: ["withdrawal.completed"] });
 const timestamp = time("When it happened.");
 const { properties, ...recordShape } = schemas.Transaction as Json & { readonly properties: Json };
-const { mode: _mode, fee: _fee, refundOf: _refundOf, ...depositFields } = properties; // only in withdrawals
+const { mode: _mode, fee: _fee, refundOf: _refundOf, received: _received, ...depositFields } = properties; // only in withdrawals
 
 export const webhookSchemas: Readonly<Record<string, Json>> = {
   Callback: shape("An event of one record.", { type, timestamp, sequence, data: reference("Transaction") }),

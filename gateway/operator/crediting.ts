@@ -4,10 +4,12 @@
  * payment and request, and the audit table keeps the reason for both.
  */
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { hasTags } from "../../chains/payees.ts";
 import { recordAct } from "../store/audit.ts";
 import { findUnattributed, keepCredit, type LeftPayment, listCreditedWith } from "../store/credits.ts";
-import { updateDeposit } from "../store/deposits.ts";
+import { completeExpiredDeposit, updateDeposit } from "../store/deposits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
+import { listFinalOf } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
@@ -64,6 +66,57 @@ export function creditPayments(
     }
     return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
   });
+}
+
+/**
+ * As `creditPayments`, also for payments to the deposit's own address: they count already while it
+ * is open, and make an expired one Completed as `creditDeposit` does.
+ */
+export function creditNamed(
+  by: Operator,
+  id: string,
+  { payments, reason, isShortFine }: Crediting,
+): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
+  const row = namedTransaction(by.store.database, "deposit", id);
+  if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+  const isOwn = (name: string): boolean => {
+    const [hash = "", index] = name.split(":");
+    return listFinalOf(by.store.database, row.network, hash.toUpperCase()).some(
+      (one) =>
+        one.transactionId === id && one.currency === row.currency && (index === undefined || one.logIndex === Number(index)),
+    );
+  };
+  // Hashes of XRP are in capital letters everywhere.
+  const others = hasTags(row.network) ? payments.filter((name) => !isOwn(name)).map((name) => name.toUpperCase()) : payments;
+  if (others.length > 0) return creditPayments(by, id, { payments: others, reason, isShortFine });
+  return row.status === 2 ? creditDeposit(by, id, { reason, isShortFine }) : { ok: true, row };
+}
+
+/**
+ * Makes an expired deposit Completed. Refuses GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_NOT_CREDITED
+ * for a deposit that is open or Completed, also by an earlier credit. A deposit that received
+ * nothing but what refunds pay back, or less than its amount unless `isShortFine`, is refused too.
+ */
+export function creditDeposit(
+  by: Operator,
+  id: string,
+  how: { readonly reason: string; readonly isShortFine: boolean },
+): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
+  return by.store.write((database) => {
+    const row = namedTransaction(database, "deposit", id);
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+    const problem = creditProblem(database, row, how.isShortFine);
+    if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
+    completeExpiredDeposit(database, id, by.nowMs);
+    recordAct(database, { at: by.nowMs, actor: by.actor, act: "deposit credited", subject: id, detail: how.reason });
+    return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
+  });
+}
+
+function creditProblem(database: Database, row: NamedTransaction, isShortFine: boolean): string | null {
+  if (row.status === 1) return "the deposit is Completed already";
+  if (row.status === 0) return "the deposit is open: it completes by itself once its payments are final";
+  return shortProblem(database, row, BigInt(row.amountReceivedUnits), isShortFine);
 }
 
 function paymentFor(

@@ -1,16 +1,22 @@
 /**
  * `currencies`: lists every currency of the configuration, including those that shops are not
  * offered, and whether the running gateway has one out of service. Asks that gateway for /ready;
- * the other columns do not need its answer.
+ * the other columns do not need its answer. `resume` ends the hold of one in which a payout moved
+ * something else than was asked for.
  */
 import type { Command } from "commander";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type Fiat, fiats } from "../config/fiat.ts";
 import { boardOf } from "../prices/prices.ts";
 import type { Prices } from "../service.ts";
-import { asOperator, configInForce, type JsonOption, printJson, printList } from "./command.ts";
+import { recordAct } from "../store/audit.ts";
+import { type CurrencyHold, listCurrencyHolds, resumeCurrency } from "../store/currency-holds.ts";
+import { dateOf, type Operator } from "./accounts.ts";
+import { type ActOption, allowed, asOperator, configInForce, type JsonOption, print, printJson, printList } from "./command.ts";
 import { askHealth, type Health } from "./health.ts";
-import { withBoth } from "./words.ts";
+import { agentsResumeLine } from "./state-words.ts";
+import { acting, remark, withBoth } from "./words.ts";
 
 export interface CurrencyLine {
   readonly id: string;
@@ -27,7 +33,20 @@ export interface CurrencyLine {
   readonly outReason: string; // "" unless it is out
   readonly minPaymentAmount: string;
   readonly minWithdrawAmount: string;
+  readonly holds: readonly HoldLine[]; // while nothing is paid in it
 }
+
+/** A hold, of one merchant or, with "", of all. */
+export interface HoldLine {
+  readonly merchant: string; // its id
+  readonly since: string;
+  readonly transactionId: string; // the payout that moved something else
+  readonly txHash: string;
+}
+
+const holdLine = ({ merchant, at, transactionId, txHash }: CurrencyHold): HoldLine => {
+  return { merchant, since: dateOf(at), transactionId, txHash };
+};
 
 /**
  * The reasons why currencies are out of service, by id, from the running gateway; null if it was
@@ -45,7 +64,12 @@ function outReasons(health: Health): ReadonlyMap<string, string> | null {
 }
 
 /** The currencies in the order of the configuration. `health` is the running gateway's answer. */
-export function describeService(config: GatewayConfig, health: Health, prices: Pick<Prices, "of">): readonly CurrencyLine[] {
+export function describeService(
+  config: GatewayConfig,
+  health: Health,
+  prices: Pick<Prices, "of">,
+  held: readonly CurrencyHold[] = [],
+): readonly CurrencyLine[] {
   const out = outReasons(health);
   return Object.values(config.currencies).map((currency: GatewayCurrency) => {
     const { id, chain, network, contract, decimal, enabled, depositOnly, minPaymentAmount, minWithdrawAmount } = currency;
@@ -54,7 +78,8 @@ export function describeService(config: GatewayConfig, health: Health, prices: P
     const unpriced = fiats.filter((fiat) => prices.of(currency, fiat) === null);
     const listed = enabled && (unpriced.length === 0 || currency.listUnpriced);
     const fixed = { id, chain, network, contract, decimal, enabled, listed, unpriced, depositOnly };
-    return { ...fixed, service, outReason, minPaymentAmount, minWithdrawAmount };
+    const holds = held.filter((hold) => hold.currency === id).map(holdLine);
+    return { ...fixed, service, outReason, minPaymentAmount, minWithdrawAmount, holds };
   });
 }
 
@@ -66,6 +91,10 @@ function linesOf(line: CurrencyLine): string {
     `${line.id}  ${state}${line.depositOnly ? ", deposits only" : ""}`,
     `  ${line.chain} (${line.network}), ${asset}, ${line.decimal} decimals`,
     `  at least ${line.minPaymentAmount} in, ${line.minWithdrawAmount} out${priceWords(line)}`,
+    ...line.holds.map(({ merchant, since, transactionId, txHash }) => {
+      const whose = merchant === "" ? "every merchant" : merchant;
+      return `  held since ${since} for ${whose}: ${txHash} moved something else than ${transactionId} asks for`;
+    }),
   ].join("\n");
 }
 
@@ -77,12 +106,61 @@ function priceWords({ enabled, listed, unpriced }: CurrencyLine): string {
 async function list(options: JsonOption): Promise<void> {
   const health = await askHealth(configInForce(options.config));
   asOperator(options, ({ store, nowMs }, config) => {
-    const lines = describeService(config, health, boardOf({ config, store, clock: () => nowMs }));
+    const lines = describeService(
+      config,
+      health,
+      boardOf({ config, store, clock: () => nowMs }),
+      listCurrencyHolds(store.database),
+    );
     if (options.json === true) printJson(lines);
     else printList(lines.map(linesOf), "The configuration names no currency.");
   });
 }
 
+/**
+ * Ends every hold of a currency: its waiting orders go on. Harmless to call twice. Refuses
+ * GATEWAY_UNKNOWN_CURRENCY for one that is neither configured nor held.
+ */
+export function endHolds(
+  by: Operator,
+  { currencies }: Pick<GatewayConfig, "currencies">,
+  id: string,
+  reason: string,
+): { readonly ok: true; readonly ended: readonly CurrencyHold[] } | Refusal {
+  return by.store.writeIfOk((database) => {
+    const ended = resumeCurrency(database, id);
+    if (ended.length === 0 && !Object.hasOwn(currencies, id)) return refuse("GATEWAY_UNKNOWN_CURRENCY");
+    for (const { merchant, txHash, transactionId } of ended) {
+      const whose = merchant === "" ? "every merchant" : merchant;
+      const detail = `held for ${whose} by ${txHash} of ${transactionId}: ${reason}`;
+      recordAct(database, { at: by.nowMs, actor: by.actor, act: "currency resumed", subject: id, detail });
+    }
+    return { ok: true, ended };
+  });
+}
+
+function resume(id: string, { reason, ...options }: JsonOption & ActOption & { readonly reason: string }): void {
+  asOperator(options, (by, config) => {
+    const done = endHolds(by, config, id, reason);
+    if (!allowed(done)) return;
+    const holds = done.ended.map(holdLine);
+    if (options.json === true) printJson({ currency: id, ended: holds });
+    else if (holds.length === 0) print(`${id} was not held here.`);
+    else print(`${id} is held no longer: its orders go on.\n  an agent that holds it too goes on after: ${agentsResumeLine(id)}`);
+  });
+}
+
 export function addCurrencyCommand(program: Command): void {
-  withBoth(program.command("currencies").description("all of them, and whether each is in service")).action(list);
+  const currencies = program.command("currencies").description("all of them, and whether each is in service");
+  withBoth(currencies.command("list", { isDefault: true }).description("all of them, and whether each is in service")).action(
+    list,
+  );
+  acting(
+    currencies
+      .command("resume")
+      .description("pay in one again that is held since a payout in it moved something else")
+      .argument("<currencyId>"),
+  )
+    .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
+    .action(resume);
 }

@@ -9,7 +9,6 @@ import { payeeOf } from "../../chains/payees.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn, recordAct } from "../store/audit.ts";
 import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
-import { completeExpiredDeposit } from "../store/deposits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
 import { type GonePayment, listGoneOf } from "../store/gone-payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
@@ -26,8 +25,10 @@ import {
 import { askReread, type UnreadRow } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
-import { creditPayments, paymentName, shortProblem } from "./crediting.ts";
+import { creditDeposit, creditNamed, paymentName } from "./crediting.ts";
+import { addRelease, heldLines } from "./gap-releasing.ts";
 import { areKnown } from "./named.ts";
+import { openNodes, provePayments } from "./proving.ts";
 import {
   amountText,
   describeActs,
@@ -92,33 +93,6 @@ function shownDeposit(database: Database, row: NamedTransaction): ShownDeposit {
     gone,
     acts: listActsOn(database, id),
   };
-}
-
-/**
- * Makes an expired deposit Completed. Refuses GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_NOT_CREDITED
- * for a deposit that is open or Completed, also by an earlier credit. A deposit that received
- * nothing but what refunds pay back, or less than its amount unless `isShortFine`, is refused too.
- */
-export function creditDeposit(
-  by: Operator,
-  id: string,
-  how: { readonly reason: string; readonly isShortFine: boolean },
-): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
-  return by.store.write((database) => {
-    const row = namedTransaction(database, "deposit", id);
-    if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-    const problem = creditProblem(database, row, how.isShortFine);
-    if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
-    completeExpiredDeposit(database, id, by.nowMs);
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "deposit credited", subject: id, detail: how.reason });
-    return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
-  });
-}
-
-function creditProblem(database: Database, row: NamedTransaction, isShortFine: boolean): string | null {
-  if (row.status === 1) return "the deposit is Completed already";
-  if (row.status === 0) return "the deposit is open: it completes by itself once its payments are final";
-  return shortProblem(database, row, BigInt(row.amountReceivedUnits), isShortFine);
 }
 
 /**
@@ -214,6 +188,7 @@ function show(id: string, options: JsonOption): void {
     for (const { currency, reason, detail } of unsweptNotes(by, row))
       print(`  not swept: ${currency}: ${reason}${detail === "" ? "" : ` (${detail})`}`);
     for (const line of goneLines(config, row.id, shown.gone)) print(line);
+    for (const line of heldLines(by, row)) print(line);
     if (acts.length > 0) print(describeActs(acts));
     for (const line of nextLines(shown)) print(`  next: ${line}`);
   });
@@ -240,15 +215,21 @@ interface CreditOptions extends JsonOption {
   readonly payment?: readonly string[];
 }
 
-function credit(id: string, { reason, short, payment: payments, ...options }: CreditOptions): void {
-  asOperator(options, (by, config) => {
-    const how = { reason, isShortFine: short === true };
-    const credited = payments === undefined ? creditDeposit(by, id, how) : creditPayments(by, id, { ...how, payments });
-    if (!allowed(credited)) return;
-    const { row } = credited;
-    const state = row.status === 1 ? "is Completed" : "stays open";
-    if (options.json === true) printJson(listedRecord(by, row, config));
-    else print(`Credited ${id}: it ${state}, with ${receivedText(config, row)} received.`);
+function credit(id: string, { reason, short, payment: payments, ...options }: CreditOptions): void | Promise<void> {
+  const how = { reason, isShortFine: short === true };
+  return asOperator(options, (by, config) => {
+    const tell = (credited: ReturnType<typeof creditDeposit>): void => {
+      if (!allowed(credited)) return;
+      const { row } = credited;
+      const state = row.status === 1 ? "is Completed" : "stays open";
+      if (options.json === true) printJson(listedRecord(by, row, config));
+      else print(`Credited ${id}: it ${state}, with ${receivedText(config, row)} received.`);
+    };
+    if (payments === undefined) return tell(creditDeposit(by, id, how));
+    const named = { ...how, payments };
+    return provePayments(by, { config, open: openNodes }, id, named).then((proven) => {
+      if (allowed(proven)) tell(creditNamed(by, id, named));
+    });
   });
 }
 
@@ -357,6 +338,7 @@ export function addDepositCommands(program: Command): void {
   withFilters(deposits.command("list", { isDefault: true }).description("the newest ones"))
     .option("--late", "those alone that were paid after their end")
     .option("--reorged", "those alone whose credited payment left the chain, until it is decided on")
+    .option("--held", "those alone that a gap of blocks holds which was given up")
     .action(list);
   withBoth(deposits.command("show").description("one, with its payments and notes").argument("<transactionId>")).action(show);
   withBoth(deposits.command("unattributed").description("payments that count for no deposit, until an operator credits them"))
@@ -370,7 +352,10 @@ export function addDepositCommands(program: Command): void {
       .argument("<transactionId>"),
   )
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
-    .option("--payment <payment...>", "as deposits unattributed names it: counts for this deposit from now on")
+    .option(
+      "--payment <payment...>",
+      "as deposits unattributed names it, or on XRP by its hash: counts for this deposit from now on",
+    )
     .option("--short", "also when less was paid than it asked for")
     .action(credit);
   withBoth(
@@ -387,6 +372,7 @@ export function addDepositCommands(program: Command): void {
       .argument("<hash>", "as alarms and faults name it"),
   ).action(reread);
   addDecisions(deposits);
+  addRelease(deposits);
   acting(
     deposits
       .command("note")

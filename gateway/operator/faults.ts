@@ -10,7 +10,8 @@ import { hasTags } from "../../chains/payees.ts";
 import { type Domain, domains } from "../faults/domains.ts";
 import { recordAct } from "../store/audit.ts";
 import { askRetry, type FaultRow, listFaults } from "../store/faults.ts";
-import { askGap, dropGap } from "../store/gaps.ts";
+import { giveUp } from "../store/gap-holds.ts";
+import { askGap, type GapKey, readGap } from "../store/gaps.ts";
 import { askRereadIn } from "../store/unread-transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
@@ -30,33 +31,37 @@ export function retryFault(by: Operator, name: string): { readonly ok: true } | 
   return by.store.write((database) => {
     const row = listFaults(database).find((one) => nameOf(one) === name);
     if (row === undefined || !askRetry(database, row)) return refuse("GATEWAY_UNKNOWN_FAULT");
-    const [account = "", fromBlock = ""] = row.id.split(" ");
-    if (row.domain === "history") askGap(database, row.network, account === everybody ? "" : account, Number(fromBlock));
+    if (row.domain === "history") askGap(database, gapIn(row));
     if (row.domain === "transaction") askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "fault tried again", subject: name, detail: row.code });
     return { ok: true };
   });
 }
 
+/** The gap that a fault of the domain `history` names. */
+function gapIn({ network, id }: Pick<FaultRow, "network" | "id">): GapKey {
+  const [account = "", fromBlock = ""] = id.split(" ");
+  return { network, account: account === everybody ? "" : account, fromBlock: Number(fromBlock) };
+}
+
 /**
- * Ends a gap that no node will ever fill: requests end again, attempts are judged, and balances are
- * compared, which credits what lies on an address without a name. Refuses GATEWAY_UNKNOWN_FAULT,
- * and GATEWAY_GAP_TAGGED where tags tell requests apart: no balance is of one tag, so a payment in
- * the gap would count for nobody.
+ * Gives up a gap that no node will ever fill: attempts are judged, and balances are compared, which
+ * credits what lies on an address without a name. A request that lived in the gap is held until its
+ * own balance was compared; the gap's row goes with the last one. Harmless to call twice. Refuses
+ * GATEWAY_UNKNOWN_FAULT, and, unless `isByHand`, GATEWAY_GAP_TAGGED where tags tell requests apart:
+ * no balance is of one tag, so an operator credits or releases each request that is held.
  */
-export function giveUpGap(by: Operator, name: string, reason: string): { readonly ok: true } | Refusal {
+export function giveUpGap(by: Operator, name: string, reason: string, isByHand = false): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     const row = listFaults(database).find((one) => nameOf(one) === name && one.domain === "history");
-    const [account = "", fromBlock = ""] = row?.id.split(" ") ?? [];
-    if (row !== undefined && hasTags(row.network)) return refuse("GATEWAY_GAP_TAGGED");
-    if (row === undefined || !dropGap(database, row.network, account === everybody ? "" : account, Number(fromBlock)))
-      return refuse("GATEWAY_UNKNOWN_FAULT");
+    if (row !== undefined && hasTags(row.network) && !isByHand) return refuse("GATEWAY_GAP_TAGGED");
+    if (row === undefined || !giveUp(database, gapIn(row), by.nowMs)) return refuse("GATEWAY_UNKNOWN_FAULT");
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "gap given up", subject: name, detail: reason });
     return { ok: true };
   });
 }
 
-const listed = (row: FaultRow) => ({
+const listed = (by: Operator, row: FaultRow) => ({
   fault: nameOf(row),
   domain: row.domain,
   network: row.network,
@@ -65,7 +70,7 @@ const listed = (row: FaultRow) => ({
   words: row.words,
   since: dateOf(row.since),
   costs: costsOf(row),
-  ends: endsOf(row),
+  ends: endsOf(by, row),
 });
 
 function costsOf({ domain }: FaultRow): string {
@@ -73,17 +78,18 @@ function costsOf({ domain }: FaultRow): string {
 }
 
 /** What ends it, with the fault's own name in the line to type. */
-function endsOf(row: FaultRow): string {
+function endsOf({ store }: Operator, row: FaultRow): string {
   const { domain } = row;
-  return Object.hasOwn(gatewayEnds.faults, domain)
-    ? endWords(gatewayEnds.faults[domain as Domain]).replace("NAME", nameOf(row))
-    : "";
+  const isGivenUp = domain === "history" && (readGap(store.database, gapIn(row))?.givenUpAt ?? null) !== null;
+  if (isGivenUp) return endWords(hasTags(row.network) ? gatewayEnds.gaps.held : gatewayEnds.gaps.given_up);
+  return Object.hasOwn(gatewayEnds.faults, domain) ? endWords(gatewayEnds.faults[domain as Domain], { NAME: nameOf(row) }) : "";
 }
 
 interface FaultsOptions extends JsonOption {
   readonly merchant?: string;
   readonly retry?: string;
   readonly giveUp?: string;
+  readonly byHand?: boolean;
   readonly reason?: string;
 }
 
@@ -96,22 +102,30 @@ function faults(options: FaultsOptions): void {
       return;
     }
     if (options.giveUp !== undefined) {
-      if (!allowed(giveUpGap(by, options.giveUp, options.reason ?? ""))) return;
+      if (!allowed(giveUpGap(by, options.giveUp, options.reason ?? "", options.byHand === true))) return;
       if (options.json === true) printJson({ fault: options.giveUp });
-      else print(`Given up: ${options.giveUp}. What lies on its addresses is found by their balances.`);
+      else print(`Given up: ${options.giveUp}. ${givenUpWords(options.byHand === true)}`);
       return;
     }
     const all = listFaults(by.store.database).filter(({ merchant }) => (options.merchant ?? merchant) === merchant);
     if (options.json === true) {
-      printJson(all.map(listed));
+      printJson(all.map((row) => listed(by, row)));
       return;
     }
-    const lines = all.map(listed).map(({ fault, code, since, words, costs, ends, merchantId }) => {
-      const of = merchantId === "" ? "" : `  of ${merchantId}`;
-      return `${fault}  ${code}  since ${since}${of}  ${words}; it costs ${costs}; it ${ends}`;
-    });
+    const lines = all
+      .map((row) => listed(by, row))
+      .map(({ fault, code, since, words, costs, ends, merchantId }) => {
+        const of = merchantId === "" ? "" : `  of ${merchantId}`;
+        return `${fault}  ${code}  since ${since}${of}  ${words}; it costs ${costs}; it ${ends}`;
+      });
     printList(lines, "Nothing is unread.");
   });
+}
+
+function givenUpWords(isByHand: boolean): string {
+  return isByHand
+    ? "Requests that lived in it are held until each is credited or released: deposits list --held."
+    : "Requests that lived in it are held until their balances were compared; what lies there counts.";
 }
 
 export function addFaultCommand(program: Command): void {
@@ -119,7 +133,8 @@ export function addFaultCommand(program: Command): void {
   acting(program.command("faults").description(words))
     .option("--merchant <id>", "only this merchant's")
     .option("--retry <fault>", "have one tried now, as the list names it")
-    .option("--give-up <fault>", "end a gap of blocks that no node will ever have, as the list names it; not on XRP")
+    .option("--give-up <fault>", "end a gap of blocks that no node will ever have, as the list names it")
+    .option("--by-hand", "on XRP, where no balance is of one tag: credit or release each request that is held then")
     .option("--reason <text>", "why, for anybody who looks later", remark)
     .action(faults);
 }

@@ -24,6 +24,7 @@ export interface ListOptions extends JsonOption, CsvOptions {
   readonly until?: number;
   readonly late?: boolean;
   readonly reorged?: boolean;
+  readonly held?: boolean;
   readonly limit: number;
 }
 
@@ -61,6 +62,7 @@ export const queryOf = (operations: TransactionQuery["operations"], options: Lis
   untilMs: options.until,
   isLate: options.late,
   isReorged: options.reorged,
+  isHeld: options.held,
   most: options.limit,
 });
 

@@ -5,6 +5,7 @@
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { lineOf } from "../../base/state-end.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { recordAct } from "../store/audit.ts";
 import { revokeDeposit, updateDeposit } from "../store/deposits.ts";
@@ -17,6 +18,7 @@ import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { amountText, listedRecord, receivedText, states } from "./records.ts";
+import { gatewayEnds } from "./state-ends.ts";
 import { acting, remark } from "./words.ts";
 
 /** A deposit after a decision. */
@@ -97,7 +99,7 @@ export function goneLines(config: GatewayConfig, id: string, gone: readonly Gone
   return [
     ...lines,
     `  do: stop the delivery, and look the transaction up in a block explorer; a block that has it again ends this by itself`,
-    `      if it does not come again: autowithdraw-gateway deposits revoke ${id} --reason TEXT`,
+    `      if it does not come again: ${lineOf(gatewayEnds.deposits.reorged, { ID: id })}`,
     `      if the loss is accepted:   autowithdraw-gateway deposits keep ${id} --reason TEXT`,
   ];
 }

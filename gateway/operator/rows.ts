@@ -4,12 +4,14 @@
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { lineOf } from "../../base/state-end.ts";
 import { recordAct } from "../store/audit.ts";
 import { keepUnjudged } from "../store/meta.ts";
 import { type AsideRow, forgetAside, listAside } from "../store/set-aside.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import { gatewayEnds } from "./state-ends.ts";
 import { acting, withBoth } from "./words.ts";
 
 /**
@@ -43,7 +45,7 @@ function list(options: JsonOption): void {
       [
         `${row}  ${code}  set aside ${at}`,
         `  ${stack.split("\n", 1)[0] ?? ""}`,
-        `  look: autowithdraw-gateway find ${about}; once it is corrected: autowithdraw-gateway rows retry ${row}`,
+        `  look: autowithdraw-gateway find ${about}; once it is corrected: ${lineOf(gatewayEnds.aside.record, { NAME: row })}`,
       ].join("\n"),
     );
     printList(lines, "No row is set aside.");

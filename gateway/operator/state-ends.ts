@@ -1,8 +1,8 @@
 /**
  * Every state of the gateway in which something waits: who ends it, what shows it, the line to type
  * and what holds then. A stage, a domain of faults, a kind of row or a table without its row does
- * not compile, or fails a test. `faults` and `status` take their words from here; docs/states.md
- * is this table.
+ * not compile, or fails a test. Commands, `/ready` and alerts take their words
+ * from here (state-words.ts); docs/states.md is this table.
  */
 import type { StateEnd } from "../../base/state-end.ts";
 import type { Judgement } from "../../chains/nodes.ts";
@@ -26,15 +26,15 @@ const deposits: Rows<"waiting" | "unconfirmed" | "seen" | "partial" | "confirmin
   seen: ["clock", "a payment in a block that is not final", "`deposits show`, the page", "", "final, or gone with its block"],
   partial: ["clock", "final payments below the amount", "`deposits show`, the page", "", "completed by the rest, or expired"],
   confirming: ["clock", "enough in blocks, not all of it final", "`deposits show`, the page", "", "completed"],
-  late: ["person", "money for a request that has ended", "`deposits list`, event `deposit.late`", `${command} deposits credit ID`, "the request is completed; or the shop pays it back"],
-  reorged: ["person", "its credited payment's block left the chain", "`deposits list --reorged`, `status`, alarm `WATCHER_FINAL_REORG`", `${command} deposits revoke ID`, "failed, and its shop hears it; `deposits keep ID` leaves it completed; a block that has the payment again ends it too"],
-  unattributed: ["person", "money that no request asked for", "`deposits unattributed`", `${command} deposits credit ID`, "it counts for that request"],
+  late: ["person", "money for a request that has ended", "`deposits list`, event `deposit.late`", `${command} deposits credit ID --reason TEXT`, "the request is completed; or the shop pays it back"],
+  reorged: ["person", "its credited payment's block left the chain", "`deposits list --reorged`, `status`, alarm `WATCHER_FINAL_REORG`", `${command} deposits revoke ID --reason TEXT`, "failed, and its shop hears it; `deposits keep ID` leaves it completed; a block that has the payment again ends it too"],
+  unattributed: ["person", "money that no request asked for", "`deposits unattributed`", `${command} deposits credit ID --reason TEXT`, "it counts for that request"],
 };
 
 // biome-ignore format: a table, one row a line
 const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "signed" | "broadcast" | "confirming" | "recalled"> = {
   awaiting_approval: ["clock", "held at the merchant's server by its policy", "`withdrawals list`, `status` after 30 minutes", `${agent} approve ID`, "signed; or refused; or expired at the order's end"],
-  awaiting_operator: ["person", "its wallet paid exactly this by a transaction that nothing explains", "`status`, alarm `ORDER_PAID_BEFORE`", `${command} withdrawals release ORDER --not HASH`, "it is paid; or `withdrawals paid ORDER HASH` ends it as paid"],
+  awaiting_operator: ["person", "its wallet paid exactly this by a transaction that nothing explains", "`status`, alarm `ORDER_PAID_BEFORE`", `${command} withdrawals release ORDER --not HASH --reason TEXT`, "it is paid; or `withdrawals paid ORDER --transaction HASH --reason TEXT` ends it as paid"],
   queued: ["clock", "waits for its agent, for a chain's reader or for funds", "`withdrawals list`, `status`", "", "signed, or expired at the order's end"],
   signed: ["clock", "signed; its bytes may be with nodes", "`withdrawals show`", "", "a block takes it, or its end passes"],
   broadcast: ["clock", "nodes have it", "`withdrawals show`", `${agent} replace ID`, "a block takes it, at its fee or a higher one"],
@@ -43,11 +43,12 @@ const withdrawals: Rows<"awaiting_approval" | "awaiting_operator" | "queued" | "
 };
 
 // biome-ignore format: a table, one row a line
-const stuck: Rows<Stuck | "COIN_UNKNOWN"> = {
+const stuck: Rows<Stuck | "COIN_UNKNOWN" | "SLOT_UNREACHABLE"> = {
   WATCHER_SLOT_CONSUMED: ["person", "another transaction used its slot or coin, and may have paid its receiver", "`withdrawals show`, alarm", "", ""],
-  WATCHER_CONTENT_DIFFERS: ["person", "final, and not exactly the payment", "`withdrawals show`, alarm", "", ""],
+  WATCHER_CONTENT_DIFFERS: ["person", "final, and not exactly the payment", "`withdrawals show`, alarm", `${command} withdrawals moved ID`, "failed `chain_moved`, or completed by exactly the amount; a sweep: `sweeps moved ID`"],
   PIN_UNREADABLE: ["person", "its agent named a coin that is none", "`withdrawals show`, alarm", "", ""],
   COIN_UNKNOWN: ["person", "no node shows the coin that it spends", "`withdrawals show`, alarm", `${agent} end ID`, "failed `coin_unknown`, after a day of both sides' nodes; it goes on once a node shows the coin"],
+  SLOT_UNREACHABLE: ["person", "its account began above its sequence, so no ledger takes it", "`withdrawals show`, alarm", `${agent} end ID`, "failed `slot_unreachable`, once both sides' nodes show the account's beginning; its shop renews"],
 };
 
 // biome-ignore format: a table, one row a line
@@ -55,7 +56,7 @@ const faults: Rows<Domain> = {
   head: ["clock", "the chain's newest blocks are not read", "`/ready?chain=NAME`, `status`, alert `nodes-away`", `${command} check`, "asked again in each pass; the check names each node's fault"],
   final: ["clock", "the final block stands while new ones come", "`/ready?chain=NAME`, alert `chain-late`", "", "deposits and payouts end when it moves again"],
   span: ["clock", "blocks whose content no node gives", "`/ready?chain=NAME`", "", "read again in each pass; after ten minutes they are a gap"],
-  history: ["clock", "a gap: blocks that stand and were not read", "`faults`, alarm `WATCHER_GAP`", `${command} faults --give-up NAME`, "a node that has them fills it"],
+  history: ["clock", "a gap: blocks that stand and were not read", "`faults`, alarm `WATCHER_GAP`", `${command} faults --give-up NAME --reason TEXT`, "a node that has them fills it"],
   currency: ["clock", "no balance in a currency can be read", "`faults`, `currencies`", `${command} faults --retry NAME`, "asked again each minute"],
   account: ["clock", "a hot wallet that cannot be read", "`faults`", `${command} faults --retry NAME`, "asked again each minute"],
   address: ["clock", "a deposit address that cannot be read", "`faults`", `${command} faults --retry NAME`, "asked again within a quarter of an hour; one that was to leave next is passed over"],
@@ -65,6 +66,12 @@ const faults: Rows<Domain> = {
   row: ["person", "a stored row that is set aside", "`rows list`, alarm `ROW_SET_ASIDE`", `${command} rows retry NAME`, "it is shown, told or judged again"],
   target: ["clock", "a receiver of callbacks that fails", "`callbacks list`, `status`, alert", "", "each event is sent again by its schedule, then given up"],
   price: ["clock", "a market that gives no price", "`prices`, `/ready`", "", "asked again within fifteen minutes; a price in prices.manual counts meanwhile"],
+};
+
+// biome-ignore format: a table, one row a line
+const gaps: Rows<"given_up" | "held"> = {
+  given_up: ["clock", "a gap that was given up, and the open requests that lived in it", "`faults`, `status`", "", "each request's balance is compared, in its own currency; the request then counts what came, or expires, and the row goes with the last one"],
+  held: ["person", "on XRP, an open request that lived in a gap which was given up", "`deposits list --held`, `faults`, `status`", `${command} deposits release ID --reason TEXT`, "it expires like each other one; or `deposits credit ID --payment HASH` counts what came in the gap"],
 };
 
 // biome-ignore format: a table, one row a line
@@ -81,7 +88,7 @@ const callbacks: Rows<DeliveryState | "off" | "paused" | "unmade"> = {
   waiting: ["clock", "an event that is not delivered", "`callbacks deliveries`", `${command} callbacks redeliver DELIVERY`, "delivered, or given up after its last try"],
   delivered: ["clock", "an event that its receiver took", "`callbacks deliveries`", "", "forgotten after 60 days"],
   "given up": ["person", "an event of which no try is left", "`callbacks list`, `status`", `${command} callbacks redeliver --callback ID`, "it is sent again"],
-  off: ["person", "a receiver that answered 410", "`callbacks list`, alarm `CALLBACK_OFF`", `${command} callbacks add`, "a new target is told from now on"],
+  off: ["person", "a receiver that answered 410", "`callbacks list`, alarm `CALLBACK_OFF`", `${command} callbacks add --merchant ID --url URL`, "a new target is told from now on"],
   paused: ["person", "a receiver that its shop paused", "`callbacks list`", `${command} callbacks list`, "its shop resumes it by the API; what waits is sent then"],
   unmade: ["clock", "a change of which no event is made yet", "no place: within a second", "", "told in the next look"],
 };
@@ -93,21 +100,23 @@ const clock: Rows<Exclude<ClockState["kind"], "right">> = {
 };
 
 // biome-ignore format: a table, one row a line
-const agents: Rows<"away" | "locked" | "paused" | "networkStopped" | "recovering" | "awaitsCeiling" | "foreignPayment" | "restored" | "unread"> = {
+const agents: Rows<"away" | "locked" | "paused" | "networkStopped" | "recovering" | "awaitsCeiling" | "foreignPayment" | "restored" | "unread" | "currencyHeld" | "currencyStopped"> = {
   away: ["clock", "an agent without a link", "`agents`, `status`", "", "its withdrawals wait until it is back, or expire"],
   locked: ["person", "an agent that signs nothing", "`agents`, `status`, alert `agent-locked`", `${agent} recover`, "its ledger begins again by what the gateway has"],
   paused: ["person", "an agent that its operator paused", "`agents`, `status`", `${agent} resume`, "it signs again"],
   networkStopped: ["person", "an agent signs no first payment on a network", "`status`", `${agent} resume --network CHAIN`, "orders there go on"],
+  currencyHeld: ["person", "a payout in a currency moved something else than was asked for: nothing is paid in it", "`status`, `currencies`, `/ready`, alarm `CURRENCY_MOVES_OTHERWISE`", `${command} currencies resume ID --reason TEXT`, "its orders and sweeps go on"],
+  currencyStopped: ["person", "an agent signs no first payment in a currency", "`status`", `${agent} resume --currency ID`, "orders in it go on"],
   recovering: ["person", "a recovery that is offered to an agent", "`agents`", `${agent} recover`, "its orders go on"],
   awaitsCeiling: ["clock", "no address leaves before the agent confirms more of them", "503 `address_limit`", "", "the next link of the agent"],
-  foreignPayment: ["person", "a payment of a hot wallet that nothing explains", "`status`, alarm `WATCHER_OUTGOING_FOREIGN`", `${command} withdrawals paid ORDER HASH`, "it is the payment of that order; a theft stays named"],
+  foreignPayment: ["person", "a payment of a hot wallet that nothing explains", "`status`, alarm `WATCHER_OUTGOING_FOREIGN`", `${command} withdrawals paid ORDER --transaction HASH --reason TEXT`, "it is the payment of that order; a theft stays named"],
   restored: ["clock", "a database from a backup", "`status`", "", "chains and agents are read; deposits are taken then"],
   unread: ["clock", "orders wait until their chain is read up to its newest block", "`status`, alert `payouts-unplaced`", `${command} check`, "they get their places"],
 };
 
 // biome-ignore format: a table, one row a line
 const books: Rows<"difference" | "unclosed" | "unusable"> = {
-  difference: ["person", "an address or hot wallet holds other than the books say", "`reconcile --last`, `/ready`", `${command} reconcile note`, "it is explained, by name and with a reason"],
+  difference: ["person", "an address or hot wallet holds other than the books say", "`reconcile --last`, `/ready`", `${command} reconcile note ADDRESS CURRENCY --amount AMOUNT --by PERSON --reason TEXT`, "it is explained, by name and with a reason"],
   unclosed: ["clock", "the books were not closed in the last night", "`status`, `/ready`", `${command} reconcile`, "closed in the next night"],
   unusable: ["person", "coins of a hot wallet came by transactions too large to prove", "`status`", `${command} status`, "another program with the mnemonic sends the coin to the wallet itself; then it is available"],
 };
@@ -119,6 +128,7 @@ const sweeps: Rows<SweepReason> = {
   currency_unknown: ["person", "its currency is not configured any more", "`sweeps list`", `${command} check`, "swept once the currency is back in the configuration"],
   not_payable: ["person", "its agent was not paired with the currency", "`sweeps list`", `${agent} pair`, "swept once the agent pays in it"],
   out_of_service: ["clock", "its currency is out of service", "`sweeps list`, `currencies`", "", "swept once the currency is in service"],
+  currency_held: ["person", "its currency is held, because a payout in it moved something else", "`sweeps list`, `status`", `${command} currencies resume ID --reason TEXT`, "swept"],
   not_automatic: ["person", "its currency is swept by order alone", "`sweeps list`", `${command} sweeps order ADDRESS`, "swept"],
   below_least: ["clock", "it holds less than sweep.least", "`sweeps list`", `${command} sweeps order ADDRESS`, "swept with what comes later"],
   below_fee: ["clock", "its fee is too high for what it holds", "`sweeps list`", `${command} sweeps order ADDRESS`, "swept at a lower fee, or with what comes later"],
@@ -134,7 +144,19 @@ const sweeps: Rows<SweepReason> = {
   no_coin: ["clock", "the hot wallet cannot pay the top-up", "`sweeps list`", "", "swept once the hot wallet has funds"],
 };
 
-export const gatewayEnds = { deposits, withdrawals, stuck, faults, aside, callbacks, clock, agents, books, sweeps } as const;
+export const gatewayEnds = {
+  deposits,
+  withdrawals,
+  stuck,
+  faults,
+  gaps,
+  aside,
+  callbacks,
+  clock,
+  agents,
+  books,
+  sweeps,
+} as const;
 
 type Named = {
   [Group in keyof typeof gatewayEnds]: `${Group} ${keyof (typeof gatewayEnds)[Group] & string}`;
@@ -159,6 +181,8 @@ export const countedStates: Readonly<Record<keyof Counts, readonly Named[]>> = {
   networkStops: ["agents networkStopped"],
   unusableCoins: ["books unusable"],
   reorgedDeposits: ["deposits reorged"],
+  currencyHolds: ["agents currencyHeld"],
+  currencyStops: ["agents currencyStopped"],
 };
 
 /**
@@ -183,6 +207,8 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   closings: ["books unclosed"],
   completions: ["callbacks unmade"],
   coinLooks: ["stuck COIN_UNKNOWN"],
+  currencyHolds: ["agents currencyHeld"],
+  currencyStops: ["agents currencyStopped"],
   cursors: [],
   depositAddresses: [],
   depositCredits: [],
@@ -192,7 +218,8 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   forgottenAddresses: ["agents restored"],
   forgottenRanges: ["agents restored"],
   foundAddresses: [],
-  gaps: ["faults history"],
+  gapHolds: ["gaps given_up", "gaps held"],
+  gaps: ["faults history", "gaps given_up"],
   gonePayments: ["deposits reorged"],
   jobs: ["withdrawals queued"],
   jtis: [],
@@ -201,6 +228,7 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   lookGaps: ["faults currency"],
   merchants: [],
   meta: ["agents restored"],
+  movedPayments: ["stuck WATCHER_CONTENT_DIFFERS"],
   nativeCoins: [],
   networkStops: ["agents networkStopped"],
   outgoing: [],
@@ -222,7 +250,7 @@ export const statesOfTables: Readonly<Record<string, readonly Named[]>> = {
   sweepWishes: ["withdrawals queued"],
   transactions: ["deposits waiting", "withdrawals queued"],
   unexplained: ["agents foreignPayment"],
-  unknownCoins: ["stuck COIN_UNKNOWN"],
+  unknownCoins: ["stuck COIN_UNKNOWN", "stuck SLOT_UNREACHABLE"],
   unreadTransactions: ["faults transaction"],
   unsweptBalances: [],
   unusableCoins: ["books unusable"],

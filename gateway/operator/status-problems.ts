@@ -9,6 +9,21 @@ import { momentOf } from "../../base/timestamp.ts";
 import { faultText } from "../faults/words.ts";
 import type { Counts } from "../store/counts.ts";
 import { type Check, type ReadyAnswer, untrustedText } from "./health.ts";
+import {
+  awayHint,
+  checkHints,
+  coinHint,
+  faultHint,
+  heldCurrencyHint,
+  heldHint,
+  otherCheckHint,
+  readerHint,
+  reorgHint,
+  restoredHint,
+  stopHint,
+  stoppedCurrencyHint,
+  targetHint,
+} from "./state-words.ts";
 
 /** The state of the gateway at one moment. */
 export interface GatewayState {
@@ -51,21 +66,10 @@ const minuteMs = 60_000;
 /** Withdrawals that wait longer than this for a person or for the chain are named. */
 const approvalWarningMs = 30 * minuteMs;
 
-/** The line to type for a failed check, by the first word of its name. */
-const checkHints: Readonly<Record<string, string>> = {
-  database: "systemctl status autowithdraw-gateway; then autowithdraw-gateway check",
-  disk: "make room on that disk; nothing is damaged",
-  chain: "autowithdraw-gateway check asks each node and names its fault",
-  clock: "set the clock by NTP: timedatectl set-ntp true; until then no request ends, and tokens get 503 clock_wrong",
-  currency: "autowithdraw-gateway currencies shows what its contract says",
-  books: "autowithdraw-gateway reconcile --last lists each difference",
-  prices: "autowithdraw-gateway prices shows each source's answer; type a price into prices.manual meanwhile",
-};
-
 function checkProblem({ name, ok, detail }: Check): readonly Problem[] {
   if (ok && detail === "") return [];
   const [kind = ""] = name.split(" ");
-  return [{ what: `${name}: ${detail || "not well"}`, hint: checkHints[kind] ?? "autowithdraw-gateway check", isWarning: ok }];
+  return [{ what: `${name}: ${detail || "not well"}`, hint: checkHints[kind] ?? otherCheckHint, isWarning: ok }];
 }
 
 function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
@@ -86,7 +90,7 @@ function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
   const away = agents.paired - (ready?.figures?.agentsConnected ?? agents.paired);
   if (away <= 0) return [...locked, ...rest];
   const what = `${away} of ${agents.paired} paired agents ${away === 1 ? "has" : "have"} no link; their withdrawals wait`;
-  return [...locked, ...rest, { what, hint: "autowithdraw-gateway agents shows when each was last seen", isWarning: true }];
+  return [...locked, ...rest, { what, hint: awayHint, isWarning: true }];
 }
 
 /**
@@ -109,18 +113,31 @@ function theftProblems({ counts }: GatewayState): readonly Problem[] {
 function stopProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.networkStops ?? []).map(({ agent, merchant, network, at }): Problem => {
     const what = `agent ${agent} of ${merchant} signs no first payment on ${network} since ${momentOf(at)}: orders there wait`;
-    const hint = "its operator ends that, once it is explained: autowithdraw status, then autowithdraw resume --network CHAIN";
+    return { what, hint: stopHint, isWarning: true };
+  });
+}
+
+/** Currencies in which nothing is paid, here or by an agent. */
+function currencyProblems({ counts }: GatewayState): readonly Problem[] {
+  const held = (counts?.currencyHolds ?? []).map(({ currency, merchant, at, transactionId, txHash }): Problem => {
+    const whose = merchant === "" ? "every merchant" : merchant;
+    const what = `${currency} is held for ${whose} since ${momentOf(at)}: ${txHash} moved something else than ${transactionId} asks for`;
+    const hint = heldCurrencyHint(currency);
+    return { what, hint, isWarning: false };
+  });
+  const stops = (counts?.currencyStops ?? []).map(({ agent, merchant, currency, at }): Problem => {
+    const what = `agent ${agent} of ${merchant} signs no first payment in ${currency} since ${momentOf(at)}: orders in it wait`;
+    const hint = stoppedCurrencyHint(currency);
     return { what, hint, isWarning: true };
   });
+  return [...held, ...stops];
 }
 
 /** Money of hot wallets that is there and that no payment of an agent can spend. */
 function coinProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.unusableCoins ?? []).map(({ account, currency, units, words }): Problem => {
     const what = `the hot wallet ${account} has ${units} units of ${currency} that are not available: ${words}`;
-    const hint =
-      "any other program with the wallet's mnemonic can send that coin to the wallet itself: docs/chains.md, section 7";
-    return { what, hint, isWarning: true };
+    return { what, hint: coinHint, isWarning: true };
   });
 }
 
@@ -128,14 +145,14 @@ function coinProblems({ counts }: GatewayState): readonly Problem[] {
 function reorgProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.reorgedDeposits ?? []).map(({ id, merchant, since }): Problem => {
     const what = `deposit ${id} of ${merchant} was credited in a block that left the chain, and is in no final block since ${momentOf(since)}`;
-    return { what, hint: `autowithdraw-gateway deposits show ${id} names the payment and both lines to type`, isWarning: false };
+    return { what, hint: reorgHint(id), isWarning: false };
   });
 }
 
 /** Items of the chains that cannot be read, by kind and merchant. */
 function faultProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.faults ?? []).map(({ domain, merchant, count, since }): Problem => {
-    const hint = `autowithdraw-gateway faults${merchant === "" ? "" : ` --merchant ${merchant}`}`;
+    const hint = faultHint(domain, merchant);
     return { what: faultText({ domain, merchant, count, sinceMs: since }), hint, isWarning: true };
   });
 }
@@ -147,17 +164,13 @@ const readerWarningMs = 60_000;
 function placeProblems({ counts, nowMs }: GatewayState): readonly Problem[] {
   const held = (counts?.heldOrders ?? []).map(({ id, merchant }): Problem => {
     const what = `withdrawal ${id} of ${merchant} is held: its wallet paid exactly this already, by a transaction that no order explains`;
-    return {
-      what,
-      hint: `autowithdraw-gateway withdrawals show ${id} names the transaction and both lines to type`,
-      isWarning: false,
-    };
+    return { what, hint: heldHint(id), isWarning: false };
   });
   const unread = (counts?.waitingForReader ?? []).map(({ network, count, oldestAt, trouble }): Problem => {
     const orders = count === 1 ? "1 order waits" : `${count} orders wait`;
     const why = trouble || `${network} is not read up to its newest block since the gateway was started`;
-    const hint = "autowithdraw-gateway check asks each node; the orders go on by themselves once the chain is read";
-    return { what: `${orders} for the reader of ${network}: ${why}`, hint, isWarning: nowMs - oldestAt < readerWarningMs };
+    const isWarning = nowMs - oldestAt < readerWarningMs;
+    return { what: `${orders} for the reader of ${network}: ${why}`, hint: readerHint, isWarning };
   });
   return [...held, ...unread];
 }
@@ -175,8 +188,7 @@ function withdrawalProblems({ counts, nowMs }: GatewayState): readonly Problem[]
 
 function callbackProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.failingTargets ?? []).map(({ id, merchant, reason }) => {
-    const hint = `autowithdraw-gateway callbacks deliveries --callback ${id}`;
-    return { what: `callback target ${id} of ${merchant} fails: ${reason}`, hint, isWarning: true };
+    return { what: `callback target ${id} of ${merchant} fails: ${reason}`, hint: targetHint(id), isWarning: true };
   });
 }
 
@@ -205,11 +217,12 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
   problems.push(...(ready?.checks ?? []).flatMap(checkProblem));
   if (restored !== "") {
     const what = `the database was restored from a backup (${restored}) and has not caught up: no deposit is taken yet`;
-    problems.push({ what, hint: "docs/recovering.md, section 2; agents and chains are read by themselves", isWarning: true });
+    problems.push({ what, hint: restoredHint, isWarning: true });
   }
   problems.push(
     ...reorgProblems(state),
     ...placeProblems(state),
+    ...currencyProblems(state),
     ...stopProblems(state),
     ...coinProblems(state),
     ...agentProblems(state),

@@ -19,6 +19,7 @@ import { readTransaction } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { allowed, asOperator, type JsonOption, print, printCsv, printJson, printList } from "./command.ts";
+import { addMovedCommand } from "./moved-commands.ts";
 import { areKnown } from "./named.ts";
 import { amountText, describeActs, type ListOptions, listedActs, queryOf, withFilters } from "./records.ts";
 import { acting, csvTable, withBoth } from "./words.ts";
@@ -190,4 +191,5 @@ export function addSweepCommands(program: Command): void {
   acting(sweeps.command("order").description("have what an address holds swept, worth it or not").argument("<address>"))
     .option("--currency <id>", "this one alone")
     .action(order);
+  addMovedCommand(sweeps, "sweep");
 }

@@ -1,16 +1,20 @@
 /**
  * `withdrawals`: lists withdrawals, and shows one with its agent and every signed attempt. `paid`
- * names the transaction that paid an order which gateway and agent have both forgotten, and
- * `release` one that did not pay the order that it holds back.
+ * names the transaction that paid an order which gateway and agent have both forgotten, `release`
+ * one that did not pay the order that it holds back, and `moved` ends one that moved something
+ * else.
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
+import { lineOf } from "../../base/state-end.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { type AssignedPayment, assignedOf } from "../store/assigned-payments.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
+import { type CurrencyHold, currencyHoldOf } from "../store/currency-holds.ts";
 import { agentOfJob, isUnplaced, jobOf } from "../store/jobs.ts";
 import { isLevel, levelTrouble } from "../store/levels.ts";
+import { type MovedPayment, movedOf } from "../store/moved-payments.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import { recalledAtOf } from "../store/recalls.ts";
 import type { JobRow, SignatureRow } from "../store/rows.ts";
@@ -19,6 +23,7 @@ import { listedTransactions, type NamedTransaction, namedTransaction } from "../
 import { dateOf, type Operator } from "./accounts.ts";
 import { assignPayment } from "./assigning.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
+import { addMovedCommand } from "./moved-commands.ts";
 import { areKnown } from "./named.ts";
 import {
   describeActs,
@@ -32,6 +37,7 @@ import {
   withFilters,
 } from "./records.ts";
 import { holdersOfOrder, releaseOrder } from "./releasing.ts";
+import { gatewayEnds } from "./state-ends.ts";
 import { acting, csvTable, remark, withBoth } from "./words.ts";
 
 export interface ShownWithdrawal {
@@ -43,6 +49,8 @@ export interface ShownWithdrawal {
   readonly assigned: AssignedPayment | undefined; // what paid it, as an operator says
   readonly holders: readonly UnexplainedRow[]; // that may have paid it, so that it waits
   readonly unread: string; // why it waits for the reader of its chain; "" if it does not
+  readonly hold: CurrencyHold | undefined; // the hold of its currency, while it waits for that
+  readonly moved: MovedPayment | undefined; // its final attempt, if that moved something else
   readonly acts: readonly Act[];
 }
 
@@ -54,7 +62,10 @@ export function showWithdrawal(by: Pick<Operator, "store" | "run">, id: string):
   const [signatures, acts] = [listSignatures(database, id), listActsOn(database, id)];
   const [recalledAt, assigned] = [recalledAtOf(database, id), assignedOf(database, id)];
   const waits = { holders: holdersOfOrder(database, row), unread: unreadWords(by, row) };
-  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt, assigned, ...waits, acts };
+  const isUnsigned = row.status === 0 && signatures.length === 0;
+  const hold = isUnsigned ? currencyHoldOf(database, row.currency, row.merchant) : undefined;
+  const moved = movedOf(database, id);
+  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt, assigned, ...waits, hold, moved, acts };
 }
 
 /** Why an order waits for the reader of its chain in this run; "" if it does not. */
@@ -108,7 +119,7 @@ function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showWithdrawal(by, id);
     if (!allowed(shown)) return;
-    const { row, job, signatures, recalledAt, assigned, holders, unread, acts } = shown;
+    const { row, job, signatures, recalledAt, assigned, holders, unread, hold, moved, acts } = shown;
     const attempts = signatures.map((signature) => {
       const { attempt, account, slot, txHash, feeMax } = signature;
       const fee = formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal);
@@ -123,6 +134,8 @@ function show(id: string, options: JsonOption): void {
         assigned: assigned?.txHash ?? "",
         heldBy: holders.map(({ txHash, block, final }) => ({ txHash, block, final: final === 1 })),
         unread,
+        currencyHeldSince: hold === undefined ? "" : dateOf(hold.at),
+        moved: moved === undefined ? null : movedFields(moved),
       };
       printJson({ ...listedRecord(by, row, config), ...place, ...end, attempts, acts: listedActs(acts) });
       return;
@@ -131,7 +144,7 @@ function show(id: string, options: JsonOption): void {
       `${describeRecord(row, amountOf(row))}\n  to ${row.receiverAddress || "an address that is not named yet"} (${row.network})`,
     );
     if (job !== undefined) print(jobWords(job));
-    for (const line of waitingLines(shown)) print(line);
+    for (const line of [...waitingLines(shown), ...movedLines(shown)]) print(line);
     for (const one of attempts)
       print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
     if (assigned !== undefined)
@@ -144,7 +157,14 @@ function show(id: string, options: JsonOption): void {
 }
 
 /** Why an order without a place waits, and what ends that. */
-function waitingLines({ row: { id, network }, holders, unread }: ShownWithdrawal): readonly string[] {
+function waitingLines({ row: { id, network, currency }, holders, unread, hold }: ShownWithdrawal): readonly string[] {
+  const waits =
+    hold === undefined
+      ? []
+      : [
+          `  waits: ${currency} is held since ${dateOf(hold.at)}, because ${hold.transactionId} moved something else`,
+          `  do: once it is clear why: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}`,
+        ];
   const reader =
     unread === ""
       ? []
@@ -154,11 +174,28 @@ function waitingLines({ row: { id, network }, holders, unread }: ShownWithdrawal
     const paid = final === 1 ? "" : "  (once it is final)";
     return [
       `  held: ${txHash}, ${place}, paid exactly this, and no order here explains it`,
-      `  do: if it paid this order: autowithdraw-gateway withdrawals paid ${id} --transaction ${txHash} --reason TEXT${paid}`,
-      `      if it did not:         autowithdraw-gateway withdrawals release ${id} --not ${txHash} --reason TEXT`,
+      `  do: if it paid this order: ${lineOf(gatewayEnds.agents.foreignPayment, { ORDER: id, HASH: txHash })}${paid}`,
+      `      if it did not:         ${lineOf(gatewayEnds.withdrawals.awaiting_operator, { ORDER: id, HASH: txHash })}`,
     ];
   });
-  return [...reader, ...held];
+  return [...reader, ...waits, ...held];
+}
+
+/** The final attempt that moved something else, and the line to type while nobody has ended it. */
+function movedLines({ row, moved }: ShownWithdrawal): readonly string[] {
+  if (moved === undefined) return [];
+  const found = `  moved something else: ${moved.txHash}, in block ${moved.block}`;
+  if (moved.receivedUnits !== null)
+    return [`${found}; ${moved.receivedUnits} base units received, ${moved.sentUnits} sent, as an operator says`];
+  if (row.status !== 0) return [found];
+  return [
+    found,
+    `  do: ${lineOf(gatewayEnds.stuck.WATCHER_CONTENT_DIFFERS, { ID: row.id })} shows what nodes tell of it, and ends it`,
+  ];
+}
+
+function movedFields({ txHash, block, receivedUnits, sentUnits }: MovedPayment): object {
+  return { txHash, block, receivedUnits, sentUnits };
 }
 
 /** The attempt that a block holds; undefined without one that is known. */
@@ -242,6 +279,7 @@ export function addWithdrawalCommands(program: Command): void {
     .option("--no-order", "it paid no order at all: it holds no other order back either, also none that comes later")
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
     .action(release);
+  addMovedCommand(withdrawals, "withdraw");
 }
 
 function txHashText(text: string): string {

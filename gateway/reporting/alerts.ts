@@ -14,6 +14,7 @@ import type { GatewayLog } from "../../base/log.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import type { GatewayAlerts, GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
+import { readerHint, targetHint } from "../operator/state-words.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
 import { listPairedAgents } from "../store/agents.ts";
@@ -194,7 +195,7 @@ function placeConditions({ database, run, watcher }: AlertsOptions): readonly Co
     const why = trouble === "" ? "it is not read up to its newest block since the start" : trouble;
     const message = `${orders} for the reader of ${network}: ${why}`;
     const afterMs = trouble === "" && isRead(network) ? readingMs : unreadMs;
-    return { event: "payouts-unplaced", subject: network, message, context: { count }, afterMs };
+    return { event: "payouts-unplaced", subject: network, message, context: { count }, afterMs, hint: readerHint };
   });
 }
 
@@ -202,7 +203,7 @@ function placeConditions({ database, run, watcher }: AlertsOptions): readonly Co
 function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly Condition[] {
   const targets = listFailingTargets(database, listedMax).map(({ id, merchant, reason }): Condition => {
     const message = `callback target ${id} of ${merchant} takes no event: ${reason}`;
-    const hint = `autowithdraw-gateway callbacks deliveries --callback ${id}`;
+    const hint = targetHint(id);
     return { event: "callbacks-failing", subject: id, message, context: { reason }, afterMs: callbacksFailMs, hint };
   });
   const waiting = listWaitingMerchants(database, nowMs - withdrawalsWaitMs, listedMax).map((row): Condition => {

@@ -7,6 +7,7 @@ import type { Condition } from "../../alerts/queue/due-alerts.ts";
 import { domains } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import { faultText } from "../faults/words.ts";
+import { faultHint } from "../operator/state-words.ts";
 import { listFaults } from "../store/faults.ts";
 import type { Database } from "../store/store.ts";
 
@@ -44,7 +45,7 @@ export function faultConditions(faults: readonly Fault[], nowMs: number, told: R
     const { domain, merchant, code, words, sinceMs } = first;
     const count = all.reduce((sum, one) => sum + one.count, 0);
     const message = `${faultText({ domain, merchant, count, sinceMs })}: ${code}: ${words}`;
-    const hint = `autowithdraw-gateway faults${merchant === "" ? "" : ` --merchant ${merchant}`}`;
+    const hint = faultHint(domain, merchant);
     return { event: "item-fault", subject, message, context: { code, count }, afterMs: 0, hint, isTold: told.has(subject) };
   });
 }

@@ -6,6 +6,7 @@ import { unreadPrefix } from "../faults/domains.ts";
 import { type ClockState, clockWords } from "../own-clock.ts";
 import { unpricedOf } from "../prices/unpriced.ts";
 import type { Prices, Probe } from "../service.ts";
+import { currencyHoldOf, heldText } from "../store/currency-holds.ts";
 import { fileBytesOf, freeBytesOf, roomBytesMin, walBytesMax } from "../store/disk.ts";
 import { probe } from "../store/meta.ts";
 import { neighboursOf, neighbourWords } from "../store/neighbours.ts";
@@ -116,12 +117,21 @@ function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): read
   return [ofAll, ...ofEach];
 }
 
-/** One check for each token. If a token is out of service, the gateway is still ready. */
-function currencyProbes(config: GatewayConfig, outOfService: (currency: string) => string): readonly Probe[] {
+/**
+ * One check for each token. If a token is out of service or held, the gateway is still ready. A
+ * hold of one merchant is in `status` alone.
+ */
+function currencyProbes(
+  config: GatewayConfig,
+  { database }: Pick<Store, "database">,
+  outOfService: (currency: string) => string,
+): readonly Probe[] {
   return Object.values(config.currencies)
     .filter(({ contract }) => contract !== "")
     .map(({ id }) => () => {
       const reason = outOfService(id);
+      if (reason === "" && currencyHoldOf(database, id, "") !== undefined)
+        return { name: `currency ${id}`, ok: false, detail: heldText, aloneOut: true };
       const why = reason.startsWith(unreadPrefix) ? "no balance in it can be read" : "its contract does not confirm its decimals";
       const detail = reason === "" ? "" : `out of service: ${why}`;
       return { name: `currency ${id}`, ok: reason === "", detail, aloneOut: true };
@@ -169,7 +179,7 @@ export function probesOf(options: ProbesOptions): readonly Probe[] {
     certificateProbe(certificateEndsAtMs, clock),
     clockProbe(ownClock),
     ...chainProbes(config, watcher),
-    ...currencyProbes(config, outOfService),
+    ...currencyProbes(config, store, outOfService),
     pricesProbe(config, prices),
     ...booksProbes(config, store, clock),
   ];

@@ -42,7 +42,7 @@ export interface AddressStateRow {
  */
 export const lookMs = 15 * 60_000;
 
-const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, t.merchant";
+export const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, t.merchant";
 const issued = `SELECT ${issuedColumns} FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId`;
 
 export function readAddressState(database: Database, network: string, address: string): AddressStateRow | undefined {
@@ -243,7 +243,7 @@ export function listDueByAge(
        SELECT ${issuedColumns}, s.comparedAt, row_number() OVER (PARTITION BY t.merchant ORDER BY s.comparedAt) AS turn
        FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId
        CROSS JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
-       WHERE d.rowid > ? AND d.rowid <= ? AND ? - s.comparedAt >= max(?, (s.comparedAt - t.createdAt) / 2))
+       WHERE d.rowid > ? AND d.rowid <= ? AND abs(? - s.comparedAt) >= max(?, (s.comparedAt - t.createdAt) / 2))
      WHERE turn <= ? ORDER BY comparedAt`,
     ...[network, after, after + window, time.nowMs, time.leastMs, mostEach],
   );

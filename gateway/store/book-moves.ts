@@ -20,14 +20,27 @@ export interface MoveRow {
   readonly feeUnits: string; // in the coin that pays fees; "" none
   readonly status: 0 | 1 | 2;
   readonly block: number;
+  /** An operator said what it moved; the fee stands beside it. */
+  readonly isMoved?: 0 | 1;
 }
+
+const isMoved = "m.sentUnits IS NOT NULL";
+const moved = "LEFT JOIN movedPayments m ON m.transactionId = t.id";
+
+/**
+ * The columns of a row that is one of these movements: what it moved where that is another amount
+ * than was asked for, whatever became of the order.
+ */
+const movedColumns = (side: MoveRow["side"]): string =>
+  `coalesce(m.${side === "in" ? "receivedUnits" : "sentUnits"}, t.amountUnits) AS units,
+       CASE WHEN ${isMoved} THEN 1 ELSE t.status END AS status, ${isMoved} AS isMoved`;
 
 /**
  * The row with the amount that the receiver got. A fee that came out of the amount is not in it,
  * and stays a movement of its own.
  */
 function withoutFee<T extends MoveRow>(network: string, row: T): T {
-  const isInside = row.status === 1 && row.feeUnits !== "" && isFeeInside(network, row.kind);
+  const isInside = row.status === 1 && row.isMoved !== 1 && row.feeUnits !== "" && isFeeInside(network, row.kind);
   return isInside ? { ...row, units: `${BigInt(row.units) - BigInt(row.feeUnits)}` } : row;
 }
 
@@ -51,17 +64,17 @@ export function listDepositMoves(database: Database, network: string, addresses:
     ...[list, unattributedOrderOf(""), network],
   );
   const sweeps = database.all<MoveRow>(
-    `SELECT 'sweep' AS kind, 'out' AS side, t.depositAddress AS address, t.currency, t.amountUnits AS units, t.feeUnits, t.status,
+    `SELECT 'sweep' AS kind, 'out' AS side, t.depositAddress AS address, t.currency, ${movedColumns("out")}, t.feeUnits,
        t.finalBlock AS block
      FROM json_each(?) AS a CROSS JOIN transactions t INDEXED BY sweepsByAddress
-       ON t.operation = 'sweep' AND t.depositAddress = a.value
+       ON t.operation = 'sweep' AND t.depositAddress = a.value ${moved}
      WHERE t.network = ? AND t.finalBlock IS NOT NULL`,
     ...[list, network],
   );
   const topUps = database.all<MoveRow>(
-    `SELECT 'topup' AS kind, 'in' AS side, t.receiverAddress AS address, t.currency, t.amountUnits AS units, '' AS feeUnits,
-       t.status, t.finalBlock AS block
-     FROM json_each(?) AS a CROSS JOIN transactions t INDEXED BY transactionsReceived ON t.receiverAddress = a.value
+    `SELECT 'topup' AS kind, 'in' AS side, t.receiverAddress AS address, t.currency, ${movedColumns("in")}, '' AS feeUnits,
+       t.finalBlock AS block
+     FROM json_each(?) AS a CROSS JOIN transactions t INDEXED BY transactionsReceived ON t.receiverAddress = a.value ${moved}
      WHERE t.operation <> 'deposit' AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
     ...[list, network],
   );
@@ -114,10 +127,11 @@ export function listHotWalletMoves(
 ): readonly (MoveRow & { readonly row: number })[] {
   const column = side === "out" ? "depositAddress" : "receiverAddress";
   const rows = database.all<MoveRow & { readonly row: number }>(
-    `SELECT operation AS kind, '${side}' AS side, ${column} AS address, currency, amountUnits AS units,
-       feeUnits, status, finalBlock AS block, rowid AS row
-     FROM transactions WHERE ${column} = ? AND network = ? AND operation <> 'deposit' AND finalBlock IS NOT NULL
-       AND (finalBlock, rowid) > (?, ?) ORDER BY finalBlock, rowid LIMIT ?`,
+    `SELECT t.operation AS kind, '${side}' AS side, t.${column} AS address, t.currency, ${movedColumns(side)},
+       t.feeUnits, t.finalBlock AS block, t.rowid AS row
+     FROM transactions t ${moved}
+     WHERE t.${column} = ? AND t.network = ? AND t.operation <> 'deposit' AND t.finalBlock IS NOT NULL
+       AND (t.finalBlock, t.rowid) > (?, ?) ORDER BY t.finalBlock, t.rowid LIMIT ?`,
     ...[account, network, after.block, after.row, most],
   );
   // The other account pays the fee of what comes in.

@@ -6,6 +6,7 @@
 import { listSendersFrom } from "./agents.ts";
 import { actOfAlarm } from "./audit.ts";
 import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
+import { type CurrencyHold, type CurrencyStop, listCurrencyHolds, listCurrencyStops } from "./currency-holds.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
 import { countFaults } from "./faults.ts";
 import { listNetworkStops, type NetworkStop } from "./foreign.ts";
@@ -59,6 +60,13 @@ export interface Counts {
   readonly networkStops: readonly NetworkStop[]; // the first of them
   readonly unusableCoins: readonly UnusableRow[]; // of hot wallets; the first of them
   readonly reorgedDeposits: readonly UndecidedDeposit[]; // the first of them
+  readonly currencyHolds: readonly HeldCurrency[]; // the first of them
+  readonly currencyStops: readonly CurrencyStop[]; // of agents; the first of them
+}
+
+/** A currency in which nothing is paid, of one merchant's name or, with "", of all. */
+export interface HeldCurrency extends Pick<CurrencyHold, "currency" | "at" | "transactionId" | "txHash"> {
+  readonly merchant: string;
 }
 
 /** Items of one kind and one merchant's name that cannot be read; "" for nobody's. */
@@ -172,6 +180,10 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
     networkStops: listNetworkStops(database, namedMax),
     unusableCoins: listUnusable(database, namedMax),
     reorgedDeposits: listUndecided(database, namedMax),
+    currencyHolds: listCurrencyHolds(database)
+      .slice(0, namedMax)
+      .map((hold) => ({ ...hold, merchant: hold.merchant === "" ? "" : nameOf(database, hold.merchant) })),
+    currencyStops: listCurrencyStops(database, namedMax),
   };
 }
 

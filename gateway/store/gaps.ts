@@ -17,16 +17,41 @@ export interface GapRow {
   readonly retryAt: number; // Unix milliseconds; not asked for before
   readonly toldAt: number | null; // its alarm
   readonly summedTo: number; // payments of blocks up to this one were added to sums before the gap opened
+  readonly givenUpAt: number | null; // Unix milliseconds; not asked for any more (gap-holds.ts)
 }
 
-const atGap = "network = ? AND account = ? AND fromBlock = ?";
-const keyOf = ({ network, account, fromBlock }: Pick<GapRow, "network" | "account" | "fromBlock">) =>
-  [network, account, fromBlock] as const;
+export const atGap = "network = ? AND account = ? AND fromBlock = ?";
+export type GapKey = Pick<GapRow, "network" | "account" | "fromBlock">;
+export const keyOf = ({ network, account, fromBlock }: GapKey) => [network, account, fromBlock] as const;
 
-/** Opens a gap, and takes in those beside it and those that it covers. Harmless to call twice. */
-export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt">): void {
+/**
+ * Opens a gap, and takes in those beside it and those that it covers. Blocks that were given up
+ * stay so: what they held counts by balances, and would count twice. Harmless to call twice.
+ */
+export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt" | "givenUpAt">): void {
+  for (const part of partsNotGivenUp(database, gap)) openPart(database, { ...gap, ...part });
+}
+
+type Span = Pick<GapRow, "fromBlock" | "toBlock">;
+
+function partsNotGivenUp(database: Database, { network, account, fromBlock, toBlock }: GapKey & Span): readonly Span[] {
+  const over = database.all<Span>(
+    `SELECT fromBlock, toBlock FROM gaps WHERE network = ? AND account IN ('', ?) AND givenUpAt IS NOT NULL
+       AND toBlock >= ? AND fromBlock <= ? ORDER BY fromBlock`,
+    ...[network, account, fromBlock, toBlock],
+  );
+  const parts: Span[] = [];
+  let from = fromBlock;
+  for (const one of over) {
+    if (one.fromBlock > from) parts.push({ fromBlock: from, toBlock: one.fromBlock - 1 });
+    from = Math.max(from, one.toBlock + 1);
+  }
+  return from > toBlock ? parts : [...parts, { fromBlock: from, toBlock }];
+}
+
+function openPart(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt" | "givenUpAt">): void {
   const { network, account, fromBlock, toBlock, merchant, code, words, since, summedTo } = gap;
-  const beside = "network = ? AND account = ? AND toBlock >= ? AND fromBlock <= ?";
+  const beside = "network = ? AND account = ? AND givenUpAt IS NULL AND toBlock >= ? AND fromBlock <= ?";
   const at = [network, account, fromBlock - 1, toBlock + 1] as const;
   const there = database.all<GapRow>(`SELECT * FROM gaps WHERE ${beside} ORDER BY fromBlock`, ...at);
   const [first] = there;
@@ -48,14 +73,18 @@ export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt
   );
 }
 
-/** The open gaps of a network, oldest first. */
+/** The gaps of a network, oldest first; those that were given up stay until their holds end. */
 export function listGaps(database: Database, network: string): readonly GapRow[] {
   return database.all<GapRow>("SELECT * FROM gaps WHERE network = ? ORDER BY since, account, fromBlock", network);
 }
 
+export function readGap(database: Database, key: GapKey): GapRow | undefined {
+  return database.get<GapRow>(`SELECT * FROM gaps WHERE ${atGap}`, ...keyOf(key));
+}
+
 /** True if an open gap of all accounts ends at a block. */
 export function endsGap(database: Database, network: string, block: number): boolean {
-  const sql = "SELECT 1 FROM gaps WHERE network = ? AND account = '' AND toBlock = ?";
+  const sql = "SELECT 1 FROM gaps WHERE network = ? AND account = '' AND toBlock = ? AND givenUpAt IS NULL";
   return database.get(sql, network, block) !== undefined;
 }
 
@@ -65,7 +94,8 @@ export function endsGap(database: Database, network: string, block: number): boo
  */
 export function gapOver(database: Database, network: string, accounts: readonly string[], since = 0): GapRow | undefined {
   return database.get<GapRow>(
-    `SELECT * FROM gaps WHERE network = ? AND since >= ? AND (account = '' OR account IN (SELECT value FROM json_each(?)))
+    `SELECT * FROM gaps WHERE network = ? AND since >= ? AND givenUpAt IS NULL
+       AND (account = '' OR account IN (SELECT value FROM json_each(?)))
      ORDER BY since DESC LIMIT 1`,
     ...[network, since, JSON.stringify(accounts)],
   );
@@ -89,17 +119,12 @@ export function markGapTold(database: Database, gap: GapRow, at: number): void {
 }
 
 /** Has a gap asked for in the next pass. */
-export function askGap(database: Database, network: string, account: string, fromBlock: number): void {
-  database.run(`UPDATE gaps SET retryAt = 0 WHERE ${atGap}`, network, account, fromBlock);
+export function askGap(database: Database, key: GapKey): void {
+  database.run(`UPDATE gaps SET retryAt = 0 WHERE ${atGap}`, ...keyOf(key));
 }
 
 /** Takes the blocks up to one out of a gap; the gap ends with its last one. */
 export function fillGap(database: Database, gap: GapRow, filledTo: number): void {
   if (filledTo >= gap.toBlock) database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(gap));
   else database.run(`UPDATE gaps SET fromBlock = ?, tries = 1, retryAt = 0 WHERE ${atGap}`, filledTo + 1, ...keyOf(gap));
-}
-
-/** Ends a gap that nobody can fill. @returns false if there is none */
-export function dropGap(database: Database, network: string, account: string, fromBlock: number): boolean {
-  return database.run(`DELETE FROM gaps WHERE ${atGap}`, network, account, fromBlock).changes > 0;
 }

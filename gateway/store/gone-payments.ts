@@ -6,7 +6,7 @@
  * that a final block holds again is a row of `payments` again, and its row here goes.
  */
 import { finalInOtherBlock, removeFinalPayment } from "./payments.ts";
-import type { PaymentRow } from "./rows.ts";
+import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 export type GoneState = "open" | "kept" | "revoked";
@@ -159,10 +159,22 @@ export function listGoneOf(database: Database, transactionId: string): readonly 
   return database.all<GonePayment>(sql, transactionId, transactionId);
 }
 
-/** True if a payment of a deposit was revoked and no final block holds it again. */
-export function hasRevoked(database: Database, transactionId: string): boolean {
-  const sql = `SELECT 1 FROM gonePayments g WHERE state = 'revoked' AND ${ofDeposit} LIMIT 1`;
-  return database.get(sql, transactionId, transactionId) !== undefined;
+type Counting = Pick<TransactionRow, "id" | "network" | "currency">;
+
+const withCredit = `SELECT 1 FROM depositCredits c
+  WHERE c.network = g.network AND c.txHash = g.txHash AND c.logIndex = g.logIndex`;
+/**
+ * The payments that a deposit counted: in its own currency, and none that an operator credited to
+ * another deposit.
+ */
+const countedFor = `g.network = ? AND g.currency = ? AND ${ofDeposit}
+  AND (NOT EXISTS (${withCredit}) OR EXISTS (${withCredit} AND c.transactionId = ?))`;
+const placesOf = ({ id, network, currency }: Counting) => [network, currency, id, id, id] as const;
+
+/** True if a payment that a deposit counted was revoked and no final block holds it again. */
+export function hasRevoked(database: Database, deposit: Counting): boolean {
+  const sql = `SELECT 1 FROM gonePayments g WHERE state = 'revoked' AND ${countedFor} LIMIT 1`;
+  return database.get(sql, ...placesOf(deposit)) !== undefined;
 }
 
 /** Keeps an operator's decision on payments. */
@@ -195,10 +207,10 @@ export function listUndecided(database: Database, most: number): readonly Undeci
 }
 
 /** The units of a deposit on which an operator must decide: they are no money to pay back. */
-export function undecidedUnits(database: Database, transactionId: string): bigint {
-  return listGoneOf(database, transactionId)
-    .filter(({ state }) => state === "open")
-    .reduce((sum, { units }) => sum + BigInt(units), 0n);
+export function undecidedUnits(database: Database, deposit: Counting): bigint {
+  const sql = `SELECT units FROM gonePayments g WHERE state = 'open' AND ${countedFor}`;
+  const rows = database.all<Pick<GonePayment, "units">>(sql, ...placesOf(deposit));
+  return rows.reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
 
 /**

@@ -47,6 +47,12 @@ export function finalInOtherBlock(
   return database.all<PaymentRow>(sql, network, txHash, blockHash);
 }
 
+/** The final payments by a transaction. */
+export function listFinalOf(database: Database, network: string, txHash: string): readonly PaymentRow[] {
+  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 ORDER BY logIndex";
+  return database.all<PaymentRow>(sql, network, txHash);
+}
+
 /** Removes a final payment, and its units from its address's balance. Must not be called twice. */
 export function removeFinalPayment(database: Database, payment: PaymentRow): void {
   const { network, txHash, logIndex, units } = payment;

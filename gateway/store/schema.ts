@@ -25,9 +25,9 @@ CREATE INDEX jtisByExpiry ON jtis (expiresAt);
 `;
 
 /**
- * Paired agents, their jobs, the networks on which they sign no first attempt, the foreign
- * transactions that their ledgers know, and each epoch that began with a recovery; `mark` is the
- * recovery to which an order belongs, in any epoch.
+ * Paired agents, their jobs, the networks and currencies in which they sign no first attempt, the
+ * foreign transactions that their ledgers know, and each epoch that began with a recovery; `mark`
+ * is the recovery to which an order belongs, in any epoch.
  */
 const agents = `
 CREATE TABLE agents (
@@ -49,6 +49,9 @@ CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE INDEX jobsWaiting ON jobs (agent, sequence) WHERE sequence < 0 AND answeredAt IS NULL;
 CREATE TABLE networkStops (
   agent TEXT NOT NULL REFERENCES agents(id), network TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (agent, network)) STRICT;
+CREATE TABLE currencyStops (
+  agent TEXT NOT NULL REFERENCES agents(id), network TEXT NOT NULL, currency TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (agent, network, currency)) STRICT;
 CREATE TABLE foreignTold (
   agent TEXT NOT NULL REFERENCES agents(id), network TEXT NOT NULL, txHash TEXT NOT NULL, at INTEGER NOT NULL,
   PRIMARY KEY (agent, network, txHash)) STRICT;
@@ -124,6 +127,8 @@ CREATE INDEX coinsEnded ON transactions (network) WHERE status = 2 AND code = 'c
  * account. `validUntilMs` is the chain time until which a block takes an attempt, 0 if a slot keeps
  * others out; `pin` is the coin that all attempts spend, empty on chains without coins.
  * `voidAttempts` has withdrawals reported expired before this database held all attempts as void.
+ * `movedPayments` has final attempts that moved something else than was asked for, and what they
+ * moved, as an operator says; `currencyHolds` the currencies in which nothing is paid since.
  * `assignedPayments` has final transactions that no signature explains, each with the withdrawal
  * that an operator says it paid; a signature of that withdrawal removes the row.
  */
@@ -141,6 +146,12 @@ CREATE TABLE slots (
   PRIMARY KEY (network, account, slot)) STRICT;
 CREATE TABLE voidAttempts (
   transactionId TEXT PRIMARY KEY REFERENCES transactions(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+CREATE TABLE movedPayments (
+  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), txHash TEXT NOT NULL, block INTEGER NOT NULL, feeUnits TEXT NOT NULL,
+  at INTEGER NOT NULL, receivedUnits TEXT, sentUnits TEXT) STRICT;
+CREATE TABLE currencyHolds (
+  currency TEXT NOT NULL, merchant TEXT NOT NULL, at INTEGER NOT NULL, transactionId TEXT NOT NULL, txHash TEXT NOT NULL,
+  PRIMARY KEY (currency, merchant)) STRICT;
 CREATE TABLE assignedPayments (
   transactionId TEXT PRIMARY KEY REFERENCES transactions(id), network TEXT NOT NULL, account TEXT NOT NULL, txHash TEXT NOT NULL,
   block INTEGER NOT NULL, feeUnits TEXT NOT NULL, at INTEGER NOT NULL, UNIQUE (txHash, account)) STRICT;
@@ -305,7 +316,8 @@ CREATE TABLE sweepNotes (
  * of each network, and its differences. Prices of the markets. The operators' acts. `setAside` has
  * rows that a bug or a fault kept from being shown, told or judged (set-aside.ts). `faults` has the
  * items that cannot be read or judged (faults.ts), `unreadTransactions` the transactions among them
- * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts).
+ * (unread-transactions.ts), `gaps` the blocks that could not be read (gaps.ts), `gapHolds` the
+ * requests that one of them holds after it was given up (gap-holds.ts).
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -336,7 +348,11 @@ CREATE TABLE faults (
 CREATE TABLE gaps (
   network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, toBlock INTEGER NOT NULL, merchant TEXT NOT NULL,
   code TEXT NOT NULL, words TEXT NOT NULL, since INTEGER NOT NULL, tries INTEGER NOT NULL, retryAt INTEGER NOT NULL,
-  toldAt INTEGER, summedTo INTEGER NOT NULL, PRIMARY KEY (network, account, fromBlock)) STRICT;
+  toldAt INTEGER, summedTo INTEGER NOT NULL, givenUpAt INTEGER, PRIMARY KEY (network, account, fromBlock)) STRICT;
+CREATE TABLE gapHolds (
+  network TEXT NOT NULL, account TEXT NOT NULL, fromBlock INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
+  PRIMARY KEY (transactionId, network, account, fromBlock)) STRICT;
+CREATE INDEX gapHoldsByGap ON gapHolds (network, account, fromBlock);
 CREATE TABLE unreadTransactions (
   network TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL, blockTo INTEGER NOT NULL, address TEXT NOT NULL,
   merchant TEXT NOT NULL, code TEXT NOT NULL, words TEXT NOT NULL, at INTEGER NOT NULL, tries INTEGER NOT NULL,

@@ -17,6 +17,7 @@ export interface TransactionQuery {
   readonly untilMs?: number | undefined; // made before this time
   readonly isLate?: boolean | undefined; // true: only deposits with a payment after their end
   readonly isReorged?: boolean | undefined; // true: only deposits credited by a payment whose block left, until an operator decides
+  readonly isHeld?: boolean | undefined; // true: only deposits that a gap of blocks holds which was given up
   readonly most: number;
 }
 
@@ -27,7 +28,7 @@ const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM tr
 
 /** The conditions that a query names, as SQL with its values. */
 function conditionsOf(query: Omit<TransactionQuery, "most" | "operations">): readonly (readonly [string, Value])[] {
-  const { merchant, status, stage, orderId, sinceMs, untilMs, isLate, isReorged } = query;
+  const { merchant, status, stage, orderId, sinceMs, untilMs, isLate, isReorged, isHeld } = query;
   const named: readonly (readonly [string, Value | undefined])[] = [
     ["merchant = ?", merchant],
     ["status = ?", status],
@@ -36,6 +37,7 @@ function conditionsOf(query: Omit<TransactionQuery, "most" | "operations">): rea
     ["transactions.createdAt < ?", untilMs],
     ["late = ?", isLate === true ? 1 : undefined],
     [`? = 1 AND transactions.id IN (${undecidedDeposits})`, isReorged === true ? 1 : undefined],
+    ["? = 1 AND transactions.id IN (SELECT transactionId FROM gapHolds)", isHeld === true ? 1 : undefined],
     ["orderId = ?", orderId],
     // The index of orders begins with the merchant.
     ["? IS NOT NULL AND merchant IN (SELECT id FROM merchants)", merchant === undefined ? orderId : undefined],

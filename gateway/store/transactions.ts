@@ -204,10 +204,11 @@ export function listTransactionRows(database: Database, filter: TransactionFilte
  * time. A failed withdrawal pays nothing.
  */
 export function refundedUnits(database: Database, deposit: string, toMs = Number.MAX_SAFE_INTEGER): bigint {
-  const sql = "SELECT amountUnits FROM transactions WHERE refundOf = ? AND refundOf <> '' AND status <> 2 AND createdAt <= ?";
-  return database
-    .all<{ amountUnits: string }>(sql, deposit, toMs)
-    .reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
+  // A refund that failed because it moved another amount has moved that.
+  const sql = `SELECT CASE WHEN t.status = 2 THEN m.sentUnits ELSE t.amountUnits END AS units
+    FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id
+    WHERE t.refundOf = ? AND t.refundOf <> '' AND (t.status <> 2 OR m.sentUnits IS NOT NULL) AND t.createdAt <= ?`;
+  return database.all<{ units: string }>(sql, deposit, toMs).reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
 
 /** The base units that a deposit received and that no refund pays back. */

@@ -3,6 +3,7 @@
  * payment while its coin does not exist.
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
+import { belowCode } from "./below-beginning.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database, Store } from "./store.ts";
 
@@ -91,16 +92,16 @@ export function forgetEndedCoins(store: Store): void {
 }
 
 /**
- * An agent's withdrawals that are stuck for it, the earliest first; `isGone`: those that may be
- * ended.
+ * An agent's withdrawals that are stuck for it, or below their account's first slot, the earliest
+ * first; `isGone`: those whose coin is gone for a day.
  */
 export function listUnknownCoins(database: Database, agentId: string, isGone = false): readonly string[] {
   const rows = database.all<Pick<TransactionRow, "id">>(
     `SELECT t.id FROM unknownCoins u CROSS JOIN transactions t ON t.id = u.transactionId CROSS JOIN jobs j ON j.transactionId = t.id
      LEFT JOIN coinLooks l ON l.transactionId = t.id
-     WHERE t.status = 0 AND t.stage = 'stuck' AND t.code = ? AND j.agent = ? AND coalesce(l.watchedMs, 0) >= ?
+     WHERE t.status = 0 AND t.stage = 'stuck' AND t.code IN (?, ?) AND j.agent = ? AND coalesce(l.watchedMs, 0) >= ?
      ORDER BY u.since, t.id LIMIT ${unreachablePerAckMax}`,
-    ...[coinUnknownCode, agentId, isGone ? coinGoneMs : 0],
+    ...[coinUnknownCode, belowCode, agentId, isGone ? coinGoneMs : 0],
   );
   return rows.map(({ id }) => id);
 }

@@ -35,7 +35,8 @@ export function listEndedUnreached(database: Database, network: string, address:
 
 /**
  * An agent's open sweeps that the chain cannot reach, and its open withdrawals whose coin no node
- * shows, at most as many as one acknowledgement can name.
+ * shows or whose slot is below their account's first, at most as many as one acknowledgement can
+ * name.
  */
 export function listUnreachable(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<TransactionRow, "id">>(

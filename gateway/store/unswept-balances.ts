@@ -65,7 +65,11 @@ export function hold(database: Database, payment: PaymentRow, merchant: string):
 export type Moved = Pick<
   TransactionRow,
   "operation" | "merchant" | "network" | "currency" | "amountUnits" | "receiverAddress" | "depositAddress" | "status" | "feeUnits"
->;
+> & {
+  /** What it took and what it brought, where an operator says that it is another amount. */
+  readonly sentUnits?: string | null; // without the fee
+  readonly receivedUnits?: string | null;
+};
 
 /** The units that this row adds to an address's balance as the row stands, by currency. */
 function broughtBy(database: Database, row: Moved): readonly (readonly [Place, bigint])[] {
@@ -74,12 +78,14 @@ function broughtBy(database: Database, row: Moved): readonly (readonly [Place, b
   const units = BigInt(row.amountUnits);
   const native = nativeOn(database, network);
   if (operation === "topup") {
-    const isThere = status === 1 && native !== undefined;
-    return isThere ? [[{ address: row.receiverAddress, network, currency: native, merchant }, units]] : [];
+    const there = BigInt(row.receivedUnits ?? (status === 1 ? units : 0n));
+    return native === undefined ? [] : [[{ address: row.receiverAddress, network, currency: native, merchant }, there]];
   }
   const place = { address: row.depositAddress, network, merchant };
-  const taken = status === 2 ? 0n : -units;
-  const isPaidApart = native !== undefined && row.feeUnits !== "" && !(status !== 2 && isFeeInside(network, operation));
+  const { sentUnits = null } = row;
+  const taken = sentUnits !== null ? -BigInt(sentUnits) : status === 2 ? 0n : -units;
+  const isInside = sentUnits === null && status !== 2 && isFeeInside(network, operation);
+  const isPaidApart = native !== undefined && row.feeUnits !== "" && !isInside;
   const fee: (readonly [Place, bigint])[] = isPaidApart ? [[{ ...place, currency: native }, -BigInt(row.feeUnits)]] : [];
   return [[{ ...place, currency }, taken], ...fee];
 }
@@ -124,7 +130,10 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
     count({ address, network, currency, merchant }, BigInt(units));
   for (const { account: address, network, currency, merchant, units } of listHeldSums(database))
     count({ address, network, currency, merchant }, BigInt(units));
-  const moved = database.all<Moved>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup')");
+  const moved = database.all<Moved>(
+    `SELECT t.*, m.sentUnits, m.receivedUnits FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id
+     WHERE t.operation IN ('sweep', 'topup')`,
+  );
   for (const row of moved) for (const [place, units] of broughtBy(database, row)) count(place, units);
   const held = [...sums].filter(([, { units }]) => units !== 0n);
   return new Map(held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]));

@@ -6,6 +6,7 @@
 
 import type { AssignedPayment } from "./assigned-payments.ts";
 import { keepUnrefunded } from "./meta.ts";
+import type { MovedUnits } from "./moved-payments.ts";
 import { reserve, unreserve } from "./reserved.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -36,8 +37,9 @@ function changed(database: Database, before: Moved | null, after: Moved | null):
 /** The columns of a row that decide sums; undefined if there is no such row. */
 function readMoved(database: Database, id: string): Moved | undefined {
   return database.get<Moved>(
-    `SELECT operation, merchant, network, currency, amountUnits, receiverAddress, depositAddress, status, feeUnits
-     FROM transactions WHERE id = ?`,
+    `SELECT operation, merchant, network, currency, amountUnits, receiverAddress, depositAddress, status, t.feeUnits,
+       sentUnits, receivedUnits
+     FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id WHERE t.id = ?`,
     id,
   );
 }
@@ -120,25 +122,30 @@ export function moveWithdrawal(
   return changes > 0;
 }
 
-/** The result of a withdrawal on the chain. */
-export type WithdrawalEnd = Pick<
-  TransactionRow,
-  "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"
->;
+/** The result of a withdrawal on the chain; `moved` if it is not exactly what was asked for. */
+export interface WithdrawalEnd
+  extends Pick<TransactionRow, "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"> {
+  readonly moved?: MovedUnits;
+}
 
 /**
  * Ends a pending withdrawal. A withdrawal that has ended is not changed.
  * @returns true if the row changed
  */
 export function endWithdrawal(database: Database, id: string, ending: WithdrawalEnd): boolean {
-  const { status, stage, code, txHash, feeUnits, finalBlock, changedAt } = ending;
+  const { status, stage, code, txHash, feeUnits, finalBlock, changedAt, moved } = ending;
   const before = readMoved(database, id);
   const { changes } = database.run(
-    `UPDATE transactions SET status = ?, stage = ?, code = ?, txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?
-       WHERE id = ? AND status = 0`,
-    ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, id],
+    `UPDATE transactions SET status = ?, stage = ?, code = ?, txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?,
+       amountReceivedUnits = coalesce(?, amountReceivedUnits) WHERE id = ? AND status = 0`,
+    ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, moved?.receivedUnits ?? null, id],
   );
-  if (changes > 0 && before !== undefined) changed(database, before, { ...before, status, feeUnits });
+  if (changes > 0 && moved !== undefined)
+    database.run(
+      "UPDATE movedPayments SET receivedUnits = ?, sentUnits = ? WHERE transactionId = ?",
+      ...[moved.receivedUnits, moved.sentUnits, id],
+    );
+  if (changes > 0 && before !== undefined) changed(database, before, { ...before, status, feeUnits, ...moved });
   if (changes > 0 && status === 2) giveBack(database, id);
   return changes > 0;
 }
@@ -159,12 +166,18 @@ export function completeAssigned(database: Database, { transactionId, ...paid }:
   return changes > 0;
 }
 
-export type Promised = Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "status">;
+/** `sentUnits`: what it moved where that is another amount; null otherwise. */
+export type Promised = Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "status"> & {
+  readonly sentUnits: string | null;
+};
 
 /** Withdrawals and top-ups of an account on a network that ended in a later block than `block`. */
 export function listEndedAfter(database: Database, account: string, network: string, block: number): readonly Promised[] {
   return database.all<Promised>(
-    "SELECT operation, currency, amountUnits, status FROM transactions WHERE operation IN ('withdraw', 'topup') AND status <> 0 AND depositAddress = ? AND network = ? AND finalBlock > ?",
+    `SELECT operation, currency, amountUnits, status,
+       (SELECT sentUnits FROM movedPayments m WHERE m.transactionId = t.id) AS sentUnits
+     FROM transactions t WHERE operation IN ('withdraw', 'topup') AND status <> 0 AND depositAddress = ? AND network = ?
+       AND finalBlock > ?`,
     ...[account, network, block],
   );
 }

@@ -36,11 +36,12 @@ export async function checkReach(chain: WatchedChain, memory: ReachMemory): Prom
   const { network, reader, store } = chain;
   if (!familyOf(network).slots.isCounted || reader.closed === undefined) return [];
   const nowMs = chain.clock();
-  const open = listAssignedSweeps(store.database, network).filter(({ changedAt }) => nowMs - changedAt >= stillMs);
+  const open = listAssignedSweeps(store.database, network).filter(({ changedAt }) => Math.abs(nowMs - changedAt) >= stillMs);
   const ended = listEndedUnreached(store.database, network, null);
   const known = new Set([...open, ...ended].map(({ id }) => id));
   for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
-  const since = ({ id }: AssignedSweep): number => nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY);
+  // A clock that was ahead for a while keeps nothing from being asked for.
+  const since = ({ id }: AssignedSweep): number => Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY));
   const due = [...open.filter((one) => since(one) >= againMs), ...ended.filter((one) => since(one) >= endedAgainMs)];
   const changed: string[] = [];
   for (const sweep of due.slice(0, askedPerPassMax)) {

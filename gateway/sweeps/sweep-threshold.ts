@@ -18,6 +18,7 @@ export type Reason =
   | "currency_unknown" // no longer in the configuration
   | "not_payable" // the agent was not paired with it
   | "out_of_service"
+  | "currency_held" // a payout in it moved something else, and an operator has not resumed it
   | "not_automatic"
   | "below_least"
   | "below_fee"
@@ -46,22 +47,24 @@ interface Standing {
   readonly currency: GatewayCurrency | undefined;
   readonly isPayable: boolean;
   readonly isOut: boolean;
+  readonly isHeld: boolean;
   readonly last: TransactionRow | undefined; // the newest sweep from there
   readonly nowMs: number;
 }
 
 /** Checked before the chain is asked. An operator's order skips the checks that only save fees. */
-export function standing({ row, currency, isPayable, isOut, last, nowMs }: Standing): { readonly ok: true } | No {
+export function standing({ row, currency, isPayable, isOut, isHeld, last, nowMs }: Standing): { readonly ok: true } | No {
   if (currency === undefined) return no("currency_unknown", row.currency);
   if (!isPayable) return no("not_payable");
   if (isOut) return no("out_of_service");
+  if (isHeld) return no("currency_held");
   if (row.requestStatus === 0) return no("request_open");
   const isWished = row.wishedAt !== null;
   // A sweep that an operator ended because the chain could not reach it paid nothing and cost
   // nothing.
   const isEnded = last?.code === unreachableCode;
   const failed = last?.status === 2 && !isWished && !isEnded ? last : undefined;
-  if (failed !== undefined && (isForOperator(failed) || nowMs - failed.changedAt < retryMs)) {
+  if (failed !== undefined && (isForOperator(failed) || Math.abs(nowMs - failed.changedAt) < retryMs)) {
     return no("last_sweep_failed", failed.code);
   }
   if (isWished) return { ok: true };

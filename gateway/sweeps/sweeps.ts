@@ -22,6 +22,7 @@ import type { Prices } from "../service.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import { readBalanceRow } from "../store/balances.ts";
+import { currencyHoldOf } from "../store/currency-holds.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import { unreachableCode } from "../store/slots.ts";
@@ -160,14 +161,18 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   const isPayable = agent !== undefined && currency !== undefined && pays(agent, currency);
   const last = newestSweepFrom(database, row);
   const isOut = chain.tokens.out.has(row.currency);
-  const stands = standing({ row, currency, isPayable, isOut, last, nowMs: clock() });
+  const isHeld = currencyHoldOf(database, row.currency, row.merchant) !== undefined;
+  const stands = standing({ row, currency, isPayable, isOut, isHeld, last, nowMs: clock() });
   if (!stands.ok || currency === undefined) {
     if (!stands.ok) note(options, row, stands);
     return false;
   }
   if (agent === undefined || !hasRoom(options, row, agent)) return false;
   const items = itemsFor(chain, row, currency, agent);
-  const fault = items.map((key) => chain.faults.standingOver(key)).find((one) => one !== null);
+  // An address whose rest is over is asked for here: its next comparison may be hours away.
+  const faultOf = (key: FaultKey): Fault | null =>
+    key.domain === "address" && chain.faults.isDue(key) ? null : chain.faults.standingOver(key);
+  const fault = items.map(faultOf).find((one) => one !== null);
   if (fault !== undefined) {
     note(options, row, faulty(fault));
     return false;

@@ -44,8 +44,8 @@ export type CoinMemory = Map<string, number>;
  */
 export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: CoinMemory): Promise<readonly string[]> {
   const { reader, store, network } = chain;
-  if (reader.isCoinShown === undefined) return [];
   forgetEndedCoins(store);
+  if (reader.isCoinShown === undefined) return [];
   const nowMs = chain.clock();
   // Only what is a coin of the chain becomes a question to nodes.
   const isCoin = ({ pin }: EndedOnCoin): boolean => familyOf(network).readPin(pin) !== null;
@@ -53,8 +53,10 @@ export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: C
   const ended = listEndedOnCoin(store.database, network).filter(isCoin);
   const known = new Set([...open, ...ended].map(({ id }) => id));
   for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
+  // A clock that was ahead for a while keeps nothing from being asked for.
+  const sinceMs = (atMs: number): number => Math.abs(nowMs - atMs);
   const isDue = ({ id, code, changedAt }: PinnedWithdrawal): boolean =>
-    nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs && (code !== "" || nowMs - changedAt >= stillMs);
+    sinceMs(memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs && (code !== "" || sinceMs(changedAt) >= stillMs);
   const due = open.filter(isDue).slice(0, askedPerPassMax);
   const changed = await lookAtEnded(chain, ended, memory);
   if (due.length === 0) return changed;
@@ -73,7 +75,7 @@ export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: C
 async function lookAtEnded(chain: WatchedChain, ended: readonly EndedOnCoin[], memory: CoinMemory): Promise<string[]> {
   const { reader, store } = chain;
   const nowMs = chain.clock();
-  const isDue = ({ id }: EndedOnCoin): boolean => nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY) >= endedAgainMs;
+  const isDue = ({ id }: EndedOnCoin): boolean => Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY)) >= endedAgainMs;
   const opened: string[] = [];
   for (const one of ended.filter(isDue).slice(0, askedPerPassMax)) {
     memory.set(one.id, nowMs);

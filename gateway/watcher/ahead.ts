@@ -25,6 +25,10 @@ import { askBalances, type BalanceItem, itemsOf, readableCurrencies, settleBalan
 
 /** Indexes of each account that are read ahead. */
 export const placesAhead = 32;
+/**
+ * The same while no order waits, where blocks take minutes: each look costs questions of an hour.
+ */
+const placesResting = 1;
 /** Accounts of one pass, in turn, and addresses that it derives; each costs milliseconds. */
 const accountsMax = 16;
 const derivedAtOnce = 32;
@@ -38,6 +42,7 @@ const addressesMaxEach = 8;
 export interface AheadMemory {
   readonly derived: Map<string, string>; // address by account and index
   readonly unused: Set<string>; // addresses that the nodes called unused in this run
+  readonly readAt: Map<string, string>; // hash of the final block at which an address was read
   readonly asked: Set<string>; // accounts for which an order waits
   readonly turns: Turns;
   /** The places of the addresses that could not be read, by address. */
@@ -45,7 +50,7 @@ export interface AheadMemory {
 }
 
 export function newAheadMemory(): AheadMemory {
-  return { derived: new Map(), unused: new Set(), asked: new Set(), turns: new Turns(), unread: new Map() };
+  return { derived: new Map(), unused: new Set(), readAt: new Map(), asked: new Set(), turns: new Turns(), unread: new Map() };
 }
 
 /** Lets the next pass begin with an account, because an order waits for its next addresses. */
@@ -62,7 +67,7 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
   if (!hasRoomFor(asked.length > 0 ? "looks" : "comparison", chain.reader.status())) return;
   const accounts = accountsOf(chain, store.database);
   forgetPassed(chain, memory, accounts);
-  const wanted = nextAddresses(chain, memory, accounts);
+  const wanted = nextAddresses(chain, memory, accounts, final);
   if (wanted.length > 0) await lookAt(chain, memory, wanted, final);
   for (const account of asked) {
     memory.asked.delete(account);
@@ -81,8 +86,11 @@ async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly
   const units = settleBalances(chain, items.flat(), await askBalances(chain, items.flat(), final.number));
   const isRead = ({ key }: BalanceItem): boolean => units.has(keyText(key));
   for (const [at, { account, id, place }] of wanted.entries())
-    if ((items[at] ?? []).every(isRead)) memory.unread.delete(account);
-    else if (memory.unread.size < unreadMax) memory.unread.set(account, { id, place });
+    if ((items[at] ?? []).every(isRead)) {
+      memory.unread.delete(account);
+      if (memory.readAt.size >= derivedMax) memory.readAt.clear();
+      memory.readAt.set(account, final.hash);
+    } else if (memory.unread.size < unreadMax) memory.unread.set(account, { id, place });
   const isCoinRead = (of: readonly BalanceItem[]): boolean =>
     !chain.currencies.some(isCoin) || of.some((item) => isCoin(item.currency) && isRead(item));
   const looked = items.flatMap((of, at) =>
@@ -153,19 +161,45 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
  * Addresses to look at in this pass: first of the accounts for which orders wait, then of some
  * other accounts in turn. One address of each account comes after the other.
  */
-function nextAddresses(chain: WatchedChain, memory: AheadMemory, accounts: readonly Account[]): readonly Wanted[] {
+function nextAddresses(
+  chain: WatchedChain,
+  memory: AheadMemory,
+  accounts: readonly Account[],
+  final: BlockId,
+): readonly Wanted[] {
   const { turns } = memory;
   turns.beginPass();
   turns.keep(new Set(accounts.map(({ id }) => id)));
   const visited = turns.deal(accounts, accountsMax, ({ id, merchant }) => ({ id, merchant, questions: 1 }));
   const found = new Map<string, Wanted>();
   const derivedMost = memory.derived.size + derivedAtOnce;
-  for (const some of [accounts.filter((one) => memory.asked.has(one.id)), visited])
+  const resting = restingPlaces(memory);
+  const kept = [
+    { some: accounts.filter((one) => memory.asked.has(one.id)), placesOf: () => placesAhead },
+    { some: visited, placesOf: ({ id }: Account) => (chain.hasLongBlocks ? resting(id) : placesAhead) },
+  ];
+  for (const { some, placesOf } of kept)
     for (let at = 0; at < placesAhead; at += 1)
       for (const account of some) {
-        if (!addNext(chain, memory, found, account, at, derivedMost)) return [...found.values()];
+        if (at < placesOf(account) && !addNext(chain, memory, found, { account, at, derivedMost, final }))
+          return [...found.values()];
       }
   return [...found.values()];
+}
+
+/** An address that cannot be read is none to give out: one more is kept for it. */
+function restingPlaces({ unread }: AheadMemory): (id: string) => number {
+  const unreadOf = new Map<string, number>();
+  for (const { id } of unread.values()) unreadOf.set(id, (unreadOf.get(id) ?? 0) + 1);
+  return (id) => placesResting + (unreadOf.get(id) ?? 0);
+}
+
+/** A place of an account that may be due, in a pass at a final block. */
+interface Place {
+  readonly account: Account;
+  readonly at: number;
+  readonly derivedMost: number; // addresses that may be derived until then
+  readonly final: BlockId;
 }
 
 /** Adds the address of an account's place if it must be looked at. False if the pass is full. */
@@ -173,16 +207,17 @@ function addNext(
   chain: WatchedChain,
   memory: AheadMemory,
   found: Map<string, Wanted>,
-  { id, next, merchant }: Account,
-  at: number,
-  derivedMost: number,
+  { account: { id, next, merchant }, at, derivedMost, final }: Place,
 ): boolean {
   const { database } = chain.store;
   const most = chain.reader.tellsNewestBalances === true ? addressesMaxEach : addressesMax;
   if (found.size === most || memory.derived.size >= derivedMost) return false;
   const account = derive(chain, memory, id, next + at);
   const wanted = { account, merchant, isWaited: memory.asked.has(id), id, place: next + at };
-  const isLooked = wasLookedAt(readAddressState(database, chain.network, account), chain.clock() - lookMs / 2);
+  const state = readAddressState(database, chain.network, account);
+  // Nothing that was read can have changed at the same block; the look counts until lookMs.
+  const isStill = memory.readAt.get(account) === final.hash && wasLookedAt(state, chain.clock() - lookMs);
+  const isLooked = isStill || wasLookedAt(state, chain.clock() - lookMs / 2);
   const isKnown = found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
   if (!isKnown && issuedAddress(database, account) === undefined) found.set(account, wanted);
   return true;

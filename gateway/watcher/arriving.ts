@@ -71,7 +71,7 @@ function dealOpen(open: readonly OpenRequest[], memory: ArrivingMemory, nowMs: n
   const askedAt = ({ id }: OpenRequest): number => looks.get(id)?.askedAt ?? Number.NEGATIVE_INFINITY;
   const isFar = ({ expiresAt }: OpenRequest): number => (expiresAt - nowMs > nearMs ? 1 : 0);
   const due = open
-    .filter((one) => nowMs - askedAt(one) >= lapMs)
+    .filter((one) => Math.abs(nowMs - askedAt(one)) >= lapMs)
     .sort((a, b) => isFar(a) - isFar(b) || (askedAt(a) === askedAt(b) ? 0 : askedAt(a) - askedAt(b)));
   const wanted = Math.min(mostAtOnce, Math.max(leastAtOnce, Math.ceil(open.length / lapPasses)));
   const most = Math.min(wanted, Math.floor(memory.room));

@@ -39,6 +39,7 @@ export interface WatchedChain {
   readonly ownClock: () => ClockState; // the judgement of that clock by all chains
   readonly confirmingMs: number; // a request stays open so long after its end for a payment seen in time; 0 never
   readonly run: string; // names this process (store/owner.ts)
+  readonly hasLongBlocks: boolean; // they take a minute or longer
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
  * Selects the addresses that a pass compares, so that no work grows with the number of requests or
  * of addresses ever issued. A pass reads requests whose end has come, addresses with coins that a
- * receipt names, and addresses never compared. It reads open requests in the native coin in turn,
+ * receipt names, addresses never compared, and those of requests that lived in blocks which were
+ * given up. It reads open requests in the native coin in turn,
  * and every address once a day. An address that left lately is read more often, by its age. Each
  * list deals to merchants in turn. Source: docs/architecture.md section 8.
  */
@@ -23,6 +24,7 @@ import {
   readAddressState,
 } from "../store/address-states.ts";
 import { depositEnd, listPendingDeposits } from "../store/deposits.ts";
+import { listHeldAddresses } from "../store/gap-holds.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
@@ -85,6 +87,7 @@ export function batchesOf(chain: WatchedChain, memory: CompareMemory, final: Blo
   // Addresses that rest are the first of each list, and take no place in it.
   const listed = oldest + countResting(chain, "address");
   const fresh = deal(neverCompared(chain, memory, listed, all), oldest, all);
+  const held = deal(listHeldAddresses(database, chain.network, listed), oldest, all);
   const isCompared = ({ address }: { readonly address: string }): boolean =>
     readAddressState(database, chain.network, address)?.run === "";
   const ends = endings(chain, memory, final).filter(({ of }) => isCompared(of));
@@ -94,14 +97,14 @@ export function batchesOf(chain: WatchedChain, memory: CompareMemory, final: Blo
   const young = deal(dueByAge(chain, memory, listed).filter(isOld), oldest - old.length, all);
   const claimed = listClaimed(database, chain.network, final.number, listed);
   const waiting = [...ends.map(({ of }) => of), ...claimed, ...openInTurn(chain, memory, final, native[0])];
-  const now = deal(waiting, most - fresh.length - old.length - young.length, native)
+  const now = deal(waiting, most - fresh.length - held.length - old.length - young.length, native)
     .filter(isCompared)
     .map(({ address }) => issuedAddress(database, address))
     .filter(isThere);
   const blockOf = ({ address }: IssuedAddress): number => (isEach ? final.number : (endOf.get(address) ?? final.number));
   const blocks = [...new Set([final.number, ...now.map(blockOf)])];
   return [
-    { block: final.number, currencies: all, addresses: [...fresh, ...old, ...young] },
+    { block: final.number, currencies: all, addresses: [...fresh, ...held, ...old, ...young] },
     ...blocks.map((block) => ({ block, currencies: native, addresses: now.filter((one) => blockOf(one) === block) })),
   ].filter(({ addresses, currencies }) => addresses.length > 0 && currencies.length > 0);
 }
@@ -158,7 +161,7 @@ function neverCompared(
   const { database } = chain.store;
   const newest = newestPlace(database);
   const { passedOver } = memory;
-  if (passedOver !== null && chain.clock() - passedOver.at >= passedOverMs) {
+  if (passedOver !== null && Math.abs(chain.clock() - passedOver.at) >= passedOverMs) {
     memory.place = passedOver.place;
     memory.passedOver = null;
   }

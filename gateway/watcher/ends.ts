@@ -10,6 +10,7 @@ import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { isHeldOpen } from "../store/arriving.ts";
 import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
+import { isHeldByGap } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -129,6 +130,8 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
       gapOver(database, chain.network, [row.depositAddress, row.receiverAddress], row.createdAt) !== undefined
     )
       return [];
+    // Given up, these blocks still hold it until its balance was compared, in its own currency.
+    if (isHeldByGap(database, id)) return [];
     if (row === undefined || (headMs < row.expiresAt && !stands)) return [];
     return [{ id, expiresAt: row.expiresAt, isNative: row.currency === native }];
   });

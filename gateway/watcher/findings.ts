@@ -110,16 +110,26 @@ export async function findPayments(
   missing: MissingHistory[] = [],
 ): Promise<readonly PaymentRow[]> {
   if (list.size === 0 || blocks.length === 0) return [];
-  const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
-  const {
-    found: shown,
-    unread,
-    missing: lacking = [],
-  } = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  const contracts = chain.currencies.map(({ contract }) => contract);
+  const { found, unread, missing: lacking = [] } = await chain.reader.payments(blocks, contracts, list, agreed);
   missing.push(...lacking);
   // A block that is only seen is read again as final.
   if (agreed) noteUnread(chain, unread, (account) => ownerOfAny(chain, list.requestOf(account) ?? "", account));
+  return rowsOf(chain, list, found, agreed);
+}
+
+/**
+ * Payments that nodes show, as rows. With `agreed`, those that nobody asked for are watched from
+ * now on where tags tell payments apart.
+ */
+export function rowsOf(
+  chain: WatchedChain,
+  list: WatchList,
+  shown: readonly DetectedPayment[],
+  agreed: boolean,
+): readonly PaymentRow[] {
   const { network } = chain;
+  const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
   const strays = agreed ? watchStrays(chain, list, shown, currencies) : [];
   const known = [...shown.filter(({ address }) => list.has(address)), ...strays];
   const found = known.filter(({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }));

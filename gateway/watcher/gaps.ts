@@ -2,16 +2,19 @@
  * Gaps: final blocks, joined by agreed parent hashes, whose content could not be had. A gap of one
  * account is kept at once, so that no other account waits; a gap of all after ten minutes, when
  * each single block was asked for. While a gap is open nothing that lived in it ends, and it is
- * asked for again. Source: docs/architecture.md section 8.
+ * asked for again. One that an operator gave up holds the requests that lived in it until their
+ * balances were compared. Source: docs/architecture.md section 8.
  */
 import type { Code } from "../../base/codes.ts";
 import type { AgentError } from "../../base/fault.ts";
 import type { MissingHistory } from "../../chains/nodes.ts";
+import { hasTags } from "../../chains/payees.ts";
 import { isOfItem } from "../faults/blame.ts";
-import { domains, restMsOf } from "../faults/domains.ts";
+import { domains, isRestOver, restMsOf } from "../faults/domains.ts";
 import type { Fault } from "../faults/fault.ts";
 import type { Turns } from "../faults/turns.ts";
 import { accountOwner } from "../store/forgotten-addresses.ts";
+import { countHeld, endGivenUp, hasGivenUp } from "../store/gap-holds.ts";
 import { type GapRow, listGaps, markGapTold, openGap, restGap } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
 import { summedTo } from "../store/stray-sums.ts";
@@ -60,7 +63,9 @@ export function keepGaps(
 
 /** The gaps that a pass asks for again, of merchants in turn. */
 export function dueGaps({ store, network, clock }: WatchedChain, turns: Turns): readonly GapRow[] {
-  const due = listGaps(store.database, network).filter(({ retryAt }) => retryAt <= clock());
+  const isDue = ({ retryAt, givenUpAt }: GapRow): boolean =>
+    givenUpAt === null && isRestOver(retryAt, domains.history.restMaxMs, clock());
+  const due = listGaps(store.database, network).filter(isDue);
   turns.beginPass();
   return turns.deal(due, gapsPerPass, ({ merchant }) => ({ merchant, questions: 1 }));
 }
@@ -74,18 +79,19 @@ export function keepUnfilled({ store, clock }: WatchedChain, gap: GapRow, { code
 
 /**
  * Tells operators of gaps that stand: of one account after a while, because many are filled at
- * once.
+ * once. Ends those that were given up and hold no request any more.
  */
 export function tellGaps(chain: WatchedChain): void {
   const { store, network, clock, faults } = chain;
+  if (hasGivenUp(store.database, network)) store.write((database) => endGivenUp(database, network));
   const gaps = listGaps(store.database, network);
   faults.keepStanding(
     "history",
-    gaps.map((gap) => asFault(network, gap)),
+    gaps.map((gap) => asFault(chain, gap)),
   );
-  const untold = gaps.filter(
-    ({ account, since, toldAt }) => toldAt === null && (account === "" || clock() - since >= toldAfterMs),
-  );
+  const untold = gaps.filter(({ account, since, toldAt, givenUpAt }) => {
+    return toldAt === null && givenUpAt === null && (account === "" || clock() - since >= toldAfterMs);
+  });
   if (untold.length === 0) return;
   store.write((database) => {
     for (const gap of untold) {
@@ -102,8 +108,14 @@ export function blocksOf({ fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toB
   return fromBlock === toBlock ? `block ${toBlock}` : `blocks ${fromBlock} to ${toBlock}`;
 }
 
-function asFault(network: string, gap: GapRow): Fault {
-  const { account, fromBlock, merchant, code, words, since: sinceMs, tries, retryAt: retryAtMs } = gap;
+function asFault({ network, store }: WatchedChain, gap: GapRow): Fault {
+  const { account, fromBlock, merchant, code, since: sinceMs, tries, retryAt: retryAtMs } = gap;
   const key = keyOn({ network }, "history", `${account || everybody} ${fromBlock}`, merchant);
+  const words = gap.givenUpAt === null ? gap.words : `given up: ${heldWords(network, countHeld(store.database, gap))}`;
   return { ...key, code: code as Code, plain: code, words: `${blocksOf(gap)}: ${words}`, sinceMs, tries, retryAtMs, count: 1 };
+}
+
+function heldWords(network: string, count: number): string {
+  const are = count === 1 ? "1 request is held until" : `${count} requests are held until`;
+  return hasTags(network) ? `${are} an operator credits or releases each` : `${are} the balance of each was compared`;
 }

@@ -3,7 +3,9 @@
  * places: every block up to a head that was asked for after the start, the ones that are not final
  * included. A node may have bytes beside its blocks: where nodes show these, the wallet's are read;
  * where they do not, and only expiry excludes a second payment, blocks are read for as long as the
- * chain needs to take such bytes. Bytes that no node shows stay unknown. Source:
+ * chain needs to take such bytes. A payment leaves the mempool for a block at any moment, so the
+ * blocks are read once more after the mempool, up to a head that was asked for after it. Bytes that
+ * no node shows stay unknown. Source:
  * docs/threat-model.md, section 4.
  */
 import { AgentError } from "../../base/fault.ts";
@@ -24,15 +26,18 @@ const questionsAtOnce = 16;
 /** State that is not in the tables, because a run begins with none. */
 export interface LevelMemory {
   firstMs: number | null; // own time of the first head that was asked for; null before it, or if it does not count
+  /** Accounts whose mempool was read before the head of the next pass is asked for. */
+  readonly beside: Set<string>;
 }
 
 export function newLevelMemory(): LevelMemory {
-  return { firstMs: null };
+  return { firstMs: null, beside: new Set() };
 }
 
 /**
  * Makes hot wallets level whose chain was read up to this tip. `isReached`: all blocks up to its
  * head were read and kept in this pass, but those of the accounts in `unseen`.
+ * @returns true if a wallet only waits for another pass
  * @throws AgentError NODE_CLOSED; then nothing changes
  */
 export async function keepLevels(
@@ -41,12 +46,12 @@ export async function keepLevels(
   memory: LevelMemory,
   isReached: boolean,
   unseen: ReadonlySet<string> = new Set(),
-): Promise<void> {
-  const { store, network, run } = chain;
+): Promise<boolean> {
+  const { store, network, run, reader } = chain;
   const open = listAccountsNow(store.database, network).filter((account) => !isLevel(store.database, { network, account }, run));
-  if (open.length === 0) return;
+  if (open.length === 0) return false;
   const past = await isPastUnseen(chain, tip, memory);
-  if (past.ok && !(isReached && past.value)) return;
+  if (past.ok && !(isReached && past.value)) return false;
   const whyNot = async (account: string): Promise<string> =>
     unseen.has(account) ? "its newest transactions cannot be read, or are more than can be kept" : troubleOf(chain, account);
   const troubles = past.ok
@@ -56,10 +61,14 @@ export async function keepLevels(
     for (const [at, account] of open.entries()) {
       const trouble = troubles[at] ?? "";
       const wallet = { network, account };
-      if (trouble === "") keepLevel(database, wallet, run);
+      const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);
+      if (trouble === "" && isSeen) keepLevel(database, wallet, run);
       else if (levelTrouble(database, wallet) !== trouble) keepLevelTrouble(database, wallet, trouble);
     }
   });
+  const read = open.filter((account, at) => troubles[at] === "" && !memory.beside.has(account));
+  for (const account of read) memory.beside.add(account);
+  return reader.unconfirmed !== undefined && read.length > 0;
 }
 
 /**

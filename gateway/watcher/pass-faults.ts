@@ -88,13 +88,16 @@ async function askNobody({ reader, currencies }: WatchedChain, id: string, { num
   return told.ok ? (told.value[0] ?? told) : told;
 }
 
+/** Words of nodes change with each try; those of a gap say what it waits for. */
+const markOf = ({ domain, code, words }: Fault): string => (domain === "history" ? `${code} ${words}` : code);
+
 /** Writes only what changed: an item that came or went, or another code. */
 function keepFaults({ faults, store, network }: WatchedChain, memory: FaultMemory): void {
   // A fault of the chain itself is told by its status.
   const items = faults.list({ network }).filter(({ domain, id }) => id !== "" || (domain !== "head" && domain !== "span"));
   const standing = new Map(items.map((fault) => [keyText(fault), fault]));
   const before = memory.kept ?? new Map<string, string>();
-  const changed = [...standing.values()].filter((fault) => before.get(keyText(fault)) !== fault.code);
+  const changed = [...standing.values()].filter((fault) => before.get(keyText(fault)) !== markOf(fault));
   const gone = [...before.keys()].filter((text) => !standing.has(text));
   if (changed.length + gone.length === 0) return;
   store.write((database) => {
@@ -105,7 +108,7 @@ function keepFaults({ faults, store, network }: WatchedChain, memory: FaultMemor
       dropFault(database, { domain, network: of, id: id.join(" ") });
     }
   });
-  memory.kept = new Map([...standing].map(([text, { code }]) => [text, code]));
+  memory.kept = new Map([...standing].map(([text, fault]) => [text, markOf(fault)]));
 }
 
 /** Makes one part of a pass. Null after a fault, which is kept; a bug is thrown on. */

@@ -127,7 +127,7 @@ export function judgementOf(database: Database, row: TransactionRow, scannedAt: 
   const counted = listCounted(database, row);
   const inBlocks = new Set(counted.map(({ txHash }) => txHash));
   const isArriving = listArriving(database, id).some(({ txHash }) => !inBlocks.has(txHash));
-  const isBack = stage === revokedStage && !hasRevoked(database, id);
+  const isBack = stage === revokedStage && !hasRevoked(database, row);
   const units = { ...askedUnits(database, row), receivedUnits: BigInt(row.amountReceivedUnits) };
   const credit = judgeDeposit(
     { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id), isArriving, isBack },

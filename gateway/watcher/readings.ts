@@ -18,6 +18,7 @@ import {
   readAddressState,
 } from "../store/address-states.ts";
 import { depositEnd } from "../store/deposits.ts";
+import { endHoldsCompared } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import { takeBackUnnamed } from "../store/gone-payments.ts";
 import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
@@ -77,6 +78,7 @@ export function applyReading(chain: WatchedChain, database: Database, reading: R
   const isKnown = state?.run === "" || of.place <= lastWithoutBaseline(database);
   let isPaid = false;
   if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {
+    endHoldsCompared(database, network, of.transactionId, { block: from, currencies: reading.currencies.map(({ id }) => id) });
     for (const one of reading.currencies) {
       const isGap = dropLookGap(database, { network, address: of.address, currency: one.id });
       if (!isKnown || isGap) findBaseline(chain, database, reading, one);

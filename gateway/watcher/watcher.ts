@@ -47,6 +47,7 @@ const staleMs = 60_000;
 /** A currency that cannot be read for so long is out of service. */
 const outAfterMs = 60_000;
 const hourMs = 3_600_000;
+const longBlockMs = 60_000;
 const hungMs = 10_000; // below the nodes' own time-out, so that `ok` turns false first
 
 /** The rooms that the watcher works with, and its pace. */
@@ -161,6 +162,7 @@ export class ChainWatch {
       ownClock,
       confirmingMs: (options.config.lifetimes?.confirmingHours ?? 0) * hourMs,
       run,
+      hasLongBlocks: (paceOf(chain).blockMs ?? 0) >= longBlockMs,
     };
     this.#stopReceiving = signals.on("look", (look) => {
       if (look.network !== chain.network) return;
@@ -312,7 +314,9 @@ export class ChainWatch {
       await trial(troubles, async () => tellForeign(chain));
       await trial(troubles, () => watchArriving(chain, tip, this.#arriving));
       const { reached, unseen } = this.#deposits;
-      await trial(troubles, () => keepLevels(chain, tip, this.#level, reached === tip, unseen));
+      const isOneMore = await trial(troubles, () => keepLevels(chain, tip, this.#level, reached === tip, unseen));
+      // Orders wait for it.
+      if (isOneMore === true) this.#isWoken = true;
       await trial(troubles, () => endPass(chain, tip.final, this.#faults));
       if (!this.#closed) this.#onRead(chain.name);
     }

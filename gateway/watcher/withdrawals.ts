@@ -14,13 +14,16 @@ import type { Ending, Judgement } from "../../chains/nodes.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import type { FaultKey } from "../faults/fault.ts";
 import { type Turn, Turns } from "../faults/turns.ts";
+import { isBelow } from "../store/below-beginning.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listPendingAttempts, listSignatures, type SignedWithdrawal, signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
+import { isProven, strandBelow } from "./below-beginning.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { judgeUsed } from "./findings.ts";
 import { keyOn } from "./items.ts";
+import { noteMoved } from "./moved.ts";
 import { checkIncluded } from "./void-attempts.ts";
 
 interface OpenWithdrawal {
@@ -186,9 +189,22 @@ function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {
   }
 }
 
-/** The results that changed a row. */
+/** The results that changed a row, as they count for it. */
 function applyAll(chain: WatchedChain, database: Database, judged: readonly Judged[]): readonly Judged[] {
-  return judged.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
+  const counted = judged.map(({ one, verdict }) => ({ one, verdict: countedFor(database, one.row, verdict) }));
+  return counted.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
+}
+
+/**
+ * A transaction that was made for another order here pays nothing for this one: each transaction
+ * pays one order, and its own order is judged by it. Only a coin can be spent by two of them, as a
+ * slot belongs to one withdrawal.
+ */
+function countedFor(database: Database, { id }: TransactionRow, verdict: Judgement): Judgement {
+  const isUsed = verdict.kind === "stuck" && verdict.code !== "WATCHER_CONTENT_DIFFERS";
+  const by = verdict.kind === "completed" ? verdict.final : isUsed ? verdict.by : undefined;
+  if (by === undefined || !isOfAnother(database, id, by.txHash)) return verdict;
+  return { kind: "failed", code: "chain_slot_consumed", final: by };
 }
 
 /** A slot is also "used" for a withdrawal whose currency is not in the configuration any more. */
@@ -201,11 +217,10 @@ function stuckCause(chain: WatchedChain, row: TransactionRow, code: (Judgement &
  * Stores a result; a withdrawal that is final by now is not changed. True if the row changed. Runs
  * inside the caller's transaction; `row` may be older than the table.
  */
-export function applyVerdict(chain: WatchedChain, database: Database, row: TransactionRow, verdict: Judgement): boolean {
+export function applyVerdict(chain: WatchedChain, database: Database, row: TransactionRow, judged: Judgement): boolean {
+  const verdict = countedFor(database, row, judged);
   switch (verdict.kind) {
     case "completed":
-      if (isOfAnother(database, row.id, verdict.final.txHash))
-        return applyVerdict(chain, database, row, { kind: "failed", code: "chain_slot_consumed", final: verdict.final });
       return end(chain, database, row, { status: 1, stage: "completed", code: "", final: verdict.final });
     case "failed":
       // A withdrawal that the agent's operator cancelled failed on purpose.
@@ -217,8 +232,14 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
           detail: `${verdict.code} by ${verdict.final.txHash}`,
         });
       return end(chain, database, row, { status: 2, stage: "failed", code: verdict.code, final: verdict.final });
+    case "unreachable":
+      if (isProven(row, verdict)) return strandBelow(chain, database, row, verdict);
+      return applyVerdict(chain, database, row, { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: verdict.detail });
     case "stuck":
+      // The proof holds, also where a node has forgotten those blocks.
+      if (isBelow(database, row.id)) return false;
       raiseAlarm(chain, database, { ...stuckCause(chain, row, verdict.code), subject: row.id, detail: verdict.detail });
+      if (verdict.code === "WATCHER_CONTENT_DIFFERS") noteMoved(chain, database, row, verdict);
       return move(chain, database, row.id, "stuck", "");
     case "confirming":
       return move(chain, database, row.id, "confirming", verdict.txHash);

@@ -13,6 +13,7 @@ import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/fun
 import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
+import { currencyHoldOf } from "../store/currency-holds.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import { undecidedUnits } from "../store/gone-payments.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -149,7 +150,7 @@ export function checkRefund(
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
   if (deposit === undefined || deposit.currency !== currency.id) return say("refund_invalid", { field: "refundOf" });
   // Money that left the chain is paid back to nobody before an operator has decided on it.
-  const units = keptUnits(database, deposit) - undecidedUnits(database, refundOf);
+  const units = keptUnits(database, deposit) - undecidedUnits(database, deposit);
   const leftUnits = units > 0n ? units : 0n;
   if (amountUnits <= leftUnits) return null;
   return say("refund_above_received", { field: "refundOf", available: formatAmount(leftUnits, currency.decimal) });
@@ -172,6 +173,8 @@ export function checkWithdrawal(
   const address = checkAddress(database, config, agent, order, currency.network);
   if (address !== null) return address;
   if (!pays(agent, currency)) return say("currency_not_payable", { field: "currency" });
+  if (currencyHoldOf(database, currency.id, request.merchant) !== undefined)
+    return say("unavailable", { reason: "currency_held" }, { "Retry-After": "60" });
   const checked = { agent, currency, amountUnits };
   return checkFunds(database, config, checked) ?? checked;
 }

@@ -14,6 +14,7 @@ import { parseJob } from "../../protocol/payloads.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { advanceLastJob } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
+import { currencyHoldOf } from "../store/currency-holds.ts";
 import { deleteJob, insertJob, listUnsigned, listWaiting, markAnswered, unnumberJob, waitingJobSeq } from "../store/jobs.ts";
 import { isLevel } from "../store/levels.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
@@ -27,9 +28,10 @@ import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
 
 /**
  * Makes the job of a withdrawal: at the next position if the agent has caught up with the running
- * gateway, the reader of its chain is level in this run and no unexplained payment looks like it;
- * else waiting for a position. `agent` must have been read inside the same transaction. Must not be
- * called twice, because a second job for one withdrawal breaks the table's constraint.
+ * gateway, the reader of its chain is level in this run, its currency is not held and no
+ * unexplained payment looks like it; else waiting for a position. `agent` must have been read
+ * inside the same transaction. Must not be called twice, because a second job for one withdrawal
+ * breaks the table's constraint.
  */
 export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string): void {
   const state = placingOf(database, agent, row, run);
@@ -46,6 +48,7 @@ type Placing =
 /** Decides whether a job may get a position in this run. */
 function placingOf(database: Database, agent: AgentRow, row: TransactionRow, run: string): Placing {
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
+  if (currencyHoldOf(database, row.currency, row.merchant) !== undefined) return { kind: "wait" };
   if (run === "" || agent.caughtUp !== run || !isLevel(database, wallet, run)) return { kind: "wait" };
   const holders = holdersOf(database, agent, row);
   return holders.length === 0 ? { kind: "place" } : { kind: "hold", holders };
@@ -66,7 +69,8 @@ export interface Numbered {
 
 /**
  * Gives each waiting job its position, in the order of the requests, but for those of a wallet
- * whose chain is not read far enough in this run, and for those that an unexplained payment holds.
+ * whose chain is not read far enough in this run, for those in a currency that is held, and for
+ * those that an unexplained payment holds.
  * Only for an agent that has caught up, because a position that a restored database forgot may
  * belong to another job. Harmless to call again.
  */

@@ -5,7 +5,10 @@
  * successor. Source: docs/api.md, Renew an ended request.
  */
 import { type Answer, say } from "../answer/answer.ts";
+import { belowEndedCode } from "../store/below-beginning.ts";
+import { isGivenUpOver } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
+import { listGoneOf } from "../store/gone-payments.ts";
 import { hasPayment } from "../store/payments.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
@@ -39,23 +42,27 @@ function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "
   if (row.operation === "deposit") return mayBePaid(database, row) ? "paid" : "";
   // The agent lets no renewal of such a payment be paid beside it.
   if (row.code === coinEndedCode) return "";
+  // No ledger ever takes those bytes: their sequence is below the account's first.
+  if (row.code === belowEndedCode) return "";
   // Bytes that were signed can be in anybody's hands, although the chain takes them no more.
   return isSigned(database, row.id) ? "signed" : "";
 }
 
 /**
  * True if a customer paid a deposit, late or not final yet, or may have: in a payment that is a
- * part of a sum, in a transaction that names the address and cannot be read, or in blocks of its
- * life that no node has shown. Nobody must be asked again for what was paid.
+ * part of a sum, in a transaction that names the address and cannot be read, in blocks of its life
+ * that no node has shown, or by one whose block left the chain and which may come again: it then
+ * counts for this deposit. Nobody must be asked again for what was paid.
  */
 function mayBePaid(database: Database, row: TransactionRow): boolean {
   const { id, network, depositAddress, receiverAddress, currency, createdAt } = row;
   if (hasPayment(database, id) || row.amountReceivedUnits !== "0") return true;
-  if (listSumsOf(database, id, currency).length > 0) return true;
+  if (listSumsOf(database, id, currency).length > 0 || listGoneOf(database, id).length > 0) return true;
   const addresses = [...new Set([depositAddress, receiverAddress])];
   return (
     addresses.some((address) => isUnread(database, network, address)) ||
-    gapOver(database, network, addresses, createdAt) !== undefined
+    gapOver(database, network, addresses, createdAt) !== undefined ||
+    isGivenUpOver(database, network, addresses, createdAt)
   );
 }
 

@@ -5,7 +5,8 @@
  * as it comes and once more tuned. Figures are medians over the rounds, ratios are medians of each
  * round's own; quote the ratios, they travel better. Each wait has its end, and no round begins
  * that `--seconds` leaves no time for. Then the real gateway process, by itself (bench/gateway.ts),
- * and where asked for a day of many payouts and the signer with a long history.
+ * and where asked for a day of many payouts, the signer with a long history, and what an idle day
+ * and 1,000 orders take.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,10 +32,11 @@ const {
     records: { takes: "N", default: "1000000", says: "the gateway's longest list" },
     orders: { takes: "LIST", default: "10000,1000000,6000000", says: "closed orders of each history, by commas" },
     payouts: { takes: "N", default: "30000", says: "so many payouts in one day" },
+    minutes: { takes: "N", default: "20", says: "resources: so long nobody pays; a day is so many times more" },
     only: {
       takes: "NAMES",
       default: "user,agent,gateway",
-      says: "by commas: user (the card), agent (beside a plain build), gateway, day, history",
+      says: "by commas: user (the card), agent (beside a plain build), gateway, day, history, resources",
     },
     json: { says: "one line of JSON" },
     markdown: { says: "the card alone, as the table of docs/performance.md" },
@@ -95,6 +97,16 @@ const parts: readonly { readonly names: readonly string[]; readonly play: (dir: 
       const { describeDay, measureDay } = await import("./day.ts");
       const day = await measureDay(join(dir, "day"), whole("payouts", { least: 1000, most: 1_000_000 }));
       return { figures: { day }, text: describeDay(day) };
+    },
+  },
+  {
+    names: ["resources"],
+    async play() {
+      const { measureResources, tableOf } = await import("./resources.ts");
+      const idleMs = 60_000 * whole("minutes", { least: 1, most: 1_440 });
+      say(`an idle gateway and agent, for ${idleMs / 60_000} minutes, then 1,000 orders`);
+      const resources = await measureResources({ orders: 1_000, idleMs, settleMs: 75_000, blockMs: 12_000 });
+      return { figures: { resources }, text: tableOf(resources) };
     },
   },
   {

@@ -1,5 +1,5 @@
 /**
- * The command of the faults on real processes: one harness, four streams of records that must come
+ * The command of the faults on real processes: one harness, five streams of records that must come
  * to their end. Arguments, progress, figures, exit code. `npm run faults -- --help` tells its
  * options.
  */
@@ -16,15 +16,17 @@ const numbers = {
   deposits: { kills: 20, records: 300, "block-ms": 400 },
   callbacks: { kills: 10, records: 200 },
   steps: { kills: 130, "block-ms": 800 },
+  restored: { runs: 10, "block-ms": 500 },
 } as const;
 type Stream = keyof typeof numbers;
 const streams = Object.keys(numbers) as Stream[];
 /** Options of one stream that are no numbers, or have no default. */
-const others: Readonly<Record<Stream, readonly ("only" | "light" | "family" | "profile")[]>> = {
+const others: Readonly<Record<Stream, readonly ("only" | "light" | "family" | "profile" | "recovery")[]>> = {
   withdrawals: ["only", "light"],
   deposits: ["family", "profile"],
   callbacks: [],
   steps: ["only", "family"],
+  restored: ["family", "recovery"],
 };
 
 const stepNumbers = steps.map(({ name }, at) => `${at + 1} ${name}`).join(", ");
@@ -48,6 +50,8 @@ const { values, whole, stop } = readCommandLine({
       takes: "N",
       says: `withdrawals: plays one planned world again, by its number; steps: kills at one step alone: ${stepNumbers}`,
     },
+    runs: { takes: "N", says: "restored: so many runs of each family, with and without a recovery (10)" },
+    recovery: { takes: "WHICH", says: "restored: with, without or both (both)" },
     light: { says: "withdrawals: without the whole system on a chain of its own" },
     records: {
       takes: "N",
@@ -55,14 +59,17 @@ const { values, whole, stop } = readCommandLine({
     },
     family: {
       takes: "NAME",
-      says: "deposits: evm, tron, bitcoin, xrp or each (each); steps: bitcoin, litecoin, xrp or each (each); bitcoin and litecoin need what node scripts/utxo-nodes.js brings",
+      says: "deposits: evm, tron, bitcoin, xrp or each (each); steps: bitcoin, litecoin, xrp or each (each); restored: evm, tron, bitcoin, litecoin, xrp or each (each); bitcoin and litecoin of deposits and steps need what node scripts/utxo-nodes.js brings",
     },
     profile: {
       takes: "NAME[,NAME]",
       says: "deposits: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told, or the same on bitcoin and xrp",
     },
     profiles: { says: "lists the profiles with their sources, and ends" },
-    "block-ms": { takes: "N", says: "deposits, steps: between two blocks; more on a machine that does much else (400; 800)" },
+    "block-ms": {
+      takes: "N",
+      says: "deposits, steps, restored: between two blocks; more on a machine that does much else (400; 800; 500)",
+    },
     seed: { takes: "TEXT", says: "the same faults again" },
     json: { says: "ends with one line of JSON" },
   },
@@ -142,6 +149,15 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     const only = values.only === undefined ? null : whole("only", { least: 1, most: steps.length });
     const { kills, "block-ms": blockMs } = numbersOf("steps");
     return playSteps(families, { kills, blockMs, seed, only, say });
+  },
+  async restored() {
+    const { playRestored, restoredFamilies, restoredLackOf } = await import("./restored/play.ts");
+    const families = familiesOf(restoredFamilies, restoredLackOf);
+    const { recovery = "both" } = values;
+    const recoveries = (["without", "with"] as const).filter((one) => recovery === "both" || recovery === one);
+    if (recoveries.length === 0) return stop("--recovery takes with, without or both");
+    const { runs, "block-ms": blockMs } = numbersOf("restored");
+    return playRestored(families, { runs, recoveries, blockMs, seed, say });
   },
 };
 

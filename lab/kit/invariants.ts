@@ -261,25 +261,30 @@ function truth(world: World): void {
 }
 
 /**
- * While an operator has stopped it, the signer signs nothing that pays; on a stopped network no
- * first attempt.
+ * While an operator has stopped it, the signer signs nothing that pays; on a stopped network and in
+ * a stopped currency no first attempt.
  */
 function paused(world: World): void {
   const cancels = new Set<string>();
   const networks = new Map<string, string>();
+  const currencies = new Map<string, string>();
   const stopped = new Set<string>();
   let isPaused = false;
   for (const record of world.records) {
     if (record.kind === "PAUSED" && record.network === undefined) isPaused = record.paused;
     if (record.kind === "PAUSED" && record.network !== undefined) {
-      if (record.paused) stopped.add(record.network);
-      else stopped.delete(record.network);
+      const place = record.currency === undefined ? record.network : `${record.network}/${record.currency}`;
+      if (record.paused) stopped.add(place);
+      else stopped.delete(place);
     }
+    if (record.kind === "REQUESTED") currencies.set(record.transactionId, jobIn(record.job).currency);
     if (record.kind === "INTENT") networks.set(record.transactionId, record.network);
     if (record.kind === "INTENT" && isCancel(record)) cancels.add(`${record.transactionId} ${record.attempt}`);
     if (record.kind !== "SIGNED") continue;
-    const isStopped = record.attempt === 1 && stopped.has(networks.get(record.transactionId) ?? "");
-    must(!isStopped, "no first attempt is signed on a stopped network", record);
+    const network = networks.get(record.transactionId) ?? "";
+    const place = `${network}/${currencies.get(record.transactionId) ?? ""}`;
+    const isStopped = record.attempt === 1 && (stopped.has(network) || stopped.has(place));
+    must(!isStopped, "no first attempt is signed on a stopped network or in a stopped currency", record);
     must(
       !isPaused || cancels.has(`${record.transactionId} ${record.attempt}`),
       "a paused signer signs nothing that pays",

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { AbiCoder, getAddress } from "ethers";
+import { AbiCoder, getAddress, id } from "ethers";
 import { rpc, sendUnlocked } from "./rpc.ts";
 
 interface CompiledContract {
@@ -42,6 +42,20 @@ export async function deployToken(
   const txHash = await sendUnlocked(url, { data: bytecode + args.slice(2), gas: "0x1e8480" });
   const receipt = (await rpc(url, "eth_getTransactionReceipt", [txHash])) as { readonly contractAddress: string };
   return { address: getAddress(receipt.contractAddress), txHash };
+}
+
+/** Deploys the token that takes a fee on each transfer (fee-token.sol), which is none at first. */
+export async function deployFeeToken(url: string): Promise<string> {
+  const { bytecode } = compileFile(new URL("fee-token.sol", import.meta.url), "FeeToken");
+  const txHash = await sendUnlocked(url, { data: bytecode, gas: "0x1e8480" });
+  const receipt = (await rpc(url, "eth_getTransactionReceipt", [txHash])) as { readonly contractAddress: string };
+  return getAddress(receipt.contractAddress);
+}
+
+/** Sets the fee of that token, in thousandths of what is moved. */
+export async function setTokenFee(url: string, contract: string, permille: number): Promise<void> {
+  const data = `${id("setFee(uint256)").slice(0, 10)}${permille.toString(16).padStart(64, "0")}`;
+  await sendUnlocked(url, { to: contract, data, gas: "0x30d40" });
 }
 
 /**

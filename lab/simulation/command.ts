@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { performance } from "node:perf_hooks";
 import { readCommandLine } from "../kit/command-line.ts";
+import { linesOf } from "./cells.ts";
 import { huntMutants } from "./mutants/command.ts";
 import type { Run } from "./run.ts";
 import { type Failure, runShards } from "./shards.ts";
@@ -106,16 +107,18 @@ async function main(): Promise<number> {
     toldMs = performance.now();
     say(`${seedsDone} of ${seeds} seeds`);
   };
-  const { failures, traceHash, steps, apart } = await runShards({ folder, from, seeds, workers, onDone });
+  const { failures, traceHash, steps, apart, cells } = await runShards({ folder, from, seeds, workers, onDone });
   const elapsedMs = Math.round(performance.now() - begunMs);
   if (failures.length > 0) {
     const tree = await loadTree(folder);
     process.on("unhandledRejection", (error) => tree.rejected(error));
     for (const [index, failure] of failures.slice(0, toldMax).entries()) await tell(tree, failure, values.shrink || index === 0);
   }
-  const summary = { seeds, from, violations: failures.length, apart, traceHash, steps, elapsedMs };
+  const tables = Object.keys(cells).length === 0 ? {} : { cells };
+  const summary = { seeds, from, violations: failures.length, apart, ...tables, traceHash, steps, elapsedMs };
   const each = (elapsedMs / seeds).toFixed(2);
   const unseen = apart === 0 ? "" : `, ${apart} paid twice by bytes that no node showed when the order came again`;
+  if (!values.json) for (const line of linesOf(cells)) process.stdout.write(`${line}\n`);
   process.stdout.write(
     values.json
       ? `${JSON.stringify(summary)}\n`

@@ -6,6 +6,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import { type Cells, together } from "./cells.ts";
 
 /** One part of the range, as a worker gets it. */
 export interface Part {
@@ -25,6 +26,7 @@ export interface Done extends Part {
   readonly hashes: string; // one for every seed, sixteen hex digits each
   readonly steps: number;
   readonly apart: number; // see RunResult
+  readonly cells: Cells;
   readonly failures: readonly Failure[];
 }
 
@@ -34,6 +36,7 @@ interface Summary {
   readonly traceHash: string;
   readonly steps: number;
   readonly apart: number;
+  readonly cells: Cells;
 }
 
 interface ShardOptions {
@@ -60,10 +63,12 @@ export async function runShards({ folder, from, seeds, workers, onDone }: ShardO
   const traces = createHash("sha256");
   const failures: Failure[] = [];
   let [steps, apart, seedsDone, next] = [0, 0, 0, from];
+  let cells: Cells = {};
   const take = (part: Done): void => {
     done.set(part.from, part);
     seedsDone += part.seeds;
     apart += part.apart;
+    cells = together(cells, part.cells);
     for (let ready = done.get(next); ready !== undefined; ready = done.get(next)) {
       done.delete(next);
       next += ready.seeds;
@@ -74,7 +79,7 @@ export async function runShards({ folder, from, seeds, workers, onDone }: ShardO
     onDone(seedsDone, part.failures);
   };
   await Promise.all(Array.from({ length: Math.min(workers, waiting.length) }, () => work(folder, waiting, take)));
-  return { failures, traceHash: traces.digest("hex"), steps, apart };
+  return { failures, traceHash: traces.digest("hex"), steps, apart, cells };
 }
 
 function work(folder: string, waiting: Part[], take: (done: Done) => void): Promise<void> {

@@ -13,6 +13,8 @@ export interface Difference {
 const withoutAmount = "a record that no order made is shown with a link without an amount, where 4d8fbe51 failed or linked to 0";
 const causesOfAlarms = "hints and dangers are those of an alarm's cause, of the gravest one where none is stored";
 
+const receivedColumn = "tables have a column for what the receiver got of a withdrawal that moved another amount";
+
 export const differences: readonly Difference[] = [
   {
     questions: "Harbour & Söhne: page of now-ending ",
@@ -39,5 +41,9 @@ export const differences: readonly Difference[] = [
   { questions: "$ gateway alarms", reason: causesOfAlarms },
   { questions: "$ gateway callbacks list", reason: "each target tells what was given up, and the line that sends it again" },
   { questions: "$ gateway find ", reason: "the words for nothing found name tags too" },
+  ...["Harbour & Söhne", "Dawn Bakery", "Night Kiosk", "Lark Books"].map((shop) => {
+    return { questions: `${shop}: withdrawals as text/csv`, reason: receivedColumn };
+  }),
+  { questions: "$ gateway withdrawals list --csv", reason: receivedColumn },
   { questions: "books of Ethereum, closed now", reason: "the account's kind is told beside a difference" },
 ];

@@ -214,6 +214,7 @@ export class World {
       ownClock: () => rightClock,
       confirmingMs: 0,
       run,
+      hasLongBlocks: false,
     };
     const ahead = newAheadMemory();
     // An order waits for this look; a pass would come a moment later.

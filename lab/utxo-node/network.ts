@@ -13,8 +13,13 @@ export interface UtxoTestNetwork {
   close(): Promise<void>;
 }
 
-export async function startUtxoNetwork(name: NodeName, fronts: readonly FrontOptions[] = [{}, {}]): Promise<UtxoTestNetwork> {
-  const node = await startNode(name, await freePort());
+/** A daemon of its own unless another node is handed in, which this network then ends. */
+export async function startUtxoNetwork(
+  name: NodeName,
+  fronts: readonly FrontOptions[] = [{}, {}],
+  given: UtxoNode | null = null,
+): Promise<UtxoTestNetwork> {
+  const node = given ?? (await startNode(name, await freePort()));
   const index = new ChainIndex(node);
   const opened = fronts.map((options) => new Front(node, index, options));
   for (const front of opened) await front.listen();

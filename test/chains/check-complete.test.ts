@@ -64,6 +64,9 @@ describe("the check of a node asks for all that the work asks for", () => {
     const asked = new Set([...names].map((path) => path.split("/").at(-1)));
     expect(work.size).toBeGreaterThan(6);
     expect([...work].filter((one) => !asked.has(one))).toEqual(["broadcasthex"]);
+    // Each side of the API may be switched off alone.
+    for (const path of ["getblockbynum", "gettransactioninfobyblocknum", "gettransactioninfobyid"])
+      expect([...names]).toEqual(expect.arrayContaining([`/wallet/${path}`, `/walletsolidity/${path}`]));
   });
 
   it("on Bitcoin and Litecoin", async () => {

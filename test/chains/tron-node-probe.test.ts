@@ -39,7 +39,7 @@ async function lookAt(behind: Behind): Promise<{ readonly lacks: readonly Lack[]
   };
   const answer = (path: string, fields: Readonly<Record<string, unknown>>): unknown => {
     if (path.endsWith("/gettransactioninfobyblocknum")) {
-      asked.push(Number(fields.num));
+      if (path.startsWith("/walletsolidity/")) asked.push(Number(fields.num));
       if (behind.fails === true && fields.num !== newest) throw new AgentError("NODE_TIMEOUT", "none", "no answer");
       return receipts(behind, Number(fields.num));
     }

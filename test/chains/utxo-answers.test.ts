@@ -87,7 +87,6 @@ describe("an answer", () => {
         [{ ...output, value: 1.5 }],
         [{ ...output, value: 1e17 }],
         [{ ...output, status: {} }],
-        [output, output],
       ],
     ],
     ["spend", readOutspend, [[], {}, { spent: "true" }, { spent: true, txid: hash }, { spent: true, status }]],

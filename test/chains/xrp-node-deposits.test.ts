@@ -103,6 +103,26 @@ group("payments to an account", () => {
     expect(shown(await payments())).toHaveLength(2);
   });
 
+  it("a payment to an account is proven by its transaction alone, as the list of its ledger tells it", async () => {
+    const paymentBy = (txHash: string, account = lab.to.address) => lab.watcher.paymentBy?.(txHash, account);
+    const hash = lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
+    const [listed] = await payments();
+    const partly = lab.node.people.payPartly(lab.to.address, xrpOf(5_000), 7n, tagOf(0));
+    const failed = lab.node.people.pay(lab.node.people.faucet, lab.to.address, 10n ** 17n, tagOf(2)).hash;
+    expect(await paymentBy(partly)).toBeNull(); // in no ledger yet
+    lab.node.closeLedgers();
+    const lost = { methods: ["account_tx"], isGarbage: true };
+    lab.suffer(lost, lost);
+    expect(await paymentBy(hash)).toEqual(listed);
+    expect(await paymentBy(partly)).toMatchObject({ address: deposit(0), amountUnits: 7n });
+    for (const none of [failed, "AB".repeat(32)]) expect(await paymentBy(none)).toBeNull();
+    expect(await paymentBy(hash, owner("another").address)).toBeNull();
+    // One of two nodes alone proves nothing.
+    lab.suffer(lost, { ...lost, holes: [{ from: firstLedger, to: firstLedger + 9 }] });
+    await expect(paymentBy(hash)).rejects.toEqual(code("NODE_DISAGREE"));
+    expect(await paymentBy("AB".repeat(32))).toBeNull();
+  });
+
   it("payments to an account begin with the payment that makes the account", async () => {
     const fresh = owner("a new shop").address;
     book = new Set([xrp.depositAddress(fresh, 4)]);

@@ -58,7 +58,7 @@ const wait: WaitView = {
 };
 
 const manualReplace = { transactionId, network: "tron:0x2b6653dc", slot: "7", attempts: 1 };
-const unreachable = { transactionId, network: "eip155:1", slot: "7", count: 1 };
+const unreachable = { transactionId, network: "eip155:1", slot: "7", count: 1, code: "SWEEP_UNREACHABLE", left: "" };
 const noRoom = { ...manualReplace, code: "POLICY_ABOVE_HOUR" } as const;
 
 /** The fields in the table of a section. */

@@ -34,7 +34,16 @@ const summary = {
   configDiffers: false,
 };
 const chain = {
-  ...{ chain: "local", ok: true, isAsking: false, detail: "", block: 9, health: null, stopped: "" },
+  ...{
+    chain: "local",
+    ok: true,
+    isAsking: false,
+    detail: "",
+    block: 9,
+    health: null,
+    stopped: "",
+    held: [] as readonly string[],
+  },
   balances: new Map([
     ["", 10n ** 18n],
     ["0xToken", 100_000_000n],
@@ -65,6 +74,7 @@ describe("conditions", () => {
     expect(named({ chains: [{ ...chain, ok: false, isAsking: true }] })).toEqual([]);
     expect(named({ chains: [{ ...chain, stopped: "CHAIN_COIN_FOREIGN" }] })).toEqual(["network-stopped local"]);
     expect(named({ chains: [{ ...chain, stopped: "NETWORK_PAUSED" }] })).toEqual([]);
+    expect(named({ chains: [{ ...chain, held: ["usd"] }] })).toEqual(["currency-stopped usd"]);
     expect(named({ summary: { ...summary, freeBytes: 255_999_999 } })).toEqual(["disk-room-low ledger"]);
     expect(named({ summary: { ...summary, freeBytes: 256_000_000 } })).toEqual([]);
     expect(named({ summary: { ...summary, freeBytes: -1 } })).toEqual([]);

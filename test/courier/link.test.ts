@@ -93,7 +93,7 @@ describe("the handshake", () => {
     const twin = await gateway();
     const up = linkTo(twin.url);
     await until(() => up.link.isUp);
-    expect(twin.peers[0]?.hello).toMatchObject({ kinds: 12 });
+    expect(twin.peers[0]?.hello).toMatchObject({ kinds: 13 });
   });
 
   it("tells of a gateway that wants a newer program, in that gateway's words", async () => {
@@ -326,16 +326,16 @@ describe("a recovery offered instead of a welcome", () => {
 
 describe("the link's address", () => {
   it("is TLS off loopback", () => {
-    expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link?kinds=12");
+    expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link?kinds=13");
     expect(() => linkAddress("http://pay.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://127.0.0.1.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://10.0.0.1")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
   });
 
   it("may be plain on loopback", () => {
-    expect(linkAddress("http://127.0.0.1:8080")).toBe("ws://127.0.0.1:8080/agent/v1/link?kinds=12");
-    expect(linkAddress("http://localhost")).toBe("ws://localhost/agent/v1/link?kinds=12");
-    expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link?kinds=12");
+    expect(linkAddress("http://127.0.0.1:8080")).toBe("ws://127.0.0.1:8080/agent/v1/link?kinds=13");
+    expect(linkAddress("http://localhost")).toBe("ws://localhost/agent/v1/link?kinds=13");
+    expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link?kinds=13");
   });
 
   it("is only an origin", () => {

@@ -1,6 +1,6 @@
 /** The scheduler and the account: where its nonces begin, and what the nodes count. */
 import { describe, expect, it } from "vitest";
-import { whyOf } from "../support/scheduler-answers.ts";
+import { gasFor, whyOf } from "../support/scheduler-answers.ts";
 import { type Driver, drive, helloOf, only, sentView, viewOf } from "../support/scheduler-views.ts";
 
 describe("the account", () => {
@@ -119,5 +119,55 @@ describe("the account", () => {
     expect(only(slotCounts(driver, 7n, 7n, 6n), "account")[0]?.body).toEqual({ chain: "local", slot: "6", quorum: 2 });
     expect(only(driver.tick(59_000), "slotCounts")).toEqual([]);
     expect(only(driver.tick(1000), "slotCounts")).toHaveLength(1);
+  });
+
+  describe("that began above a payment's slot", () => {
+    const network = "xrpl:0";
+    const [stated, first] = ["5", 95_000_000n];
+    const begun = { accounts: [{ chain: "local", network, address: "r1", nextSlot: "6" }] };
+    const payment = () => {
+      const view = sentView(1, "broadcast");
+      return { ...view, network, currency: "xrp", sender: "r1", account: "r1", slot: stated };
+    };
+    const counted = (driver: Driver, began: object | null) =>
+      driver.feed({
+        ...({ kind: "slotCounts", chain: "local" } as const),
+        answer: { ok: true, latest: first, pending: first, final: first, quorum: 2, isSame: true, ...began } as never,
+      });
+    /** So many counts, a quarter of a minute apart. */
+    function counts(driver: Driver, times: number, began: object | null) {
+      const effects = Array.from({ length: times }, () => [...counted(driver, began), ...driver.tick(15_000)]).flat();
+      return { effects, asked: only(effects, "ask").filter(({ verb }) => verb === "observed") };
+    }
+
+    it("is asked for its beginning, tells the signer, and calls the slot nobody's", () => {
+      const driver = drive([payment()], begun);
+      const began = { began: { slot: `${first}`, absentMs: 1 } };
+      const { effects, asked } = counts(driver, 8, began);
+      expect(only(effects, "slotCounts")).toContainEqual(expect.objectContaining({ address: "r1", asksBegan: true }));
+      expect(only(effects, "account")[0]?.body).toEqual({ chain: "local", slot: `${first}`, quorum: 2, ...began });
+      expect(JSON.stringify(asked)).not.toContain("conflicted");
+    });
+
+    it("has the slot taken by another transaction where the nodes show no beginning, or a lower one", () => {
+      for (const began of [null, { began: { slot: stated, absentMs: 1 } }]) {
+        const driver = drive([payment()], begun);
+        expect(JSON.stringify(counts(driver, 8, began).asked)).toContain("conflicted");
+      }
+    });
+
+    it("is begun again where the signer says so, also at the slot that it has", () => {
+      const adopted = (driver: Driver) => only(slotCounts(driver, 7n, 7n, 7n), "adopt");
+      const driver = drive([viewOf(1, "approved")]);
+      driver.block(10);
+      expect(only(gasFor(driver, 1), "ask")).toHaveLength(1);
+      const { transactionId } = viewOf(1, "approved");
+      const answer = { ok: false, code: "ACCOUNT_NOT_ADOPTED", effect: "none" } as const;
+      driver.feed({ kind: "answered", verb: "sign", transactionId, answer });
+      expect(adopted(driver)).toHaveLength(1);
+      const account = { chain: "local", network: "eip155:31337", address: "0x1", nextSlot: "7" };
+      driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account } });
+      expect(adopted(driver)).toEqual([]);
+    });
   });
 });

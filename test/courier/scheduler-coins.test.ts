@@ -205,6 +205,22 @@ describe("a network that the signer stopped", () => {
   });
 });
 
+describe("a currency that the signer stopped", () => {
+  it("gets no first attempt, says what ends it, and goes on with the resume; another currency does not wait", () => {
+    const driver = driven([order(1, "approved")]);
+    gasFor(driver, 1);
+    const { currency } = order(1, "approved");
+    const code = "CURRENCY_MOVES_OTHERWISE";
+    driver.feed({ kind: "paused", paused: true, network, currency: "other", code });
+    driver.feed({ kind: "paused", paused: true, network, currency, code });
+    expect(asked(driver.block(10, chainState([coin(1, 900_000n)])))).toEqual([]);
+    expect(whyOf(driver, 1)).toBe(`CURRENCY_MOVES_OTHERWISE: ${currency}`);
+    const resumed = driver.feed({ kind: "paused", paused: false, network, currency });
+    const more = [...resumed, ...gasFor(driver, 1), ...driver.block(11, chainState([coin(1, 900_000n)]))];
+    expect(asked(more)).toContain("sign:1");
+  });
+});
+
 it("a payment that no block takes, as the gateway says, takes the place of no other in flight", () => {
   const open = { accounts: [{ chain: "local", network, address: account, nextSlot: "7" }] };
   const driver = drive([sentOn(1, coin(1, 900_000n)), order(2, "approved")], open, 1);

@@ -35,7 +35,7 @@ describe("watching", () => {
     expect(only(driver.block(12), "look")).toEqual([]);
   });
 
-  it("the scheduler tells a revert, and keeps a token transfer that moved otherwise for an operator", () => {
+  it("the scheduler tells a revert, and that a token transfer moved otherwise, once with an alarm", () => {
     const reverted = drive([sentView(1, "included")]);
     reverted.block(10);
     look(reverted, 1, 5);
@@ -51,7 +51,18 @@ describe("watching", () => {
     look(moved, 1, 5);
     const effects = confirm(moved, 1, "moved");
     expect(only(effects, "alarm")[0]?.code).toBe("COURIER_TOKEN_MOVED");
-    expect(observedBody(effects)).toEqual([]);
+    expect(observedBody(effects)).toEqual([
+      { transactionId: idOf(1), stage: "final", outcome: "moved", txHash: hashOf(1, 1), block: 9 },
+    ]);
+    const view = sentView(1, "moved", 1, { contract: token, currency: "usdt" });
+    moved.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal: view } });
+    expect(only(moved.block(11), "look")).toEqual([]);
+    // A courier that starts again sees the same, and raises no second alarm.
+    const again = drive([view]);
+    again.block(12);
+    look(again, 1, 5);
+    const seen = confirm(again, 1, "moved");
+    expect([only(seen, "alarm"), observedBody(seen).map(({ outcome }) => outcome)]).toEqual([[], ["moved"]]);
   });
 
   it("the scheduler goes back to broadcast and sends again after two looks in a row miss it, not after one", () => {

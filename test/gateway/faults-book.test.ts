@@ -50,6 +50,18 @@ describe("the fault of one item", () => {
     expect(book.list()).toEqual([]);
   });
 
+  it("rests no longer than it may, where it was noted while this machine's clock was a day ahead", () => {
+    const day = 26 * 3_600_000;
+    for (const ahead of [0, day]) {
+      nowMs = 1_000_000 + ahead;
+      book = new FaultBook(() => nowMs);
+      for (let tries = 0; tries < 3; tries += 1) pass([[address("a"), refused]]);
+      expect(book.isDue(address("a"))).toBe(false);
+      nowMs -= ahead;
+      expect(book.isDue(address("a"))).toBe(ahead === day);
+    }
+  });
+
   it("costs no other item", () => {
     pass([
       [address("a"), refused],

@@ -300,7 +300,9 @@ describe("docs/api.md", () => {
     const chain = [
       "| `chain_reverted` | the transaction is final on chain and failed there |",
       "| `chain_slot_consumed` | another transaction of the account took its place on chain, and paid nobody for it |",
+      "| `slot_unreachable` | XRP: the payment was signed with a sequence below its account's first, so no ledger ever takes it, and an operator of the agent ended it; renew the order |",
       "| `coin_unknown` | Bitcoin and Litecoin: no node has shown the coin of this payment for a day, and an operator of the agent ended it; renew the order, and never order it under another `orderId` |",
+      "| `chain_moved` | the transaction is final on chain and moved another amount than was asked for, such as a token that takes a fee: `received` says what the receiver got; order the rest under another `orderId` |",
       "| `deposit_expired` | a deposit request was not paid in time |",
     ];
     const codeTable = ["| status | code | English | Turkish |", "|---|---|---|---|", ...answers];

@@ -484,6 +484,7 @@ describe("each documented code comes, and no other: ", () => {
     expect((await ask(at("createTransactionRequest"), { body: others.createTransactionRequest!() })).status).toBe(200);
     const value = JSON.stringify({ usd: "1", eur: "1", try: "40", pricedAt: "2026-01-02T03:04:05.678Z" });
     service.store.database.run("UPDATE transactions SET value = ?", value);
+    service.store.database.run("UPDATE transactions SET code = 'chain_moved' WHERE id = ?", known.withdrawal);
     expect((await ask(at("transactions"))).status).toBe(200);
     // The first question for events came above; what is ordered from then on has events.
     expect((await ask(at("manualWithdraw"))).status).toBe(200);

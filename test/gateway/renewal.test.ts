@@ -3,6 +3,7 @@
  * for each ended record, and never one that was paid, may be paid or is open.
  */
 import { describe, expect, it } from "vitest";
+import { giveUp } from "../../gateway/store/gap-holds.ts";
 import { openGap } from "../../gateway/store/gaps.ts";
 import { keepDetectedPayment } from "../../gateway/store/payments.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
@@ -113,7 +114,7 @@ describe("renew of a deposit", () => {
     await ready();
     const network = "eip155:31337";
     const clear = () =>
-      db().run("DELETE FROM unreadTransactions") && db().run("DELETE FROM gaps") && db().run("DELETE FROM straySums");
+      ["unreadTransactions", "gapHolds", "gaps", "straySums", "gonePayments"].map((table) => db().run(`DELETE FROM ${table}`));
     const block = { network, merchant: "m1", code: "NODE_ANSWER", words: "no answer" };
     const gap = (account: string, since: number) =>
       openGap(db(), { ...block, account, fromBlock: 5, toBlock: 6, since, summedTo: 4 });
@@ -121,6 +122,12 @@ describe("renew of a deposit", () => {
       unread: (_, address) => keepUnread(db(), { ...block, txHash: "0x1", block: 5, address, at: 0 }),
       gap: (id) => gap("", row(id)!.createdAt),
       account: (id, address) => gap(address, row(id)!.createdAt),
+      "given-up": (id) => gap("", row(id)!.createdAt) ?? giveUp(db(), { network, account: "", fromBlock: 5 }, 1),
+      "left-the-chain": (id, address) =>
+        db().run(
+          "INSERT INTO gonePayments VALUES (?, '0x3', -1, ?, 'eth', '1', 5, '0x05', ?, 'revoked', 1, 1)",
+          ...[network, address, id],
+        ),
       sum: (id, account) =>
         addToSum(db(), {
           ...{ network, account, currency: "eth", kind: "more", transactionId: id, merchant: "m1" },

@@ -265,7 +265,16 @@ describe("a sweep's worth", () => {
     ...change,
   });
   const looked = (change: Partial<SweepableRow> = {}, over: object = {}) =>
-    standing({ row: rowFor(change), currency: eth, isPayable: true, isOut: false, last: undefined, nowMs: 10, ...over });
+    standing({
+      row: rowFor(change),
+      currency: eth,
+      isPayable: true,
+      isOut: false,
+      isHeld: false,
+      last: undefined,
+      nowMs: 10,
+      ...over,
+    });
   const failed = (code: string, changedAt = 0) => ({ last: { status: 2, code, changedAt } as TransactionRow });
 
   it("is judged before the chain is asked, each no beside its twin", () => {
@@ -273,6 +282,7 @@ describe("a sweep's worth", () => {
     expect(looked({ requestStatus: 0 })).toMatchObject({ reason: "request_open" });
     expect(looked({}, { currency: undefined })).toMatchObject({ reason: "currency_unknown" });
     expect(looked({}, { isPayable: false })).toMatchObject({ reason: "not_payable" });
+    expect(looked({}, { isHeld: true })).toMatchObject({ reason: "currency_held" });
     expect(looked({}, { isOut: true })).toMatchObject({ reason: "out_of_service" });
     const byHand = { ...eth, sweep: { ...eth.sweep, isAutomatic: false } };
     expect(looked({}, { currency: byHand })).toMatchObject({ reason: "not_automatic" });

@@ -1141,6 +1141,11 @@ export interface components {
              * @example 0.00042
              */
             fee?: string;
+            /**
+             * @description Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.
+             * @example 0.99
+             */
+            received?: string;
         };
         /** @description A supported currency. */
         Currency: {

@@ -59,6 +59,7 @@ const entryRows: { readonly [K in Entry["kind"]]: Words<Extract<Entry, { kind: K
   paused: {
     ...{ seq, at, paused: message(0, "no") },
     network: nobody("the agent's own stop, kept under its name"),
+    currency: nobody("the agent's own stop, kept under its name"),
     txHashes: nobody("the agent knows of these: they are not named to it again"),
   },
   ceiling: { seq, at, ceiling: effect(0x7fffffff) },

@@ -3,10 +3,12 @@
  * and the record of a pause.
  */
 import { describe, expect, it } from "vitest";
+import { keepMoved, listMovedEnded } from "../../gateway/store/moved-payments.ts";
+import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { askWithdrawal, readAgent } from "../../lab/kit/gateway-database.ts";
 import { headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import { endedPerAckMax } from "../../protocol/payloads.ts";
-import { connect, db, decision, eachTestItsHub, handshake, keys, signals, signed } from "../support/hub-server.ts";
+import { connect, db, decision, eachTestItsHub, handshake, keys, signals, signed, start, stop } from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -60,6 +62,24 @@ describe("an end on chain", () => {
     await other.next("welcome");
     end(ids[2]!);
     expect(await other.next("ack")).toMatchObject({ ended: [ids[2]] });
+  });
+
+  it("by an operator's command, which is another process, is told with a later heartbeat, to its agent and twice alone", async () => {
+    const { ids } = await paying(2);
+    await stop();
+    await start({ heartbeatMs: 20, deadMs: 600_000 });
+    const [id = "", open = ""] = ids;
+    const agent = await handshake();
+    for (const each of ids) keepMoved(db.store.database, { transactionId: each, txHash: "0xa", block: 1, feeUnits: "1", at: 1 });
+    const units = { moved: { receivedUnits: "7", sentUnits: "9" } };
+    const at = { txHash: "0xa", feeUnits: "1", finalBlock: 1, changedAt: 2 };
+    endWithdrawal(db.store.database, id, { ...at, ...units, status: 2, stage: "failed", code: "chain_moved" });
+    const named = (): number =>
+      agent.frames.filter(({ kind, message }) => kind === "ack" && JSON.stringify(message).includes(id)).length;
+    for (let came = 0; came < 20; came += 1) await agent.next("heartbeat");
+    expect(named()).toBe(2);
+    expect(JSON.stringify(agent.frames)).not.toContain(open);
+    expect(listMovedEnded(db.store.database, "another")).toEqual([]);
   });
 
   it("is told in as many acknowledgements as it takes", async () => {

@@ -193,6 +193,8 @@ describe("the archive", () => {
       "dist/gateway/store/migrations/0013-coin-looks.sql",
       "dist/gateway/store/migrations/0014-gone-payments.sql",
       "dist/gateway/store/migrations/0015-unexplained-by-account.sql",
+      "dist/gateway/store/migrations/0016-gap-holds.sql",
+      "dist/gateway/store/migrations/0017-moved-payments.sql",
       "dist/licences.txt",
       "gateway/gateway.js",
       "gateway/package-lock.json",

@@ -16,7 +16,7 @@ import { createLink, type LinkDown, type LinkOptions } from "../../agent/courier
 import { connectionAdvice, withCause } from "../../base/connection-words.ts";
 import type { Egress } from "../../base/egress.ts";
 import { codeEnvironment, networkEnvironment } from "../../base/ignored-environment.ts";
-import { linkRemedy } from "../../cli/status/problems.ts";
+import { linkRemedy } from "../../cli/status/remedies.ts";
 import { isByProxy, useEgress } from "../../outgoing/egress.ts";
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";

@@ -265,4 +265,14 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "gateway/turns",
     name: "turns > take one thing that costs more than a pass may, and then the others",
   },
+  "watcher/watcher-withdrawals: a withdrawal on chain > is not completed by a transaction of another withdrawal that took its place, however alike":
+    {
+      file: "watcher/watcher-withdrawals",
+      name: "a withdrawal on chain > is not completed by a transaction of another withdrawal that took its place, %s",
+    },
+  "courier/scheduler-watching: watching > the scheduler tells a revert, and keeps a token transfer that moved otherwise for an operator":
+    {
+      file: "courier/scheduler-watching",
+      name: "watching > the scheduler tells a revert, and that a token transfer moved otherwise, once with an alarm",
+    },
 };

@@ -60,6 +60,15 @@ export const longRows: readonly LongRow[] = [
     why: "the demo sweeps and pays out again; kills on the way are the deposits' run and the simulator",
   },
   {
+    file: "system/moved-process",
+    twin: {
+      file: "watcher/watcher-moved",
+      title:
+        "withdrawals moved > ends it as Failed by another amount: the reservation ends, the agent is to hear it, and the books have what moved",
+    },
+    why: "the rules of both sides are the gateway's and the signer's own tests; two real servers wait a minute for each other here",
+  },
+  {
     file: "system/deposits",
     twin: {
       file: "system/tron-deposits-process",
@@ -241,6 +250,15 @@ export const longRows: readonly LongRow[] = [
     titles: ["kills at the steps of a payout > "],
     twin: { file: "system/faults", title: "faults on real processes > a short share of each holds" },
     why: "kills of real processes at system calls stay; plan, ledger and judge of the steps stay too",
+  },
+  {
+    file: "system/restored-process",
+    titles: ["both sides of real processes, restored > "],
+    twin: {
+      file: "gateway/payout-holds",
+      title: "an order > that asks for what its wallet paid already is held with an alarm",
+    },
+    why: "the rules are the gateway's and the signer's; plan, judge and chains of the stream stay",
   },
   {
     file: "system/bench",

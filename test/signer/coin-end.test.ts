@@ -163,6 +163,25 @@ describe("a payment whose coin no node shows", () => {
     expect(kit.kinds().filter((kind) => kind === "UNSEEN")).toHaveLength(1 + 20 + 1 + 1 + 5);
   });
 
+  it.each([
+    [true, { code: "REPLACEMENT_REACHABLE", detail: expect.stringContaining("for 0 hours of 24") }],
+    [false, { ok: true }],
+  ])("shown while the ledger's disk is full (%s), it begins its day again too", (isShown, ended) => {
+    const { kit, id, pin } = gone();
+    const measured = (free: number): void => {
+      kit.disk.free = free;
+      expect(kit.operate("status").status.freeBytes).toBe(free);
+    };
+    measured(0);
+    const before = kit.kinds().length;
+    expect(looks(kit, id, pin, isShown).ok).toBe(true);
+    expect(kit.kinds()).toHaveLength(before);
+    measured(Number.MAX_SAFE_INTEGER);
+    kit.now += 1_000;
+    looks(kit, id, pin);
+    expect(end(kit, id)).toMatchObject(ended);
+  });
+
   it("takes looks at its own pin alone, and of payments that are out alone", () => {
     const kit = coinKit();
     const [pin, other] = [made(500_000n), made(400_000n)];

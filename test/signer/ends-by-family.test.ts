@@ -3,7 +3,7 @@
  * that a new family cannot leave a withdrawal which nobody ends.
  */
 import { expect, it } from "vitest";
-import { outOfReachCode } from "../../agent/signer/state/withdrawal.ts";
+import { outOfReachCode } from "../../agent/signer/state/out-of-reach.ts";
 import { families } from "../../chains/families.ts";
 import type { FamilyName } from "../../chains/family.ts";
 
@@ -29,9 +29,16 @@ it.each(Object.entries(ends))("%s: %s", (name, end) => {
   expect(family.slots.blocksLater).toBe(family.slots.isCounted);
 });
 
-it("the code of one that no block takes follows from its family", () => {
-  const codeOf = (network: string) => outOfReachCode({ job: { network } } as never);
-  expect(codeOf("eip155:1")).toBe("SWEEP_UNREACHABLE");
-  expect(codeOf("xrpl:0")).toBe("SWEEP_UNREACHABLE");
-  expect(codeOf("bip122:000000000019d6689c085ae165831e93")).toBe("COIN_UNKNOWN");
+it("the code of one that no block takes follows from its family, and where accounts begin late from its mode", () => {
+  const codeOf = (network: string, mode: string) => outOfReachCode({ job: { network, mode } } as never);
+  for (const mode of ["auto", "sweep"]) expect(codeOf("eip155:1", mode)).toBe("SWEEP_UNREACHABLE");
+  expect(["auto", "manual", "sweep"].map((mode) => codeOf("xrpl:0", mode))).toEqual([
+    ...["SLOT_UNREACHABLE", "SLOT_UNREACHABLE", "SWEEP_UNREACHABLE"],
+  ]);
+  expect(codeOf("bip122:000000000019d6689c085ae165831e93", "auto")).toBe("COIN_UNKNOWN");
+});
+
+it("an account begins above the first slot on XRP alone, so no other family has payments below it", () => {
+  const late = Object.values(families).filter(({ slots }) => slots.first === null);
+  expect(late.map(({ name }) => name)).toEqual(["xrp"]);
 });

@@ -178,7 +178,7 @@ describe("a transaction that nothing here signed", () => {
     const before = kit.offerOf([coin]);
     kit.sight({ coins: [{ network, account: sender, id: coin.id, units: `${coin.units}` }] });
     kit.send("sign", { transactionId: id, txParams: before, evidence: evidenceFor(before, [coin]) });
-    kit.signer.pause(true, "ann", network);
+    kit.signer.pause(true, "ann", { network });
     kit.settle();
     expect(kit.kinds()).toContain("INTENT");
     expect(kit.kinds()).not.toContain("SIGNED");

@@ -23,7 +23,7 @@ describe("the drawn machine", () => {
 
   it("has a row for every state, in order", () => {
     expect(rows.map((row) => row[0])).toEqual([...states]);
-    expect(steps).toHaveLength(13);
+    expect(steps).toHaveLength(14);
   });
 
   it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))("goes from %s where the drawing goes", (state, drawn) => {
@@ -31,7 +31,7 @@ describe("the drawn machine", () => {
   });
 
   it("ends where no step leads to anything but an end, and counts as unfinished what has a slot", () => {
-    const ends = ["paid", "reverted", "conflicted", "cancelled", "refused", "expired", "settled"];
+    const ends = ["paid", "reverted", "conflicted", "cancelled", "refused", "expired", "moved"];
     for (const [state, ...drawn] of rows) {
       expect(isFinal(state as State)).toBe(drawn.every((cell) => cell === "." || ends.includes(cell)));
       const assigned = ["intent", "signed", "released", "broadcast", "included", "quarantined"];

@@ -170,6 +170,12 @@ export const states: Readonly<Record<string, () => void>> = {
   paid: shown({ state: "paid", ...bound }),
   reverted: shown({ state: "reverted", ...bound }),
   conflicted: shown({ state: "conflicted", ...bound }),
+  moved: shown({ state: "moved", ...bound }),
+  "moved and ended": shown({ state: "moved", isOver: true, ...bound }),
+  "approved, its currency stopped": shown(
+    { state: "approved" },
+    waits("CURRENCY_MOVES_OTHERWISE: autowithdraw resume --currency usdt-erc20"),
+  ),
   refused: shown({ state: "refused", code: "POLICY_ABOVE_DAY" }),
   "refused by an operator": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
   "expired after it was signed": shown({
@@ -219,7 +225,14 @@ function ending(voidBy: AttemptView["voidBy"], isCancelling = false): () => void
 }
 
 function stuckAt(change: Partial<StuckView>): StuckView {
-  const one = { transactionId, state: "broadcast", network: "eip155:1", slot: "41", since: nowMs - 4_000_000 } as const;
+  const one = {
+    transactionId,
+    state: "broadcast",
+    network: "eip155:1",
+    chain: "ethereum",
+    slot: "41",
+    since: nowMs - 4_000_000,
+  } as const;
   return { ...one, afterMinutes: 60, isCancelling: false, ...change };
 }
 
@@ -303,11 +316,20 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
     { stuck: stuckAt({}) },
     { waiting: [{ transactionId: stuckAt({}).transactionId, why: "fee POLICY_FEE_ABOVE_WITHDRAWAL" }] },
   ),
+  "one is stuck on a chain that stands still": ill(
+    { stuck: stuckAt({}) },
+    { chains: [{ ...chain, ok: false, detail: "NODE_STALE: no node of ethereum shows a new block" }] },
+  ),
   "a cancelled one is stuck": ill({ stuck: stuckAt({ isCancelling: true }) }),
   "one that was told over is stuck": ill({ stuck: stuckAt({ state: "paid" }) }),
   "an approved one is stuck": ill({ stuck: stuckAt({ state: "approved", slot: "" }) }),
   "a quarantined one is stuck": ill({ stuck: stuckAt({ state: "quarantined" }) }),
   paused: ill({ paused: { at: nowMs - 60_000, approver: "ann" } }),
+  "a currency is stopped": () => {
+    const place = { chain: "ethereum", network: "eip155:1", currency: "usdt-erc20" };
+    ill({ stopped: [{ ...place, at: nowMs - 60_000, approver: "courier", txHashes: [`0x${"ab".repeat(32)}`] }] })();
+    kit.signer.answers = { ...kit.signer.answers, pause: ({ paused }) => ({ paused }) };
+  },
   "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
   "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
   "an operator is waited for": () => {

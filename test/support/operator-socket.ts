@@ -141,6 +141,7 @@ export const well: SignerStatus = {
     expired: 0,
     quarantined: 0,
     cancelled: 0,
+    moved: 0,
   },
   accounts: [{ chain: "ethereum", network: "eip155:1", address: hotWalletAddress, nextSlot: "42" }],
   courierConnected: true,

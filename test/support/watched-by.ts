@@ -44,6 +44,7 @@ export function watchedBy({
     faults: new FaultBook(clock),
     ...{ store: db.store, signals: createSignals(), log: silentLog, clock, ownClock, run: "" },
     confirmingMs,
+    hasLongBlocks: false,
   };
 }
 

@@ -16,6 +16,7 @@ import type { Ceilings } from "../../lab/bench/ceilings.ts";
 import { median, percentile } from "../../lab/bench/figures.ts";
 import { measurePath } from "../../lab/bench/path.ts";
 import { describeAgent, reportOf } from "../../lab/bench/report.ts";
+import { tableOf } from "../../lab/bench/resources.ts";
 import { shortLoads } from "../../lab/bench/rounds.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -69,6 +70,18 @@ const names = [
   ...["signerCpuUs16", "signerCpuUs256", "necessaryActsUs", "durableMs1", "ownSyncMs1", "syncsInLine1"],
   ...["idleAllMiB", "readyMs", "readyCpuMs"],
 ];
+
+it("the figures of an idle day and of 1,000 orders are those rows of docs/operations.md", () => {
+  const both = { gateway: 1_000, agent: 20 };
+  const day = { diskKiB: both, memoryMiB: both, questions: both };
+  const table = tableOf({ idleMinutes: 10, idleDay: day, orders: 1_000, afterOrders: day });
+  const names = (text: string) => text.split("\n").map((line) => line.split("|")[1]?.trim());
+  expect(table).toContain("| disk, KiB more, gateway | 1,000 | 1,000 |");
+  const page = readFileSync(join(projectRoot, "docs/operations.md"), "utf8");
+  const [, told = ""] = /^(\| \| an idle day \|.*(?:\n\|.*)*)/m.exec(page) ?? [];
+  expect(names(told)).toEqual(names(table));
+  expect(told).not.toMatch(/\| 0 \| 0 \|/);
+});
 
 it("the card keeps its names", () => {
   expect(cardNames).toEqual(names);

@@ -3,13 +3,13 @@
  * clock. They are held against the stages of records, the tables of the database, the commands of
  * both programs, and docs/states.md, which `-u` writes.
  */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
+import { agentEnds, endedStates, statesOfCourier, statesOfSigner } from "../../agent/state-ends.ts";
 import { endTables, endWords, type StateEnd, type StateEnds } from "../../base/state-end.ts";
 import { commandTree } from "../../cli/main.ts";
-import { agentEnds, endedStates, statesOfCourier, statesOfSigner } from "../../cli/state-ends.ts";
 import { tree as gatewayTree } from "../../gateway/command.ts";
 import { flows } from "../../gateway/openapi/stages.ts";
 import { countedStates, gatewayEnds, statesOfTables } from "../../gateway/operator/state-ends.ts";
@@ -22,7 +22,7 @@ const rowsOf = (ends: StateEnds): readonly (readonly [string, StateEnd])[] =>
 const all = [...rowsOf(gatewayEnds), ...rowsOf(agentEnds)];
 
 /** States that no command ends yet. */
-const unended: readonly string[] = ["stuck WATCHER_SLOT_CONSUMED", "stuck WATCHER_CONTENT_DIFFERS", "stuck PIN_UNREADABLE"];
+const unended: readonly string[] = ["stuck WATCHER_SLOT_CONSUMED", "stuck PIN_UNREADABLE"];
 
 /** The fault of a row; "" for a good one. */
 function faultOf([by, what, evidence, command, effect]: StateEnd): string {
@@ -35,8 +35,14 @@ function faultOf([by, what, evidence, command, effect]: StateEnd): string {
   if (known === undefined) return `${program} ${first}`;
   const inner = known.commands.find((one) => one.name() === second) ?? known;
   if (known.commands.length > 0 && inner === known && second !== "" && !second.startsWith("-")) return `${first} ${second}`;
+  const words = inner === known ? [second, ...rest] : rest;
   const options = new Set(inner.options.map(({ long }) => long));
-  return [second, ...rest].find((word) => word.startsWith("--") && !options.has(word)) ?? "";
+  const unknown = words.find((word) => word.startsWith("--") && !options.has(word));
+  if (unknown !== undefined) return unknown;
+  const lacking = inner.options.find(({ mandatory, long }) => mandatory && !words.includes(long ?? ""));
+  if (lacking !== undefined) return `without ${lacking.long}`;
+  const given = words.filter((word, at) => /^[A-Z]+$/.test(word) && !(words[at - 1] ?? "").startsWith("--")).length;
+  return given < inner.registeredArguments.filter(({ required }) => required).length ? "without an argument" : "";
 }
 
 describe("the table of states", () => {
@@ -51,6 +57,8 @@ describe("the table of states", () => {
     expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows mend NAME", "c"])).toBe("rows mend");
     expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows retry NAME", "c"])).toBe("");
     expect(faultOf(["person", "a", "b", "autowithdraw resume --chain X", "c"])).toBe("--chain");
+    expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows retry", "c"])).toBe("without an argument");
+    expect(faultOf(["person", "a", "b", "autowithdraw-gateway deposits credit ID", "c"])).toBe("without --reason");
   });
 
   it("has each open stage of a record, and no stage that there is not", () => {
@@ -91,6 +99,36 @@ describe("the table of states", () => {
     );
     expect(endWords(gatewayEnds.faults.span)).toBe("ends by itself: read again in each pass; after ten minutes they are a gap");
     expect(endWords(gatewayEnds.faults.head)).toContain("; or autowithdraw-gateway check");
+  });
+
+  it("is the one place of each line to type and of each sentence: no other source writes it", () => {
+    const sources = ["agent", "alerts", "cli", "gateway"].flatMap((folder) =>
+      readdirSync(join(projectRoot, folder), { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".ts") && !/(?:^|\/)state-ends\.ts$/.test(name))
+        .map((name) => ({
+          name: `${folder}/${name}`,
+          text: readFileSync(join(projectRoot, folder, name), "utf8").replace(/^ *(?:\/?\*|\/\/).*$| \/\/ .*$/gm, ""),
+        })),
+    );
+    expect(sources.length).toBeGreaterThan(400);
+    // Lines that only look have a word of their own in many places.
+    const acts = all
+      .map(([, [, , , command]]) => command)
+      .filter(
+        (line) => line.startsWith("autowithdraw") && !/ (?:show|list|status|check|doctor|agents|pair|recover)(?: |$)/.test(line),
+      );
+    const stems = new Set(acts.map((line) => line.replace(/^autowithdraw(?:-gateway)? /, "").replace(/ [A-Z].*/, "")));
+    expect([...stems]).toEqual(expect.arrayContaining(["deposits revoke", "replace", "resume --network", "faults --retry"]));
+    const written = [...stems].flatMap((stem) => {
+      const line = new RegExp(`(?:autowithdraw(?:-gateway)? |typed\\([\`"])${stem}(?:[\`" ]|$)`, "m");
+      return sources.filter(({ text }) => line.test(text)).map(({ name }) => `${stem}: ${name}`);
+    });
+    // The agent cannot read the table of the other program.
+    expect(written).toEqual(["sweeps order: cli/order-again-hint.ts"]);
+    const sentences = all.map(([, [, , , , effect]]) => effect).filter((text) => text.split(" ").length >= 5);
+    expect(
+      sentences.flatMap((text) => sources.filter((one) => one.text.includes(text)).map(({ name }) => `${text}: ${name}`)),
+    ).toEqual([]);
   });
 
   it("is docs/states.md; -u writes it", async () => {

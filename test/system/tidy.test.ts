@@ -136,8 +136,8 @@ describe("the house", () => {
 
   it("never makes money a floating number", () => {
     const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
-    // Tron's own JSON has amounts as numbers: the judge and the simulated node speak it.
-    const speakers = new Set(["lab/kit/tron-judge.ts", "lab/simulation/world/tron-node.ts"]);
+    // The own JSON of Tron and bitcoind has amounts as numbers: judge and made-up nodes speak it.
+    const speakers = new Set(["lab/kit/tron-judge.ts", "lab/simulation/world/tron-node.ts", "lab/utxo-node/made-up.ts"]);
     const ours = code.filter((path) => /\.tsx?$/.test(path) && !speakers.has(path));
     expect(ours.filter((path) => banned.test(bare(path)))).toEqual([]);
   });

@@ -57,7 +57,7 @@ async function fill(): Promise<void> {
   isLost = false;
   const { store, database, network } = world;
   store.write((inside) => {
-    for (const { account, fromBlock } of listGaps(database, network)) askGap(inside, network, account, fromBlock);
+    for (const { account, fromBlock } of listGaps(database, network)) askGap(inside, { network, account, fromBlock });
   });
   await world.settle();
 }

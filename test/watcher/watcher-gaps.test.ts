@@ -5,6 +5,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
+import { failed } from "../../base/result.ts";
 import { giveUpGap } from "../../gateway/operator/faults.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
 import { askGap, type GapRow, listGaps } from "../../gateway/store/gaps.ts";
@@ -16,11 +17,13 @@ const minuteMs = 60_000;
 let world: ItemWorld;
 let lost: Set<number>; // blocks whose content no node has
 let asked: number;
+let blind: string; // an address whose balances no node gives
 afterEach(() => world.close());
 
 function worldOf(family: FamilyKey, code: "NODE_PRUNED" | "NODE_UNREACHABLE" = "NODE_PRUNED"): ItemWorld {
   lost = new Set();
   asked = 0;
+  blind = "";
   const plant: Plant = {
     report: "public-bugs-coins.md 7, public-bugs-chains-and-shop.md",
     of: "request",
@@ -31,6 +34,11 @@ function worldOf(family: FamilyKey, code: "NODE_PRUNED" | "NODE_UNREACHABLE" = "
         if (isAgreed && blocks.some(({ number }) => lost.has(number)))
           throw new AgentError(code, "none", "the node has no receipts of this block");
         return honest.payments(blocks, contracts, addresses, isAgreed);
+      },
+      balances: async (questions, block) => {
+        const told = await honest.balances(questions, block);
+        const out = failed(new AgentError("NODE_ANSWER", "none", "the node's answer is no balance"));
+        return told.map((one, at) => (questions[at]?.account === blind ? out : one));
       },
     }),
   };
@@ -48,9 +56,9 @@ const rowOf = ({ id }: Item) =>
   );
 
 /** A payment in a block that is lost, with blocks around it. */
-async function loseABlock(): Promise<number> {
+async function loseABlock(currency = "coin"): Promise<number> {
   await world.settle();
-  await world.order("A", "coin", 30 * minuteMs);
+  await world.order("A", currency, 30 * minuteMs);
   await world.settle();
   world.nowMs += 3_000;
   world.payAll();
@@ -97,7 +105,7 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
     await passes(1_000, 20);
     expect(asked - before).toBeLessThan(3);
     lost.clear();
-    world.store.write((database) => askGap(database, world.network, "", block));
+    world.store.write((database) => askGap(database, { network: world.network, account: "", fromBlock: block }));
     await passes(1_000, 2);
     expect([gaps(), listFaults(world.database).filter(({ domain }) => domain === "history")]).toEqual([[], []]);
     expect(rowOf(request)).toMatchObject({ stage: "completed", amountReceivedUnits: rowOf(later)?.amountReceivedUnits });
@@ -120,6 +128,54 @@ describe("a gap", () => {
     expect([gaps(), rowOf(request)]).toMatchObject([[], { stage: "completed", amountReceivedUnits: "1000000" }]);
   });
 
+  it.each([
+    ["evm", "coin"],
+    ["evm", "token"],
+    ["tron", "coin"],
+    ["tron", "token"],
+    ["bitcoin", "coin"],
+    ["litecoin", "coin"],
+  ] as const)(
+    "that was given up holds the requests that lived in it, on %s in a %s, until each balance was compared",
+    async (family, currency) => {
+      worldOf(family);
+      await world.settle();
+      await world.order("B", currency, 30 * minuteMs);
+      const [unpaid] = world.requests.splice(0) as [Item];
+      const block = await loseABlock(currency);
+      const [request] = world.requests as [Item];
+      const decimals = world.currencies.find(({ id }) => id === currency)?.decimal ?? 0;
+      await passes(minuteMs, 13);
+      await passes(10 * minuteMs, 12);
+      await world.settle();
+      blind = request.address;
+      const by = { store: world.store, actor: "ayse", nowMs: world.nowMs } as never;
+      const name = `history/${world.network}/*/${block}`;
+      expect(giveUpGap(by, name, "no node has it")).toEqual({ ok: true });
+      expect(giveUpGap(by, name, "a second time")).toEqual({ ok: true });
+      const told = () => listFaults(world.database).filter(({ domain }) => domain === "history");
+      await passes(minuteMs, 1);
+      expect(told()).toMatchObject([{ id: `* ${block}`, words: expect.stringContaining("given up: ") }]);
+      const before = asked;
+      for (let at = 0; at < 4; at += 1) await world.settle();
+      // Its balance cannot be read: it stays open for hours, and the block is asked for by nobody.
+      await passes(10 * minuteMs, 12);
+      expect([rowOf(request), rowOf(unpaid)]).toMatchObject([{ status: 0 }, { status: 2, stage: "expired" }]);
+      expect(told()[0]?.words).toContain("given up: 1 request is held until the balance of each was compared");
+      expect(gaps()).toMatchObject([{ fromBlock: block, givenUpAt: expect.any(Number), tries: gaps()[0]?.tries }]);
+      lost.clear();
+      world.chain.mine(world.nowMs);
+      await passes(1_000, 1);
+      expect(asked).toBeGreaterThanOrEqual(before);
+      expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+      blind = "";
+      await passes(10 * minuteMs, 2);
+      for (let at = 0; at < 3; at += 1) await world.settle();
+      expect(rowOf(request)).toMatchObject({ stage: "completed", amountReceivedUnits: `${10n ** BigInt(decimals)}` });
+      expect([gaps(), told()]).toEqual([[], []]);
+    },
+  );
+
   it("is none where the nodes cannot be reached: the chain then waits", async () => {
     worldOf("tron", "NODE_UNREACHABLE");
     await loseABlock();
@@ -141,7 +197,7 @@ describe("a gap", () => {
     const ask = (): void =>
       world.store.write((database) => {
         for (const { account, fromBlock } of listGaps(database, world.network))
-          askGap(database, world.network, account, fromBlock);
+          askGap(database, { network: world.network, account, fromBlock });
       });
     ask();
     await passes(1_000, 1);
@@ -166,7 +222,7 @@ describe("a gap", () => {
     await passes(1_000, 5);
     expect([gaps().length, voids()]).toEqual([1, 0]);
     lost.clear();
-    world.store.write((database) => askGap(database, world.network, "", block));
+    world.store.write((database) => askGap(database, { network: world.network, account: "", fromBlock: block }));
     await passes(1_000, 3);
     world.chain.mine(world.nowMs);
     await passes(1_000, 2);

@@ -332,14 +332,48 @@ describe("a credited payment whose block leaves the chain", () => {
     expect([one.state, one.held]).toEqual(["1 completed 5", 5n]);
   });
 
+  const refundOf = (one: Blocks) =>
+    checkRefund(one.db.store.database, {
+      ...{ merchant: "m1", refundOf: one.id, currency: currency("eth", ""), amountUnits: 5n },
+    } as unknown as Parameters<typeof checkRefund>[1]);
+  /**
+   * A payment to its address that left as well, and that it never counted unless it is in ether.
+   */
+  const besides = (one: Blocks, token: string, state: "open" | "revoked"): unknown =>
+    one.db.store.database.run(
+      `INSERT INTO gonePayments SELECT network, 'besides', logIndex, address, ?, units, block, blockHash, transactionId, ?, at, toldAt
+         FROM gonePayments WHERE txHash = 'aa'`,
+      ...[token, state],
+    );
+
   it("is paid back to nobody before an operator has decided", async () => {
     const one = await lost();
-    const refund = () =>
-      checkRefund(one.db.store.database, {
-        ...{ merchant: "m1", refundOf: one.id, currency: currency("eth", ""), amountUnits: 5n },
-      } as unknown as Parameters<typeof checkRefund>[1]);
-    expect(refund()).toMatchObject({ code: "refund_above_received" });
+    expect(refundOf(one)).toMatchObject({ code: "refund_above_received" });
     one.end("keep");
-    expect(refund()).toBeNull();
+    expect(refundOf(one)).toBeNull();
+  });
+
+  it("in another currency than its deposit's, or credited to another deposit, holds nothing of this one back", async () => {
+    for (const [token, isHeld] of [["eth", true] as const, ["usdt", false] as const]) {
+      const one = await lost();
+      one.end("keep");
+      besides(one, token, "open");
+      expect([token, refundOf(one) !== null]).toEqual([token, isHeld]);
+      if (token === "eth") {
+        const to = "e".repeat(32);
+        insertTransaction(one.db.store, { id: to, orderId: "of-another" });
+        one.db.store.database.run("INSERT INTO depositCredits VALUES (?, 'besides', 3, ?, '5', '5', 1)", one.network, to);
+        expect(refundOf(one)).toBeNull();
+      }
+      one.db.remove();
+      const two = await lost();
+      besides(two, token, "revoked");
+      two.end("revoke");
+      two.mine(1, a);
+      await two.read();
+      expect([token, two.state]).toEqual([token, isHeld ? "2 reorged deposit_reorged 5" : "1 completed 5"]);
+      two.db.remove();
+    }
+    of = undefined;
   });
 });

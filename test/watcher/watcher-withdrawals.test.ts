@@ -92,7 +92,7 @@ describe("a withdrawal on chain", () => {
     chain.mineEmpty(2);
     await until(() => row(id).stage === "stuck");
     expect(row(id).status).toBe(0);
-    expect(audit()).toEqual(["alarm WATCHER_CONTENT_DIFFERS"]);
+    expect(audit()).toEqual(["alarm CURRENCY_MOVES_OTHERWISE", "alarm WATCHER_CONTENT_DIFFERS"]);
   });
 
   it.each([
@@ -119,10 +119,13 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", feeUnits: "210000", finalBlock: block });
   });
 
-  it("is not completed by a transaction of another withdrawal that took its place, however alike", async () => {
+  it.each([
+    ["alike", {}],
+    ["another amount for the same receiver", { value: eth - 1n }],
+  ])("is not completed by a transaction of another withdrawal that took its place, %s", async (_name, change) => {
     const [id, other] = [signedWithdrawal(0), signedWithdrawal(1)];
     await start();
-    chain.mine(payment(id, 0, { hash: attemptTxHash(other) }));
+    chain.mine(payment(id, 0, { hash: attemptTxHash(other), ...change }));
     chain.mineEmpty(2);
     await until(() => row(id).status === 2);
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_slot_consumed", txHash: attemptTxHash(other) });

@@ -2,9 +2,11 @@
 import type { Condition } from "../../../alerts/queue/due-alerts.ts";
 import { type AlertName, alertTable } from "../../../alerts/queue/table.ts";
 import { adviceOf, dangerOf } from "../../../base/causes.ts";
+import { lineOf } from "../../../base/state-end.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
+import { agentEnds } from "../../state-ends.ts";
 import type { Snapshot, SnapshotChain, SnapshotItem } from "./snapshot.ts";
 
 const minuteMs = 60_000;
@@ -22,7 +24,7 @@ const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "sig
  * Reasons for which every withdrawal, or every one of a currency, waits; each has its own event.
  */
 const general =
-  /^(?:locked|link|nodes|SIGNER_PAUSED|NETWORK_PAUSED:|COURIER_TOKEN_REFUSES)(?: |$)|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/;
+  /^(?:locked|link|nodes|SIGNER_PAUSED|NETWORK_PAUSED:|CURRENCY_MOVES_OTHERWISE:|COURIER_TOKEN_REFUSES)(?: |$)|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/;
 /** With the time until the courier names it, a silence of the gateway is told within a minute. */
 const unnamedMs = 30_000;
 
@@ -40,6 +42,7 @@ export function conditionsOf(
       ? []
       : [condition("link-down", "gateway", "the link to the gateway is down", { detail: snapshot.linkDetail }, awayMs)]),
     ...snapshot.chains.flatMap(stopConditions),
+    ...snapshot.chains.flatMap(({ held }) => held.map(heldCurrency)),
     ...snapshot.chains.flatMap(({ chain, ok, isAsking, detail }) =>
       ok || isAsking ? [] : [condition("nodes-away", chain, `too few nodes of ${chain} can be used`, { detail }, awayMs)],
     ),
@@ -108,19 +111,28 @@ function stopConditions({ chain, stopped }: SnapshotChain): readonly Condition[]
   return [{ ...condition("network-stopped", chain, words, context), hint: adviceOf(stopped) }];
 }
 
+/** First payments in a currency stopped because a final one moved something else. */
+function heldCurrency(currency: string): Condition {
+  const code = "CURRENCY_MOVES_OTHERWISE";
+  const words = `a final payment in ${currency} moved something else than was asked for: no first payment is signed in it`;
+  return { ...condition("currency-stopped", currency, words, { code, danger: dangerOf(code) }), hint: adviceOf(code) };
+}
+
 function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Condition[] {
   const { transactionId, state, code, currency, amount, why } = item;
   const context = { state, code, currency, amount };
   if (state === "held" || state === "quarantined") return [heldCondition(item, context)];
   if (!moving.has(state) || general.test(why)) return [];
   const words = `a withdrawal of ${amount} ${currency} does not go on: ${why === "" ? "no block has it yet" : why}`;
-  const hint = `autowithdraw show ${transactionId} says what it waits for`;
+  const hint = `${lineOf(agentEnds.signer.stuck, { ID: transactionId })} says what it waits for`;
   return [{ ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint }];
 }
 
 /** An alert that an operator can act on: the order, the amount, the end, and the lines to type. */
 function heldCondition({ transactionId, currency, amount, awaited }: SnapshotItem, context: Condition["context"]): Condition {
-  const hint = `autowithdraw show ${transactionId}; approve ${transactionId} pays it, refuse ${transactionId} rejects it`;
+  const names = { ID: transactionId };
+  const yes = lineOf(agentEnds.withdrawals.held, names).replace(/^autowithdraw /, "");
+  const hint = `${lineOf(agentEnds.signer.stuck, names)}; ${yes} pays it, refuse ${transactionId} rejects it`;
   const words = `a withdrawal of ${amount} ${currency}`;
   if (awaited === null)
     return { ...condition("withdrawal-held", transactionId, `${words} waits for an operator`, context), hint };
@@ -157,7 +169,10 @@ function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] 
   });
   const unadopted = [...waitingFor(/ACCOUNT_FIRST_SLOT/)].map(([chain, waiting]) => {
     const words = `the account of ${chain} was used before, and begins with an operator's yes: ${waiting} wait`;
-    return { ...condition("adopt-needed", chain, words, { waiting }), hint: `autowithdraw adopt ${chain}` };
+    return {
+      ...condition("adopt-needed", chain, words, { waiting }),
+      hint: lineOf(agentEnds.courier.firstSlot, { CHAIN: chain }),
+    };
   });
   return [...unnamed, ...unadopted];
 }

@@ -17,6 +17,7 @@ export interface SnapshotChain {
   readonly nodes: readonly NodeStatus[];
   readonly health: ChainHealth | null; // null if no nodes are configured
   readonly stopped: string; // the code of the stop of first attempts there, "" for none
+  readonly held: readonly string[]; // its currencies in which no first attempt is signed
 }
 
 /** One withdrawal that is not final. */

@@ -56,6 +56,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       expiryExclusion: expiryExclusionOf(view.network),
       pinExclusion: pinExclusionOf(view.network),
       nextSlot: view.nextSlot,
+      isUnbegun: false,
       chainState: null,
       head: -1,
       foundLately: 0,
@@ -118,6 +119,12 @@ export function rouse(account: Account, nowMs: number, out: SchedulerEffect[]): 
   if (!isStale || account.chainState === null) return;
   account.chainState = null;
   out.push({ kind: "wake", ...named(account) });
+}
+
+/** The account has no first slot yet, as the signer says: its counts are asked for at once. */
+export function beginAgain(account: Account, nowMs: number): void {
+  account.isUnbegun = true;
+  account.slotCounts.dueAtMs = nowMs;
 }
 
 /** Removes a deposit address without open withdrawals. */

@@ -7,6 +7,7 @@
 
 import type { Effect } from "../../../base/fault.ts";
 import type {
+  Began,
   ChainOutcome,
   ChainState,
   CoinSeen,
@@ -126,7 +127,8 @@ export type SchedulerEvent =
       readonly kind: "slotCounts";
       readonly chain: string;
       readonly account?: string;
-      readonly answer: ({ readonly ok: true } & SlotCounts) | SchedulerNo;
+      /** `began`: null if it was not asked for, or the nodes do not show it. */
+      readonly answer: ({ readonly ok: true; readonly began?: Began | null } & SlotCounts) | SchedulerNo;
     }
   /** The final spenders of coins; null for a coin without one, or without an answer. */
   | {
@@ -167,7 +169,14 @@ export type NodeQuestion =
   | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   /** Asks if attempts of an account are void, those of each withdrawal together. */
   | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly wanted: readonly VoidWanted[] }
-  | { readonly kind: "slotCounts"; readonly chain: string; readonly account?: string; readonly address: string }
+  /** `asksBegan`: some of its withdrawals have slots below the count. */
+  | {
+      readonly kind: "slotCounts";
+      readonly chain: string;
+      readonly account?: string;
+      readonly address: string;
+      readonly asksBegan?: true;
+    }
   /** Asks which final transaction spends each coin, as txHash:output. */
   | { readonly kind: "spenders"; readonly chain: string; readonly account?: string; readonly coins: readonly string[] }
   /** Asks if nodes show the transactions that made these coins. */

@@ -73,7 +73,7 @@ export interface Item {
 
 /** The end of the withdrawal on which the nodes agree. */
 export interface Final {
-  readonly outcome: "paid" | "reverted" | "conflicted" | "cancelled";
+  readonly outcome: "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
   readonly txHash: string;
   readonly block: number; // 0 when conflicted
 }
@@ -99,6 +99,7 @@ export interface Account {
   readonly expiryExclusion: ExpiryExclusion | null; // its family's exclusion by expiry, null if another one holds
   readonly pinExclusion: PinExclusion | null; // its family's exclusion by the pin, null if the chain has no coins
   nextSlot: string; // "" until adopted
+  isUnbegun: boolean; // it begins again, as the signer said of a first attempt
   chainState: ChainState | null;
   /** The newest known block; at times the state is of the one before. */
   head: number;
@@ -172,7 +173,7 @@ export interface Book {
   readonly items: Map<string, Item>;
   readonly accounts: Map<string, Account>; // by `accountKey`
   paused: boolean; // an operator stopped new signatures
-  readonly stopped: Map<string, NetworkStop["code"]>; // networks on which no first attempt is signed
+  readonly stopped: Map<string, NetworkStop["code"]>; // networks and currencies in which no first attempt is signed, by `stopKey`
   unreachable: ReadonlySet<string>; // withdrawals that no block takes, as the gateway says
   /** Recently closed withdrawals with the time, so a late view does not open them again. */
   readonly closed: Map<string, number>;

@@ -3,9 +3,11 @@
  * for those that it has not. The signer makes no first attempt on another coin, because a courier's
  * nodes may show coins that no block has. Pure.
  */
+import { lineOf } from "../../../base/state-end.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { Coin, FeeMarket, TxParams } from "../../../chains/family.ts";
 import { sightedMax } from "../../../protocol/sightings.ts";
+import { agentEnds } from "../../state-ends.ts";
 import { lacksOwed, marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item, Naming } from "./item.ts";
@@ -22,6 +24,8 @@ const questionMs = 1_000;
 const silentMs = 20_000;
 
 export const unnamedCode = "ACCOUNT_PIN_UNNAMED";
+const { firstSlot, firstUnnamed } = agentEnds.courier;
+
 export const unclearedCode = "WITHDRAWAL_UNCLEARED";
 /** The words until a silence is told. */
 export const askingWords = "the gateway's word on it is asked for";
@@ -38,9 +42,10 @@ export function unnamedWords(account: Account, nowMs: number): string {
 /** The reason why an account has not begun, with the values that an operator must compare. */
 export function whyUnbegun(account: Account, code: string, nowMs: number): string {
   const { slotCounts, chain } = account;
-  if (code === "ACCOUNT_FIRST_SLOT") return `${code}: the nodes count ${slotCounts.highest}; autowithdraw adopt ${chain}`;
+  if (code === "ACCOUNT_FIRST_SLOT")
+    return `${code}: the nodes count ${slotCounts.highest}; ${lineOf(firstSlot, { CHAIN: chain })}`;
   if (code !== "ACCOUNT_FIRST_UNNAMED") return code;
-  return isSilent(account, nowMs) ? `${code}: the gateway's nodes have not named the account's next slot yet` : askingWords;
+  return isSilent(account, nowMs) ? `${code}: ${firstUnnamed[1]} yet` : askingWords;
 }
 
 /** True if the gateway has been silent for long. The first call begins the time. */

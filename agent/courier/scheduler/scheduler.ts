@@ -6,7 +6,7 @@
  */
 import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
-import { putAccount, rouse, stayBusy, withAccount } from "./accounts.ts";
+import { beginAgain, putAccount, rouse, stayBusy, withAccount } from "./accounts.ts";
 import { lookForCoins, takeCoinLooks } from "./coin-looks.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
@@ -114,7 +114,7 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
     case "answered":
       return takeAnswer(book, event, nowMs, out);
     case "adopted":
-      if (event.answer.ok) return [putAccount(book, event.answer.account)];
+      if (event.answer.ok) return [Object.assign(putAccount(book, event.answer.account), { isUnbegun: false })];
       return withAccount(book, event, (account) => {
         if (event.answer.ok) return;
         account.slotCounts.detail = whyUnbegun(account, event.answer.code, nowMs);
@@ -286,14 +286,14 @@ function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
 
 function refused(book: Book, item: Item, verb: SchedulerVerb, answer: SchedulerNo, nowMs: number, out: SchedulerEffect[]): void {
   if (answer.effect !== "none") {
-    // The request may have been done. Its reservation stays until the signer's own view shows
-    // otherwise.
+    // The request may have been done: its reservation stays until the signer's own view comes.
     if (item.asking !== null) item.asking.isDoubtful = true;
     refresh(book, nowMs, out);
     return;
   }
   item.asking = null;
   if (answer.code === unnamedCode) forgetNamed(item);
+  if (answer.code === "ACCOUNT_NOT_ADOPTED") beginAgain(item.account, nowMs);
   if (verb === "sign" || verb === "replace") Object.assign(item, { asked: null, feeAskedWei: 0n });
   if (answer.code === unclearedCode) askCleared(item, nowMs, out);
   else if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);

@@ -3,14 +3,17 @@
  * every reservation before finality, plus this withdrawal with its fee. The order is by sequence
  * within a currency, so an unpayable nonce never stands in front of payable ones.
  */
+import { lineOf } from "../../../base/state-end.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { FeeMarket, Fees, TxParams } from "../../../chains/family.ts";
 import type { AttemptView } from "../../socket/verbs.ts";
+import { agentEnds } from "../../state-ends.ts";
 import { lostControl, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 import { clearedAgainMs, namedOffer, owedWords, unclearedWords, unnamedCode, unnamedWords } from "./naming.ts";
+import { heldWords } from "./stops.ts";
 import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
 
 /** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
@@ -37,7 +40,7 @@ const refusalRetryMsMax = 60_000;
  */
 const waitingCodes: ReadonlySet<string> = new Set([
   ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
-  "NETWORK_PAUSED",
+  ...["NETWORK_PAUSED", "CURRENCY_MOVES_OTHERWISE"],
 ]);
 
 /** The family's own words on fees. */
@@ -49,7 +52,8 @@ export function feesOf({ network }: Account): Fees {
 export function standstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
-  if (book.stopped.has(account.network)) return `NETWORK_PAUSED: autowithdraw resume --network ${account.chain}`;
+  if (book.stopped.has(account.network))
+    return `NETWORK_PAUSED: ${lineOf(agentEnds.signer.networkStopped, { CHAIN: account.chain })}`;
   if (!book.handshakeDone) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.chainState === null) return "nodes";
@@ -70,7 +74,10 @@ export function standstill(book: Book, account: Account): string {
 export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
   if (standstill(book, account) !== "") return;
   const most = inFlightMax + outOfReach(book, account);
-  for (const queue of account.queues.values()) advanceQueue(account, queue, most, nowMs, out);
+  for (const queue of account.queues.values()) {
+    const [first] = queue;
+    if (first !== undefined && heldWords(book, first.view) === "") advanceQueue(account, queue, most, nowMs, out);
+  }
 }
 
 /** The number of those in flight that no block takes, as the gateway says. */

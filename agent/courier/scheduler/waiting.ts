@@ -5,6 +5,7 @@ import { offerWords } from "./offers.ts";
 import type { SchedulerState } from "./scheduler.ts";
 
 import { standstill } from "./signing.ts";
+import { heldWords } from "./stops.ts";
 
 const waitingMax = 100;
 
@@ -21,7 +22,7 @@ export function waiting(state: SchedulerState): CourierStatus["waiting"] {
   for (const item of state.book.items.values()) {
     if (found.length === waitingMax) break;
     const isQueued = item.view.state === "approved" && item.asking === null;
-    const standing = isQueued ? standstill(state.book, item.account) : "";
+    const standing = isQueued ? standstill(state.book, item.account) || heldWords(state.book, item.view) : "";
     const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
     const why = standing || offerWords(item) || item.waiting || first?.waiting || "";
     if (why !== "") found.push({ transactionId: item.view.transactionId, why });

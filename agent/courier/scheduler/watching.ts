@@ -4,7 +4,7 @@
  * flight cost few calls a block. No state is final here before the nodes agree on it.
  */
 
-import type { ChainOutcome, Location, SlotCounts } from "../../../chains/nodes.ts";
+import type { Began, ChainOutcome, Location, SlotCounts } from "../../../chains/nodes.ts";
 import { named } from "./accounts.ts";
 import type { Looked, SchedulerEffect } from "./events.ts";
 import { byPatience, disbelieve, voidReport } from "./expiry-exclusion.ts";
@@ -197,14 +197,14 @@ export function searchAgain(unproven: readonly Item[], out: SchedulerEffect[]): 
 
 export function takeChainOutcome(item: Item, chainOutcome: ChainOutcome | null, out: SchedulerEffect[]): void {
   if (chainOutcome === null || item.chainOutcome !== null || item.stopped !== "") return;
-  if (chainOutcome.outcome === "moved") {
-    item.stopped = "COURIER_TOKEN_MOVED";
-    item.waiting = "COURIER_TOKEN_MOVED";
-    file(item);
-    out.push({ kind: "alarm", code: "COURIER_TOKEN_MOVED", transactionId: item.view.transactionId, detail: chainOutcome.txHash });
-    return;
-  }
-  item.chainOutcome = { outcome: chainOutcome.outcome, txHash: chainOutcome.txHash, block: chainOutcome.block };
+  const { outcome, txHash, block } = chainOutcome;
+  item.chainOutcome = { outcome, txHash, block };
+  if (outcome !== "moved") return;
+  // It waits for the gateway's operator, and says so once.
+  item.waiting = "COURIER_TOKEN_MOVED";
+  file(item);
+  if (item.view.state === "moved") return;
+  out.push({ kind: "alarm", code: "COURIER_TOKEN_MOVED", transactionId: item.view.transactionId, detail: txHash });
 }
 
 /** Reports the present stage of this withdrawal to the signer, unless it was reported already. */
@@ -236,7 +236,7 @@ function isPassing({ account, chainOutcome, location, locatedAtMs, offer }: Item
 
 interface Observation {
   readonly stage: "broadcast" | "included" | "final" | "void";
-  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled";
+  readonly outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
   readonly txHash: string;
   readonly block: number;
   readonly quorum?: number;
@@ -268,13 +268,21 @@ export function count(book: Book, account: Account, nowMs: number, out: Schedule
   const isUnderWay = slotCounts.askedAtMs !== null && nowMs - slotCounts.askedAtMs < slotCountsMsMax;
   if (isUnderWay || nowMs < slotCounts.dueAtMs || account.away !== "") return;
   slotCounts.askedAtMs = nowMs;
-  out.push({ kind: "slotCounts", ...named(account), address: account.address });
+  const isBelow = slotCounts.highest !== "" && [...account.pending].some((item) => isBefore(item, slotCounts.highest));
+  const asksBegan = account.slots.first === null && isBelow ? { asksBegan: true as const } : {};
+  out.push({ kind: "slotCounts", ...named(account), address: account.address, ...asksBegan });
 }
 
-export function takeSlotCounts(book: Book, account: Account, answer: SlotCounts, nowMs: number, out: SchedulerEffect[]): void {
+export function takeSlotCounts(
+  book: Book,
+  account: Account,
+  answer: SlotCounts & { readonly began?: Began | null },
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   const { chain, slotCounts, address, isDeposit } = account;
   const of = isDeposit ? { chain, address } : { chain };
-  const { latest, pending, final, quorum, isSame } = answer;
+  const { latest, pending, final, quorum, isSame, began = null } = answer;
   slotCounts.askedAtMs = null;
   slotCounts.latest = { slot: `${latest}`, atMs: nowMs };
   const highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
@@ -288,12 +296,12 @@ export function takeSlotCounts(book: Book, account: Account, answer: SlotCounts,
   }
   // While no slot was ever assigned, the signer may take another first slot, but never later.
   const isFree = account.flight.size === 0 && book.locked === "";
-  const isOther = isFree && agree && `${final}` !== account.nextSlot;
+  const isOther = isFree && agree && (`${final}` !== account.nextSlot || account.isUnbegun);
   if (isOther) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, quorum } });
   slotCounts.detail = "";
-  const laterMs = suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs;
+  const laterMs = suspect(account, final, began, nowMs, out) ? suspectRecheckMs : accountMs;
   slotCounts.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
-  out.push({ kind: "account", body: { ...of, slot: `${final}`, quorum } });
+  out.push({ kind: "account", body: { ...of, slot: `${final}`, quorum, ...(began === null ? {} : { began }) } });
 }
 
 export function countersFailed(account: Account, code: string, nowMs: number): void {
@@ -304,12 +312,17 @@ function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): 
   return slot !== "" && slots.compare(slot, bound) < 0;
 }
 
-/** Slots that are permanently used although no known attempt of ours is in a block. */
-function suspect(account: Account, final: bigint, nowMs: number, out: SchedulerEffect[]): boolean {
-  const suspects = [...account.pending].filter(
+/**
+ * Slots that are permanently used although no known attempt of ours is in a block. A slot below the
+ * first that the account ever had was used by nobody, so it is asked about again and never called
+ * taken.
+ */
+function suspect(account: Account, final: bigint, began: Began | null, nowMs: number, out: SchedulerEffect[]): boolean {
+  const below = [...account.pending].filter(
     (item) => isBefore(item, `${final}`) && item.chainOutcome === null && releasedAttempts(item.view).length > 0,
   );
-  if (suspects.length === 0) return false;
+  const suspects = began === null ? below : below.filter((item) => !isBefore(item, began.slot));
+  if (suspects.length === 0) return below.length > 0;
   for (const item of suspects) {
     if (item.foreign.count === 0) item.foreign.firstAtMs = nowMs;
     item.foreign.count += 1;

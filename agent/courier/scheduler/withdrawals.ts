@@ -22,7 +22,7 @@ const closedMax = 4096;
  * nodes may have lied.
  */
 const recheckMs = 600_000;
-const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "conflicted", "cancelled"]);
+const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "conflicted", "cancelled", "moved"]);
 const finalStates: ReadonlySet<WithdrawalState> = new Set([...chainEnds, ...(["refused", "expired"] as const)]);
 const never: Asked = { block: -1, atMs: 0 };
 const nothing: Reserve = { native: 0n, token: 0n };
@@ -141,7 +141,7 @@ export function file(item: Item): void {
   if (isAssigned || view.state !== "approved") dequeue(item);
   else enqueue(item);
   // A final but odd token transaction has already taken its funds, and the balance shows this.
-  reserve(item, isAssigned && item.stopped !== "COURIER_TOKEN_MOVED" ? wanted(item) : nothing);
+  reserve(item, isAssigned && item.chainOutcome?.outcome !== "moved" ? wanted(item) : nothing);
 }
 
 /**

@@ -16,6 +16,8 @@ export interface WatchOptions {
   readonly pollMsMin: number;
   readonly pollMsMax: number; // more on a chain whose blocks take minutes
   readonly clock: () => number; // monotonic
+  /** Runs something later, and returns what takes it back; by default setTimeout. */
+  readonly wait?: (run: () => void, ms: number) => () => void;
   /** True while no withdrawal of the account is open or expected. */
   readonly isIdle: () => boolean;
   /** True while operators are alerted that the account has too little; by default never. */
@@ -45,13 +47,18 @@ const idleStateMs = 60_000;
 /** An operator who sends funds looks for them soon. */
 const shortStateMs = 3000;
 
+function waitByTimer(run: () => void, ms: number): () => void {
+  const timer = setTimeout(run, ms);
+  return () => clearTimeout(timer);
+}
+
 /** Starts to poll at once. */
 export function createWatch(options: WatchOptions): Watch {
-  const { access, account, pollMsMin, pollMsMax } = options;
+  const { access, account, pollMsMin, pollMsMax, wait = waitByTimer } = options;
   let isClosed = false;
   let isPolling = false;
   let isWoken = false;
-  let timer: NodeJS.Timeout | undefined;
+  let takeBack = (): void => {};
   let seen = ""; // the newest head
   let known = ""; // the head whose state was passed on
   let knownAtMs = 0;
@@ -114,7 +121,7 @@ export function createWatch(options: WatchOptions): Watch {
   };
   const next = (): void => {
     isPolling = false;
-    if (!isClosed) timer = setTimeout(run, intervalMs());
+    if (!isClosed) takeBack = wait(run, intervalMs());
   };
   const run = (): void => {
     isPolling = true;
@@ -126,12 +133,12 @@ export function createWatch(options: WatchOptions): Watch {
     wake() {
       isWoken = true;
       if (isPolling || isClosed) return;
-      clearTimeout(timer);
+      takeBack();
       run();
     },
     close() {
       isClosed = true;
-      clearTimeout(timer);
+      takeBack();
     },
   };
 }

@@ -10,8 +10,10 @@ import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { AskedAccount } from "../../../protocol/sightings.ts";
+import type { Began } from "../../socket/first-slot.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";
+import { belowCode } from "../state/out-of-reach.ts";
 import { isOver } from "../state/withdrawal.ts";
 import { alarm, closedToNew, countKey, lock, type RequestContext } from "./context.ts";
 
@@ -205,29 +207,43 @@ export function highestQuorum({ run, monotonicMs }: RequestContext, chain: strin
  * Checks the final transaction count that the nodes report for one of our accounts. A count above
  * ours shows that another program signs with our key: an alarm at once, a lock if the count stays.
  * The check never changes the next slot.
+ *
+ * A count at which the account began, above every slot of this ledger, shows no transaction at all:
+ * the first slot was stated too low, and no block takes what was signed. That is an alarm of its
+ * own and no lock, and nothing more is signed (`overtaken`) before an operator has ended those
+ * (`end`) and the account begins again by both words. The courier could as well hide the count.
  */
 export function checkChainCount(
   context: RequestContext,
   chain: ConfiguredChain & { readonly name: string },
-  count: string, // the slot that the chain would take next
-  quorum: number,
-  deposit?: string, // an address other than the hot wallet
+  claim: FirstSlot & { readonly began?: Began | undefined }, // the slot that the chain would take next
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = context;
+  const { slot: count, quorum, began } = claim;
   const network = networkOf(chain);
-  if (!familyOf(network).slots.isCounted) return { ok: true };
-  const address = deposit ?? context.accountOn(network);
+  const { isCounted, compare } = familyOf(network).slots;
+  if (!isCounted) return { ok: true };
+  const { address = context.accountOn(network) } = claim;
   const key = countKey(context, network, address);
   const account = core.accounts.find(network, address);
   if (key !== network && account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
   const known = highestQuorum(context, chain.name, quorum);
   // A recovery shows the counts and uses them as a floor; `end` and the check of a new slot use
   // them too.
-  if (quorum >= Math.min(quorumWanted, known)) run.counts.set(key, count);
+  if (quorum >= Math.min(quorumWanted, known)) {
+    run.counts.set(key, count);
+    if (began === undefined) run.began.delete(key);
+    else run.began.set(key, began);
+  }
   if (!run.handshakeDone) return refuse("SIGNER_NO_HANDSHAKE");
   if (account === undefined || core.locked !== null || quorum < Math.min(quorumWanted, known)) return { ok: true };
-  if (familyOf(network).slots.compare(count, explainedTo(context, account)) <= 0) {
+  if (compare(count, explainedTo(context, account)) <= 0) {
     run.aheadSince.delete(key);
+    return { ok: true };
+  }
+  if (began !== undefined && began.slot === count && isBegun(account)) {
+    run.aheadSince.delete(key);
+    alarm(context, belowCode, `${network}: ${address} began at ${count}, and the ledger has ${account.adopted} as its first`);
     return { ok: true };
   }
   const detail = `${network}: the chain counts ${count} transactions of ${address}, the ledger ${account.next}`;

@@ -9,6 +9,7 @@ import { type AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecoveredBody } from "../../ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
+import type { Began } from "../../socket/first-slot.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
@@ -81,6 +82,8 @@ export class Run {
   readonly quorum = new Map<string, { readonly most: number; readonly atMs: number }>();
   // by `countKey`: the slot that the chain takes next after its final block, as nodes agreed last
   readonly counts = new Map<string, string>();
+  // by `countKey`: the account's beginning, as nodes agreed with the newest count
+  readonly began = new Map<string, Began>();
   readonly orders = new Orders();
   readonly sightings = new KnownSightings(); // what the gateway's nodes show, by its own signature
 

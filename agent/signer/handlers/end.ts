@@ -1,19 +1,21 @@
 /**
  * An operator ends a withdrawal that no block takes: a sweep whose slot the chain's final count
- * cannot reach, or a payment or sweep whose pin no node shows (coin-end.ts). Two sides must confirm
- * that. For a slot, the courier's nodes count below it, and no withdrawal here fills the gap; the
- * gateway, with its own nodes, has named the sweep in this run, or has reported its end. The slot
- * belongs to the withdrawal permanently, because the signed bytes may still use it. A sweep's bytes
- * pay the hot wallet. Touches nothing; records go through the `RequestContext`.
+ * cannot reach, a payment below its account's first slot (below-end.ts), or a payment or sweep
+ * whose pin no node shows (coin-end.ts). Two sides must confirm that. For a slot, the courier's
+ * nodes count below it, and no withdrawal here fills the gap; the gateway, with its own nodes, has
+ * named the sweep in this run, or has reported its end. The slot belongs to the withdrawal
+ * permanently, because the signed bytes may still use it. A sweep's bytes pay the hot wallet.
+ * Touches nothing; records go through the `RequestContext`.
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
-import { familyOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
+import { beginsLate, familyOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { EndPlan } from "../../socket/stuck.ts";
 import { unitsOf } from "../state/view.ts";
 import { isEndedByOperator, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { isSameName } from "./approve.ts";
+import { planBelowEnd } from "./below-end.ts";
 import { planCoinEnd } from "./coin-end.ts";
 import { closedGate, countKey, type RequestContext } from "./context.ts";
 
@@ -25,19 +27,29 @@ export function planEnd(context: RequestContext, transactionId: string, approver
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
-  const { slot, job, state } = withdrawal;
+  const { slot, state } = withdrawal;
   if (isOver(withdrawal)) return refuse("WITHDRAWAL_CLOSED", state);
   if (slot === "") return refuse("REPLACEMENT_NO_SLOT");
-  const isPinned = pinExclusionOf(job.network) !== null;
-  const isReachable = !isPinned && (job.mode !== "sweep" || !familyOf(job.network).slots.isCounted);
-  if (isReachable) return refuse("REPLACEMENT_REACHABLE", "only a sweep on a chain that counts, or a chain with coins");
+  const plan = planOf(withdrawal);
+  if (plan === null)
+    return refuse(
+      "REPLACEMENT_REACHABLE",
+      "only a sweep on a chain that counts, or a chain with coins, or one on which accounts begin late",
+    );
   if (state === "intent" || state === "signed") return refuse("WITHDRAWAL_NOT_RELEASED");
-  const planned = isPinned ? planCoinEnd(context, withdrawal) : planSlotEnd(context, withdrawal);
+  const planned = plan(context, withdrawal);
   if (!planned.ok) return planned;
   // The first operator's yes again changes nothing.
   const { firstEnd = approver } = withdrawal;
   const isFirst = needsTwo(context, withdrawal) && isSameName(firstEnd, approver);
   return { ok: true, withdrawal, plan: isFirst ? { ...planned.plan, isFirstYes: true } : planned.plan };
+}
+
+/** The evidence that ends a withdrawal without a block; null if nothing does. */
+function planOf({ job }: Withdrawal): typeof planSlotEnd | null {
+  if (pinExclusionOf(job.network) !== null) return planCoinEnd;
+  if (job.mode === "sweep") return familyOf(job.network).slots.isCounted ? planSlotEnd : null;
+  return beginsLate(job.network) ? planBelowEnd : null;
 }
 
 /** A sweep, on a chain that counts. */

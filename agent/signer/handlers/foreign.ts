@@ -8,18 +8,24 @@
  */
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { findFamily } from "../../../chains/families.ts";
-import type { ForeignTransaction } from "../../../protocol/messages.ts";
+import type { ForeignTransaction, Job } from "../../../protocol/messages.ts";
 import { foreignPerAckMax } from "../../../protocol/payloads.ts";
+import { stopKey } from "../../socket/stops.ts";
 import type { Core } from "../state/core.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The side whose nodes show a foreign transaction; the approver of the record. */
 export type Side = "gateway" | "courier";
 
-/** Returns why no first attempt is signed on a network; null if one may be. */
-export function stoppedOn({ core }: Pick<RequestContext, "core">, network: string): Refusal | null {
-  const stopped = core.stops.on(network);
-  return stopped === null ? null : refuse("NETWORK_PAUSED", `${network}: ${stopped.txHashes.at(-1) ?? stopped.approver}`);
+/** Returns why no first attempt of a job is signed; null if one may be. */
+export function stoppedOn(
+  { core }: Pick<RequestContext, "core">,
+  { network, currency }: Pick<Job, "network" | "currency">,
+): Refusal | null {
+  const held = core.stops.on(network, currency);
+  const stopped = core.stops.on(network) ?? held;
+  const code = stopped === held ? "CURRENCY_MOVES_OTHERWISE" : "NETWORK_PAUSED";
+  return stopped === null ? null : refuse(code, `${stopKey(stopped)}: ${stopped.txHashes.at(-1) ?? stopped.approver}`);
 }
 
 /**

@@ -7,6 +7,7 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { firstOf, type Guard } from "../../../base/guard.ts";
 import { expiryExclusionOf, pinExclusionOf, saySlot } from "../../../chains/families.ts";
+import type { RecordBody } from "../../ledger/records.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import { isFinal, observedStep, step } from "../state/machine.ts";
 import { contestedCode } from "../state/slot-assignments.ts";
@@ -114,8 +115,24 @@ export function observe(context: RequestContext, claim: CourierRequests["observe
   const refusal = outcome === "conflicted" && withdrawal.code !== contestedCode ? stopForLoss(context, withdrawal) : null;
   if (refusal !== null) return refusal;
   if (stage !== "broadcast") warnVoidIncluded(context, withdrawal, txHash);
-  context.commit([{ kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
+  const stops = outcome === "moved" ? stopCurrency(context, withdrawal, txHash) : [];
+  context.commit([...stops, { kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
   return { ok: true, withdrawal };
+}
+
+/**
+ * The stop of a currency in which a final payment moved something else than was asked for: the next
+ * one would as well. The courier's word is enough, because a stop only makes payments wait. The
+ * records stand in front of the end, so a torn write cannot keep the end without them.
+ */
+function stopCurrency({ core }: RequestContext, { transactionId, job }: Withdrawal, txHash: string): readonly RecordBody[] {
+  const { network, currency } = job;
+  if (core.stops.on(network, currency) !== null) return [];
+  const detail = `${currency}: ${txHash} of ${transactionId} moved something else; no first payment is signed in it`;
+  return [
+    { kind: "ALARM", code: "CURRENCY_MOVES_OTHERWISE", detail },
+    { kind: "PAUSED", paused: true, approver: "courier", network, currency, txHashes: [txHash] },
+  ];
 }
 
 /**

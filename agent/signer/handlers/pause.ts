@@ -3,27 +3,27 @@
  * gateway has acknowledged it. Touches nothing; the record goes through the `RequestContext`.
  */
 import type { Refusal } from "../../../base/fault.ts";
+import type { StopPlace } from "../../socket/stops.ts";
 import { closedGate, type RequestContext } from "./context.ts";
 
-/** Returns true if nothing is signed now: everywhere, or first attempts on one network. */
-function isStopped({ core }: RequestContext, network: string | undefined): boolean {
-  return network === undefined ? core.paused !== null : core.stops.on(network) !== null;
+/** Returns true if nothing is signed now: everywhere, or first attempts in one place. */
+function isStopped({ core }: RequestContext, { network, currency }: Partial<StopPlace>): boolean {
+  return network === undefined ? core.paused !== null : core.stops.on(network, currency) !== null;
 }
 
 /**
  * Stops every new payment and every replacement of a payment; signed transactions go on. Only the
- * end of a pause needs the handshake. With `network`, first attempts there stop or go on, also
- * after a stop by the signer itself. A repeat is harmless.
+ * end of a pause needs the handshake. With a place, first attempts there stop or go on, also after
+ * a stop by the signer itself. A repeat is harmless.
  */
 export function pause(
   context: RequestContext,
   isPaused: boolean,
   approver: string,
-  network?: string,
+  where: Partial<StopPlace>,
 ): { readonly ok: true; readonly paused: boolean } | Refusal {
   const closed = isPaused ? null : closedGate(context);
   if (closed !== null) return closed;
-  const where = network === undefined ? {} : { network };
-  if (isStopped(context, network) !== isPaused) context.commit([{ kind: "PAUSED", paused: isPaused, approver, ...where }]);
+  if (isStopped(context, where) !== isPaused) context.commit([{ kind: "PAUSED", paused: isPaused, approver, ...where }]);
   return { ok: true, paused: isPaused };
 }

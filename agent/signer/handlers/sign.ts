@@ -33,7 +33,7 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
   if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.attempts[0];
   if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
-  const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job.network);
+  const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job);
   if (stopped !== null) return stopped;
   if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(context, withdrawal, first);
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
@@ -83,7 +83,7 @@ export function prepareAssigned(
   for (const withdrawal of assigned) {
     const [first] = withdrawal.attempts;
     // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
-    if (first === undefined || stoppedOn(context, withdrawal.job.network) !== null) continue;
+    if (first === undefined || stoppedOn(context, withdrawal.job) !== null) continue;
     if (waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
     found.push({ transactionId: withdrawal.transactionId, prepared: recorded(context, withdrawal, first) });
   }

@@ -5,6 +5,7 @@
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { networkOf } from "../../../chains/families.ts";
 import type { FramedOffer, Offered } from "../../socket/offered.ts";
+import { placeOfStop, stopKey } from "../../socket/stops.ts";
 import type { CourierAnswers, CourierRequests, CourierVerb, CourierView } from "../../socket/verbs.ts";
 import { acknowledge } from "../handlers/ack.ts";
 import { admit } from "../handlers/admit.ts";
@@ -52,7 +53,7 @@ export const courierActs: Acts = {
     signer.whenDurable(() => reply(answer));
   },
   observed: (signer, claim, reply) => {
-    const done = observe(signer.context(), claim);
+    const done = signer.stopping(() => observe(signer.context(), claim));
     const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) } : done;
     // A chain observation is a claim that moves no money, so its record may wait for a shared sync.
     signer.whenDurableLater(() => reply(answer));
@@ -63,9 +64,11 @@ export const courierActs: Acts = {
     const account = signer.viewOn(name, address);
     signer.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
   },
-  account: (signer, { chain: name, slot, quorum, address }, reply) => {
-    const known = slotOn(signer.chain(name), name, slot);
-    const weighed = known.ok ? checkChainCount(signer.context(), known.chain, slot, quorum, address) : known;
+  account: (signer, { chain: name, began, ...claim }, reply) => {
+    const chain = signer.chain(name);
+    const from = began === undefined ? null : slotOn(chain, name, began.slot);
+    const known = from?.ok === false ? from : slotOn(chain, name, claim.slot);
+    const weighed = known.ok ? checkChainCount(signer.context(), known.chain, { ...claim, began }) : known;
     signer.whenDurable(() => reply(weighed));
   },
   foreign: (signer, { chain: name, address, txHash }, reply) => {
@@ -107,7 +110,7 @@ function hello(signer: Signer, reply: Reply<Hello>): void {
     open,
     accounts: [...signer.accounts(), ...sweptAccounts(open, (chain, address) => signer.viewOn(chain, address))],
     paused: core.paused !== null,
-    stopped: core.stops.networks().map((one) => ({ network: one.network, code: stopCode(one) })),
+    stopped: core.stops.networks().map((one) => ({ ...placeOfStop(stopKey(one)), code: stopCode(one) })),
   };
   signer.whenDurable(() => reply(answer));
 }

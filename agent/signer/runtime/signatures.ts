@@ -133,11 +133,11 @@ export class Signatures {
   }
 }
 
-/** Returns the stop that came since the record: of everything, or of a network's first attempts. */
+/** Returns the stop that came since the record: of everything, or of first attempts. */
 function stoppedFor(options: SignaturesOptions, { attempt }: SignWork, withdrawal: Withdrawal | undefined): Refusal | null {
   const everywhere = pausedBy(options);
   if (everywhere !== null || attempt > 1 || withdrawal === undefined) return everywhere;
-  return stoppedOn(options, withdrawal.job.network);
+  return stoppedOn(options, withdrawal.job);
 }
 
 /**

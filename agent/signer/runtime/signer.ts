@@ -10,6 +10,7 @@ import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { Ledger, RecoveredBody } from "../../ledger/ledger.ts";
 import { decidingKinds, type RecordBody } from "../../ledger/records.ts";
+import { type StopPlace, stopKey } from "../../socket/stops.ts";
 import type {
   AccountView,
   CourierAnswers,
@@ -242,27 +243,28 @@ export class Signer {
   }
 
   /** Pauses new signatures or allows them again; then intents that waited are signed first. */
-  pause(isPaused: boolean, approver: string, network?: string): ReturnType<typeof pause> {
-    const done = pause(this.context(), isPaused, approver, network);
+  pause(isPaused: boolean, approver: string, where: Partial<StopPlace> = {}): ReturnType<typeof pause> {
+    const done = pause(this.context(), isPaused, approver, where);
     if (!done.ok) return done;
-    this.whenDurable(() => this.push({ push: "paused", paused: isPaused, ...this.#stopOn(network) }));
+    this.whenDurable(() => this.push({ push: "paused", paused: isPaused, ...this.#stopOn(where) }));
     if (!isPaused) this.signAssigned();
     return done;
   }
 
-  /** Carries an act out, and tells the courier of the networks that it stopped. */
+  /** Carries an act out, and tells the courier of the networks and currencies that it stopped. */
   stopping<T>(act: () => T): T {
-    const before = new Set(this.core.stops.networks().map(({ network }) => network));
+    const before = new Set(this.core.stops.networks().map(stopKey));
     const done = act();
-    for (const { network } of this.core.stops.networks())
-      if (!before.has(network)) this.whenDurable(() => this.push({ push: "paused", paused: true, ...this.#stopOn(network) }));
+    for (const stop of this.core.stops.networks())
+      if (!before.has(stopKey(stop))) this.whenDurable(() => this.push({ push: "paused", paused: true, ...this.#stopOn(stop) }));
     return done;
   }
 
-  /** The network of a push, with the code of its stop as it is now. */
-  #stopOn(network: string | undefined): Partial<NetworkStop> {
+  /** The place of a push, with the code of its stop as it is now. */
+  #stopOn({ network, currency }: Partial<StopPlace>): Partial<NetworkStop> {
     if (network === undefined) return {};
-    return { network, code: stopCode(this.core.stops.on(network) ?? { txHashes: [] }) };
+    const place = currency === undefined ? { network } : { network, currency };
+    return { ...place, code: stopCode(this.core.stops.on(network, currency) ?? { ...place, txHashes: [] }) };
   }
 
   /**

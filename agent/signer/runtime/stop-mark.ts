@@ -1,21 +1,22 @@
 /**
  * A mark outside the ledger for everything that stops signatures: an operator's pause, stopped
- * networks, and the lock for a foreign transaction. It is durable before the records are, and goes
- * only when the record of the end is durable. So a ledger that lost its newest records still starts
- * stopped. Locks that each handshake finds again need no mark. docs/ledger.md, section 7. Touches
- * only its file, through the disk that is passed in.
+ * networks and currencies, and the lock for a foreign transaction. It is durable before the records
+ * are, and goes only when the record of the end is durable. So a ledger that lost its newest
+ * records still starts stopped. Locks that each handshake finds again need no mark. docs/ledger.md,
+ * section 7. Touches only its file, through the disk that is passed in.
  */
 import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
 import { type LedgerDisk, writing } from "../../ledger/folder.ts";
 import type { RecordBody } from "../../ledger/records.ts";
+import { placeOfStop, stopKey } from "../../socket/stops.ts";
 import type { Core } from "../state/core.ts";
 
 /** The file's name in the state folder. */
 export const stopMarkName = "stopped.json";
-const bytesMax = 8_192;
-/** More networks than a wallet has. */
-const networksMax = 64;
+const bytesMax = 65_536;
+/** More networks and currencies than a wallet has. */
+const networksMax = 256;
 const lockCode = "CHAIN_SLOT_FOREIGN";
 /** The approver if the name in the mark has no form that a record accepts. */
 const unnamed = "mark";
@@ -23,7 +24,7 @@ const unnamed = "mark";
 interface Stop {
   readonly paused: string; // the operator's name, "" while signing is allowed
   readonly isLocked: boolean;
-  readonly networks: readonly string[]; // on which no first attempt is signed, sorted
+  readonly networks: readonly string[]; // and currencies in which no first attempt is signed, by `stopKey`, sorted
 }
 
 const none: Stop = { paused: "", isLocked: false, networks: [] };
@@ -46,7 +47,7 @@ export class StopMark {
     const detail = "the mark beside the ledger knows a lock that the ledger lost";
     return [
       ...(paused !== "" && now.paused === "" ? [{ kind: "PAUSED", paused: true, approver: paused } as const] : []),
-      ...lostNetworks.map((network) => ({ kind: "PAUSED", paused: true, approver: unnamed, network }) as const),
+      ...lostNetworks.map((key) => ({ kind: "PAUSED", paused: true, approver: unnamed, ...placeOfStop(key) }) as const),
       ...(isLocked && core.locked === null ? [{ kind: "LOCKED", code: lockCode, detail } as const] : []),
     ];
   }
@@ -83,7 +84,7 @@ export class StopMark {
 }
 
 function stopOf({ paused, locked, stops }: Core): Stop {
-  const networks = stops.networks().map(({ network }) => network);
+  const networks = stops.networks().map(stopKey);
   return { paused: paused?.approver ?? "", isLocked: locked?.code === lockCode, networks: networks.sort() };
 }
 

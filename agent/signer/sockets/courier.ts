@@ -40,6 +40,7 @@ const address = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 const coin = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 const foreignHash = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
 const quorum = integer({ min: 1, max: 64 });
+const began = object({ slot, absentMs: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }) });
 const text = string({ max: statusTextMax });
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
 
@@ -133,7 +134,7 @@ export function courierVerbs(
         {
           transactionId,
           stage: oneOf("broadcast", "included", "final", "void"),
-          outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled"),
+          outcome: oneOf("", "paid", "reverted", "conflicted", "cancelled", "moved"),
           txHash: string({ max: 130, pattern: /^[0-9A-Za-z]*$/ }),
           block: integer(),
         },
@@ -143,7 +144,7 @@ export function courierVerbs(
     ),
     each: each(byName, eachMax, "sign", "observed"),
     adopt: verb("adopt", object({ chain, slot, quorum }, { address }), (body, reply) => courierActs.adopt(signer, body, reply)),
-    account: verb("account", object({ chain, slot, quorum }, { address }), (body, reply) =>
+    account: verb("account", object({ chain, slot, quorum }, { address, began }), (body, reply) =>
       courierActs.account(signer, body, reply),
     ),
     report: verb("report", object({ after: integer() }), (body, reply) => courierActs.report(signer, body, reply)),

@@ -38,9 +38,10 @@ import { approvalDigestOf } from "../state/digest.ts";
 import { limitsInForce, nodesOfGateway } from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { isFinal, states } from "../state/machine.ts";
+import { outOfReachCode } from "../state/out-of-reach.ts";
 import { outgoingLike, outgoingWithoutOrder } from "../state/outgoing-transactions.ts";
 import { unitsOf } from "../state/view.ts";
-import { isOver, outOfReachCode, type Withdrawal } from "../state/withdrawal.ts";
+import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { operatorViewOf, waitOf } from "./operator-view.ts";
 import { pauseSigner, stoppedOf } from "./stops.ts";
@@ -112,7 +113,7 @@ export function operatorVerbs(
     ),
     manualReplacement: verb("manualReplacement", replacementFields, (body, reply) => manualReplacement(signer, body, reply)),
     end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) => end(signer, body, reply)),
-    pause: verb("pause", object({ paused: boolean(), approver }, { network: chainName }), (body, reply) =>
+    pause: verb("pause", object({ paused: boolean(), approver }, { network: chainName, currency: chainName }), (body, reply) =>
       pauseSigner(signer, body, reply),
     ),
     recover: verb("recover", object({ digest: optionalDigest, bothRestored: boolean() }), (body, reply) =>

@@ -7,7 +7,8 @@ import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { SignerStatus, StuckView } from "../../socket/verbs.ts";
 import { planEnd } from "../handlers/end.ts";
 import type { Signer } from "../runtime/signer.ts";
-import { isCancelling, isOver, isVoid, outOfReachCode, type Withdrawal } from "../state/withdrawal.ts";
+import { outOfReachCode } from "../state/out-of-reach.ts";
+import { isCancelling, isOver, isVoid, type Withdrawal } from "../state/withdrawal.ts";
 
 const minuteMs = 60_000;
 
@@ -30,6 +31,7 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
     transactionId,
     state,
     network: job.network,
+    chain: signer.view(found).chain,
     slot,
     since: sinceOf(found),
     afterMinutes,

@@ -15,7 +15,7 @@ export interface Ended {
  * The first byte of a row's value. Files are kept permanently, so a new end is added last, and none
  * is removed.
  */
-const ends: readonly State[] = ["paid", "reverted", "conflicted", "refused", "expired", "cancelled"];
+const ends: readonly State[] = ["paid", "reverted", "conflicted", "refused", "expired", "cancelled", "moved"];
 
 /** key = id(16); value = end(1) ‖ content(32) */
 export function rowOfEnded(transactionId: string, { state, content }: Ended): Row {

@@ -190,7 +190,7 @@ export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonl
   if (!isWaiting && withdrawal.attempts.some(({ txHash }) => txHash !== ""))
     entries.push(...keptEntries({ seq, at }, withdrawal).slice(2));
   if (observed !== null && isFinal(state)) {
-    const outcome = state as "paid" | "reverted" | "conflicted" | "cancelled";
+    const outcome = state as "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
     entries.push({ kind: "observed", seq, at, transactionId, stage: "final", outcome, txHash: observed.txHash });
   }
   return entries;
@@ -258,11 +258,16 @@ export function stopEntries(stops: Stops, { seq, at }: Place, until = Number.POS
 }
 
 function pausedEntry(
-  { paused, network, txHashes = [] }: Pick<Extract<LedgerRecord, { kind: "PAUSED" }>, "paused" | "network" | "txHashes">,
+  {
+    paused,
+    network,
+    currency,
+    txHashes = [],
+  }: Pick<Extract<LedgerRecord, { kind: "PAUSED" }>, "paused" | "network" | "currency" | "txHashes">,
   seq: number,
   at: number,
 ): Entry {
-  const named = txHashes.length === 0 ? {} : { txHashes };
+  const named = { ...(currency === undefined ? {} : { currency }), ...(txHashes.length === 0 ? {} : { txHashes }) };
   return { kind: "paused", seq, at, paused, ...(network === undefined ? {} : { network, ...named }) };
 }
 

@@ -16,28 +16,29 @@
  * void also goes to expired (`endsUnpaid`). So does a sweep that an operator ended because the
  * chain cannot reach its slot.
  *
- * Paid, reverted, conflicted and cancelled are the courier's statements, and another may replace
- * them until the gateway has confirmed the end (`isOver`). Until then the slot can still get
- * attempts. If the attempt of a reported end is void by both statements, the withdrawal goes back
- * to released, or to quarantined if an operator's yes is missing. A quarantined withdrawal gets
- * only cancels.
+ * Paid, reverted, conflicted, cancelled and moved are the courier's statements, and another may
+ * replace them until the gateway has confirmed the end (`isOver`). Until then the slot can still
+ * get attempts. If the attempt of a reported end is void by both statements, the withdrawal goes
+ * back to released, or to quarantined if an operator's yes is missing. A quarantined withdrawal
+ * gets only cancels.
  *
- * state        approved  held         refused  expired  intent       signed       released     broadcast    included     paid  reverted  conflicted  cancelled
- * requested    approved  held         refused  expired  .            .            .            .            .            .     .         .           .
- * held         approved  held         refused  expired  .            .            .            .            .            .     .         .           .
- * approved     .         .            refused  expired  intent       .            .            .            .            .     .         .           .
- * intent       .         quarantined  .        .        intent       signed       .            .            .            .     .         .           .
- * signed       .         .            .        .        .            .            released     .            .            .     .         .           .
- * released     .         .            .        .        released     released     released     broadcast    included     paid  reverted  conflicted  cancelled
- * broadcast    .         .            .        .        broadcast    broadcast    broadcast    broadcast    included     paid  reverted  conflicted  cancelled
- * included     .         .            .        .        included     included     included     broadcast    included     paid  reverted  conflicted  cancelled
- * paid         .         .            .        .        paid         paid         paid         .            .            paid  reverted  conflicted  cancelled
- * reverted     .         .            .        .        reverted     reverted     reverted     .            .            paid  reverted  conflicted  cancelled
- * conflicted   .         .            .        .        conflicted   conflicted   conflicted   .            .            paid  reverted  conflicted  cancelled
- * refused      .         .            .        .        .            .            .            .            .            .     .         .           .
- * expired      .         .            .        .        .            .            .            .            .            .     .         .           .
- * quarantined  .         quarantined  .        .        quarantined  quarantined  quarantined  quarantined  quarantined  paid  reverted  conflicted  cancelled
- * cancelled    .         .            .        .        cancelled    cancelled    cancelled    .            .            paid  reverted  conflicted  cancelled
+ * state        approved  held         refused  expired  intent       signed       released     broadcast    included     paid  reverted  conflicted  cancelled  moved
+ * requested    approved  held         refused  expired  .            .            .            .            .            .     .         .           .          .
+ * held         approved  held         refused  expired  .            .            .            .            .            .     .         .           .          .
+ * approved     .         .            refused  expired  intent       .            .            .            .            .     .         .           .          .
+ * intent       .         quarantined  .        .        intent       signed       .            .            .            .     .         .           .          .
+ * signed       .         .            .        .        .            .            released     .            .            .     .         .           .          .
+ * released     .         .            .        .        released     released     released     broadcast    included     paid  reverted  conflicted  cancelled  moved
+ * broadcast    .         .            .        .        broadcast    broadcast    broadcast    broadcast    included     paid  reverted  conflicted  cancelled  moved
+ * included     .         .            .        .        included     included     included     broadcast    included     paid  reverted  conflicted  cancelled  moved
+ * paid         .         .            .        .        paid         paid         paid         .            .            paid  reverted  conflicted  cancelled  moved
+ * reverted     .         .            .        .        reverted     reverted     reverted     .            .            paid  reverted  conflicted  cancelled  moved
+ * conflicted   .         .            .        .        conflicted   conflicted   conflicted   .            .            paid  reverted  conflicted  cancelled  moved
+ * refused      .         .            .        .        .            .            .            .            .            .     .         .           .          .
+ * expired      .         .            .        .        .            .            .            .            .            .     .         .           .          .
+ * quarantined  .         quarantined  .        .        quarantined  quarantined  quarantined  quarantined  quarantined  paid  reverted  conflicted  cancelled  moved
+ * cancelled    .         .            .        .        cancelled    cancelled    cancelled    .            .            paid  reverted  conflicted  cancelled  moved
+ * moved        .         .            .        .        moved        moved        moved        .            .            paid  reverted  conflicted  cancelled  moved
  */
 import { invariant } from "../../../base/fault.ts";
 import type { WithdrawalState } from "../../socket/states.ts";
@@ -52,7 +53,7 @@ export type Step = Exclude<State, "requested" | "quarantined">;
 
 type Row = Readonly<Partial<Record<Step, State>>>;
 
-const ends: Row = { paid: "paid", reverted: "reverted", conflicted: "conflicted", cancelled: "cancelled" };
+const ends: Row = { paid: "paid", reverted: "reverted", conflicted: "conflicted", cancelled: "cancelled", moved: "moved" };
 const seen: Row = { broadcast: "broadcast", included: "included", ...ends };
 
 /** The row of a state that further attempts of the slot do not change. */
@@ -82,12 +83,13 @@ const machine: Readonly<Record<State, Row>> = {
     included: "quarantined",
   },
   cancelled: { ...ends, ...attemptsIn("cancelled") },
+  moved: { ...ends, ...attemptsIn("moved") },
 };
 
 /** Ends without a signature. */
 export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 /** Ends. */
-export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "conflicted", "cancelled"]);
+export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "conflicted", "cancelled", "moved"]);
 /** The states from which a withdrawal may end unpaid after all its attempts are void. */
 export const unpaidEnds: ReadonlySet<State> = new Set(["released", "broadcast", "quarantined"]);
 const assigned: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
@@ -116,7 +118,7 @@ export function isUnfinished(state: State): boolean {
 /** Returns the step that an observation asks for; a final observation names its outcome. */
 export function observedStep(
   stage: "broadcast" | "included" | "final", // "void" is no step: it is about an attempt
-  outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled",
+  outcome: "" | "paid" | "reverted" | "conflicted" | "cancelled" | "moved",
 ): Step {
   if (stage !== "final") return stage;
   invariant(outcome !== "", "a final observation has an outcome");

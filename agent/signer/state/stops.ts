@@ -1,9 +1,11 @@
 /**
- * Stops of new signatures that are no lock: an operator's pause, and single networks on which no
- * first attempt is signed, because of transactions that no signature here explains or by an
- * operator's order. Only `apply` changes it, from records. Touches nothing.
+ * Stops of new signatures that are no lock: an operator's pause, and single networks or currencies
+ * in which no first attempt is signed: because of transactions that no signature here explains, of
+ * own ones that moved something else than was asked for, or by an operator's order. Only `apply`
+ * changes it, from records. Touches nothing.
  */
 import type { RecordBody } from "../../ledger/records.ts";
+import { type StopCode, stopKey } from "../../socket/stops.ts";
 
 /** An operator's pause of new signatures. */
 export interface Paused {
@@ -11,10 +13,12 @@ export interface Paused {
   readonly approver: string; // the name that the caller gave
 }
 
-/** A network on which no first attempt is signed. */
+/** A network on which no first attempt is signed; with `currency`, none in that currency. */
 export interface StoppedNetwork extends Paused {
   readonly network: string; // CAIP-2
-  // the newest transactions that nothing here explains; none for an operator's own order
+  readonly currency?: string;
+  // the newest transactions that nothing here explains, or its own that moved something else; none
+  // for an operator's own order
   readonly txHashes: readonly string[];
 }
 
@@ -39,7 +43,7 @@ export class Stops {
 
   constructor(snapshot: StopsSnapshot = {}) {
     this.#paused = snapshot.paused ?? null;
-    this.#networks = new Map((snapshot.stopped ?? []).map((one) => [one.network, one]));
+    this.#networks = new Map((snapshot.stopped ?? []).map((one) => [stopKey(one), one]));
     this.#foreign = new Set(snapshot.foreign ?? []);
   }
 
@@ -48,14 +52,14 @@ export class Stops {
     return this.#paused;
   }
 
-  /** The stopped networks, in the order of their stops. */
+  /** The stopped networks and currencies, in the order of their stops. */
   networks(): readonly StoppedNetwork[] {
     return [...this.#networks.values()];
   }
 
-  /** Null unless no first attempt is signed on the network. */
-  on(network: string): StoppedNetwork | null {
-    return this.#networks.get(network) ?? null;
+  /** Null unless no first attempt is signed on the network; with `currency`, in that currency. */
+  on(network: string, currency?: string): StoppedNetwork | null {
+    return this.#networks.get(stopKey({ network, ...(currency === undefined ? {} : { currency }) })) ?? null;
   }
 
   /** True if the ledger has recorded this transaction as foreign, as far as it is remembered. */
@@ -63,19 +67,22 @@ export class Stops {
     return this.#foreign.has(foreignKey(network, txHash));
   }
 
-  apply({ paused, approver, at, network, txHashes = [] }: PausedRecord): void {
+  apply({ paused, approver, at, network, currency, txHashes = [] }: PausedRecord): void {
     if (network === undefined) {
       this.#paused = paused ? { at, approver } : null;
       return;
     }
-    for (const txHash of txHashes) keepNewest(this.#foreign, foreignKey(network, txHash));
+    // Those of a currency are signed here.
+    if (currency === undefined) for (const txHash of txHashes) keepNewest(this.#foreign, foreignKey(network, txHash));
+    const place = currency === undefined ? { network } : { network, currency };
+    const key = stopKey(place);
     if (!paused) {
-      this.#networks.delete(network);
+      this.#networks.delete(key);
       return;
     }
-    const before = this.#networks.get(network) ?? { network, at, approver, txHashes: [] };
+    const before = this.#networks.get(key) ?? { ...place, at, approver, txHashes: [] };
     const named = [...new Set([...before.txHashes, ...txHashes])].slice(-namedMax);
-    this.#networks.set(network, { ...before, txHashes: named });
+    this.#networks.set(key, { ...before, txHashes: named });
   }
 
   snapshot(): Required<StopsSnapshot> {
@@ -83,8 +90,12 @@ export class Stops {
   }
 }
 
-/** The code of a stop: theft, unless an operator ordered it without a transaction. */
-export function stopCode({ txHashes }: Pick<StoppedNetwork, "txHashes">): "CHAIN_COIN_FOREIGN" | "NETWORK_PAUSED" {
+/**
+ * The code of a stop. Of a network it is theft, unless an operator ordered it without a
+ * transaction.
+ */
+export function stopCode({ currency, txHashes }: Pick<StoppedNetwork, "currency" | "txHashes">): StopCode {
+  if (currency !== undefined) return "CURRENCY_MOVES_OTHERWISE";
   return txHashes.length === 0 ? "NETWORK_PAUSED" : "CHAIN_COIN_FOREIGN";
 }
 

@@ -14,6 +14,7 @@ import type { Attempt, Confirmation } from "./attempt.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
 import { ended, observedStep, type State, type Step, step, unpaidEnds, unsignedEnds } from "./machine.ts";
+import { outOfReachCode } from "./out-of-reach.ts";
 
 export type { Attempt, Confirmation, VoidSide } from "./attempt.ts";
 
@@ -35,17 +36,6 @@ export const notReceived = 0;
 /** True if an operator has cancelled the withdrawal: its slot gets no paying attempt any more. */
 export function isCancelling({ attempts, ordered }: Pick<Withdrawal, "attempts" | "ordered">): boolean {
   return ordered?.act === "cancel" || attempts.some((attempt) => attempt.isCancel);
-}
-
-/** The code of a sweep that the chain cannot reach, here and at the gateway. */
-export const unreachableCode = "SWEEP_UNREACHABLE";
-
-/** The code of a withdrawal whose pin no node of the gateway shows, here and there. */
-export const coinUnknownCode = "COIN_UNKNOWN";
-
-/** The code of a withdrawal that the gateway names as unreachable. */
-export function outOfReachCode({ job }: Pick<Withdrawal, "job">): typeof unreachableCode | typeof coinUnknownCode {
-  return pinExclusionOf(job.network) === null ? unreachableCode : coinUnknownCode;
 }
 
 /**

@@ -128,7 +128,11 @@ export function paidOnce(orders: readonly Asked[], { transactions, held, violati
 }
 
 /** The agent's limits for the run's currency. */
-export function policyOf({ unit, decimal, fees }: StepsChain): Readonly<Record<string, string>> {
+export function policyOf({
+  unit,
+  decimal,
+  fees,
+}: Pick<StepsChain, "unit" | "decimal" | "fees">): Readonly<Record<string, string>> {
   const inCoin = (amount: bigint): string => decimalText(amount * unit, decimal);
   const limits = { maxPerWithdrawal: inCoin(10n), maxPerHour: inCoin(100_000n), maxPerDay: inCoin(100_000n) };
   return { ...limits, ...fees, holdAbove: inCoin(heldAboveUnits) };

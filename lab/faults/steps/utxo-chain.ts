@@ -8,6 +8,7 @@ import { bech32 } from "@scure/base";
 import { hexByte, littleEndian, satOf } from "../../deposits/bitcoin-values.ts";
 import type { Call } from "../../kit/holding-proxy.ts";
 import type { Kit } from "../../kit/kit.ts";
+import type { UtxoNode } from "../../utxo-node/daemon.ts";
 import { startUtxoNetwork, type UtxoTestNetwork } from "../../utxo-node/network.ts";
 import type { Judged, Payment, StepsChain } from "./chain.ts";
 
@@ -66,8 +67,9 @@ export class UtxoStepsChain implements StepsChain {
     this.#mining = this.#mine();
   }
 
-  static async open(name: CoinName, blockMs: number): Promise<UtxoStepsChain> {
-    const network = await startUtxoNetwork(name);
+  /** A chain of the coin's daemon, or of a node that is handed in. */
+  static async open(name: CoinName, blockMs: number, node: UtxoNode | null = null): Promise<UtxoStepsChain> {
+    const network = await startUtxoNetwork(name, undefined, node);
     try {
       await network.node.ask("createwallet", "customers");
       const miner = await network.node.ask<string>("getnewaddress");

@@ -65,11 +65,11 @@ export class CoinMoney implements Money {
   }
 
   get isShown(): boolean {
-    return [...this.#byOrder.values()].every(
-      ({ attempts }) =>
-        attempts.size === 0 ||
-        [...attempts.keys()].some((hash) => this.#chain.pool.has(hash) || this.#chain.includedIn(hash) !== null),
-    );
+    return [...this.#byOrder.values()].every((fate) => fate.attempts.size === 0 || this.#isSeen(fate));
+  }
+
+  #isSeen({ attempts }: Fate): boolean {
+    return [...attempts.keys()].some((hash) => this.#chain.pool.has(hash) || this.#chain.includedIn(hash) !== null);
   }
 
   get isSpoiled(): boolean {
@@ -88,6 +88,9 @@ export class CoinMoney implements Money {
 
   hide(txHashes: readonly string[]): void {
     for (const txHash of txHashes) this.#hidden.add(txHash);
+    // Bytes that left and never came to a node are on none either.
+    for (const fate of this.#byOrder.values())
+      if (!this.#isSeen(fate)) for (const txHash of fate.attempts.keys()) this.#hidden.add(txHash);
   }
 
   expect(order: Order): void {
@@ -202,6 +205,7 @@ export class CoinMoney implements Money {
   }
 
   isEnd({ outcome, txHash }: End, txHashes: readonly string[]): boolean {
+    if (outcome === "moved") return false;
     if (outcome === "conflicted") return !txHashes.some((hash) => this.#chain.isFinal(hash));
     const attempt = this.#chain.made.get(txHash);
     return attempt !== undefined && this.#chain.isFinal(txHash) && this.#isCancel(attempt) === (outcome === "cancelled");

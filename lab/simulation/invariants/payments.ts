@@ -275,6 +275,7 @@ export class Payments {
    */
   isEnd({ transactionId, outcome, txHash }: End, txHashes: readonly string[]): boolean {
     if (outcome === "cancelled") return this.#isFinal(txHash) && this.#isCancel(txHash);
+    if (outcome === "moved") return false; // no token here moves another amount
     if (outcome === "conflicted") {
       const attempts = this.#isAllKnown ? [...(this.#byId.get(transactionId)?.attempts.keys() ?? [])] : [];
       return ![...txHashes, ...attempts].some((hash) => this.#isFinal(hash));

@@ -5,6 +5,7 @@
  */
 import { isCancel, type LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../../agent/signer/state/withdrawal.ts";
+import { stopKey } from "../../../agent/socket/stops.ts";
 import { families } from "../../../chains/families.ts";
 import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
@@ -37,7 +38,7 @@ export class RecordInvariants {
   #ackedSeq = 0;
   #sequence = 0;
   #isPaused = false;
-  readonly #stopped = new Set<string>(); // networks without first attempts
+  readonly #stopped = new Set<string>(); // places without first attempts, by `stopKey`
   /** From a RECOVERED for both to RECOVERY_FINISHED. */
   #isHolding = false;
   #heldBefore = 0;
@@ -78,11 +79,9 @@ export class RecordInvariants {
         this.#next.set(record.account, BigInt(record.slot));
         return;
       case "REQUESTED":
-        this.#jobAt(record.sequence, say);
-        this.#requested(record, say);
-        return;
       case "REPEATED":
         this.#jobAt(record.sequence, say);
+        if (record.kind === "REQUESTED") this.#requested(record, say);
         return;
       case "RELEASED":
         this.#released(record, say);
@@ -98,7 +97,7 @@ export class RecordInvariants {
         return;
       case "PAUSED":
         if (record.network === undefined) this.#isPaused = record.paused;
-        else this.#stopped[record.paused ? "add" : "delete"](record.network);
+        else this.#stopped[record.paused ? "add" : "delete"](stopKey({ ...record, network: record.network }));
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
@@ -118,7 +117,7 @@ export class RecordInvariants {
       const made = one?.attempts[attempt - 1];
       must(made !== undefined && isKnown(made), "a released attempt is in the acknowledged part of the ledger", say);
       if (made !== undefined) made.isReleased = true;
-      if (this.#waits !== null || !this.#terms.isGatewayHonest || stage.family === "bitcoinregtest") continue;
+      if (this.#waits !== null || !this.#terms.isGatewayHonest || stage.isOfCoins) continue;
       for (const [key, owner] of this.#ownerOf) {
         const below = this.#withdrawals.get(owner);
         const [account = "", nonce = "0"] = key.split(" ");
@@ -323,7 +322,8 @@ export class RecordInvariants {
     if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
       one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
-    must(record.attempt > 1 || !this.#stopped.has(one.job.network), "no first attempt is signed on a stopped network", say);
+    const isStopped = this.#stopped.has(one.job.network) || this.#stopped.has(stopKey(one.job));
+    must(record.attempt > 1 || !isStopped, "no first attempt is signed in a stopped place", say);
     must(!isPayment || !isCancelling(one), "no paying attempt is signed after a cancel", say);
   }
 

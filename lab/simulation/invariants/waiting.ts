@@ -34,7 +34,6 @@ const hourMs = 3_600_000;
 export class WaitingMoney implements Money {
   readonly foreign: ReadonlySet<string> = new Set();
   readonly foreignNonces: readonly number[] = [];
-  readonly isShown = true;
   readonly sweeps: MovedMoney;
   readonly #moved: WaitingSweeps;
   readonly #chain: TronChain;
@@ -81,12 +80,24 @@ export class WaitingMoney implements Money {
     }
   }
 
+  /** What left, and a block can still take, is in the pool or in a block. */
+  get isShown(): boolean {
+    return [...this.#fates.values()].every(({ attempts }) => [...attempts.values()].every((one) => this.#isSeen(one)));
+  }
+
+  #isSeen(one: SignedTransfer): boolean {
+    return !this.#chain.canTake(one) || this.#chain.pool.has(one.hash) || this.#chain.includedIn(one.hash) !== null;
+  }
+
   isAttempt(transactionId: string, txHash: string): boolean {
     return this.#byId.get(transactionId)?.attempts.has(txHash) === true;
   }
 
   hide(txHashes: readonly string[]): void {
     for (const txHash of txHashes) this.#hidden.add(txHash);
+    // Bytes that left and never came to a node are on none either.
+    for (const { attempts } of this.#fates.values())
+      for (const one of attempts.values()) if (!this.#isSeen(one)) this.#hidden.add(one.hash);
   }
 
   /** Whether a solidified transaction of the account pays this address these units. */

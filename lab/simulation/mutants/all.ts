@@ -5,6 +5,7 @@ import { admissionMutants } from "./admission.ts";
 import { coinMutants } from "./coins.ts";
 import { depositMutants } from "./deposits.ts";
 import { falseChainMutants } from "./false-chain.ts";
+import { faultMutants } from "./faults.ts";
 import { forgedMutants } from "./forged.ts";
 import { hubMutants } from "./hub.ts";
 import { ledgerMutants } from "./ledger.ts";
@@ -62,4 +63,5 @@ export const mutants: readonly Mutant[] = [
   ...sequenceMutants,
   ...pinMutants,
   ...coinMutants,
+  ...faultMutants,
 ];

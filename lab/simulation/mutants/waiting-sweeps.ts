@@ -136,7 +136,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "fee-of-a-failed-sweep-forgotten",
     file: "gateway/store/unswept-balances.ts",
-    find: 'row.feeUnits !== "" && !(status !== 2 && isFeeInside(network, operation));',
+    find: 'row.feeUnits !== "" && !isInside;',
     replace: 'row.feeUnits !== "" && status !== 2 && !isFeeInside(network, operation);',
     invariant: "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
     world,

@@ -10,7 +10,7 @@ import { transactionIdOf } from "../../../protocol/identity.ts";
 import { Violation } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
-import { coinReceivers } from "./coins.ts";
+import { coinReceiversOn } from "./coins.ts";
 import { Operators } from "./operators.ts";
 import { namedReceiver, type Order, receivers } from "./plan.ts";
 import type { Scene } from "./scene.ts";
@@ -19,7 +19,7 @@ import { chainName, merchant, stage } from "./setting.ts";
 
 const askAgainMs = 2_000;
 const cancelMs = 1_000;
-const operatorMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, tron: 5_000 } as const;
+const operatorMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, litecoinregtest: 2_500, tron: 5_000 } as const;
 /** States in which policy has still to judge, or the withdrawal waits for the chain. */
 const undecidable: ReadonlySet<string> = new Set(["SIGNER_NO_HANDSHAKE", "SLOT_CONTESTED"]);
 /** The prefix of the orders that come after everything else. */
@@ -42,6 +42,8 @@ export class Actors {
   /** Orders the gateway has answered with an id, so that the shop need not ask again. */
   readonly #taken = new Set<string>();
   readonly #operators: Operators;
+  /** Ids of the orders for which a person had to decide, at the agent or at the gateway. */
+  readonly waited = new Set<string>();
   #lateOrders = 0;
 
   constructor(world: Scene) {
@@ -185,6 +187,7 @@ export class Actors {
           // The operator who carries the recovery out decides on withdrawals that are held because
           // both were rolled back.
           const isTheirs = view.code !== "RECOVERY_HOLD" && !this.#leavesToTime(view);
+          if (view.state === "held" || view.state === "quarantined") this.waited.add(view.transactionId);
           if (view.state === "held" && isTheirs) this.#decide(machine, view);
           if (view.state === "quarantined" && !undecidable.has(view.code)) this.approve(machine, view);
         }
@@ -200,6 +203,7 @@ export class Actors {
     const { gateway, payments } = this.#world;
     if (gateway.isInTransaction || gateway.service === null) return;
     for (const { id } of gateway.all<{ id: string }>(heldRows)) {
+      this.waited.add(id);
       gateway.command(
         ({ store: { database } }) => {
           const row = namedTransaction(database, "withdraw", id);
@@ -336,6 +340,6 @@ export class Actors {
 }
 
 function lateReceiver(): string {
-  if (stage.family === "bitcoinregtest") return coinReceivers[0];
+  if (stage.isOfCoins) return coinReceiversOn(stage.family)[0] as string;
   return stage.family === "xrp" ? sequenceReceivers[0] : receivers[0];
 }

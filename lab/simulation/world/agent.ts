@@ -67,9 +67,10 @@ const pollMs = {
   evm: { min: 2_500, max: 4_000 },
   xrp: { min: 2_500, max: 4_000 },
   bitcoinregtest: { min: 2_500, max: 4_000 },
+  litecoinregtest: { min: 2_500, max: 4_000 },
   tron: { min: 5_000, max: 8_000 },
 } as const;
-const statusMs = { evm: 2_000, xrp: 2_000, bitcoinregtest: 2_000, tron: 6_000 } as const;
+const statusMs = { evm: 2_000, xrp: 2_000, bitcoinregtest: 2_000, litecoinregtest: 2_000, tron: 6_000 } as const;
 
 /** The world as an agent's machine sees it. */
 interface Environment {

@@ -25,6 +25,8 @@ export class Backups {
    */
   #fee = 0n;
   #used = 0;
+  /** Transactions that no node showed. */
+  hidden = 0;
   #isAgain = false; // the database alone, after a recovery
 
   constructor(world: Scene) {
@@ -40,6 +42,10 @@ export class Backups {
   /** Whether one of them happened. */
   get wasUsed(): boolean {
     return this.#used > 0;
+  }
+
+  get restores(): number {
+    return this.#used;
   }
 
   /** Ledger and database of one server, to the same moment. */
@@ -208,6 +214,7 @@ export class Backups {
     const { scheduler, random } = kernel;
     const hidden = chainFixture.conceal?.() ?? new Map<string, () => void>();
     note("bytes are on no node", hidden.size);
+    this.hidden += hidden.size;
     payments.hide?.([...hidden.keys()]);
     for (const publish of hidden.values())
       scheduler.after(random.between("they come again after", 20_000, 120_000), scheduler.world, publish);

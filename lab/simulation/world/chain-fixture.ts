@@ -49,6 +49,8 @@ export interface ChainFixture {
   readonly explorer: Explorer | null;
   /** The account's next number, as the chain counts; null where nothing is counted, or was yet. */
   readonly counted: string | null;
+  /** The own time of the newest block, Unix milliseconds. */
+  readonly headMs: number;
   /** Payments from outside that no block has yet. */
   readonly incoming: number;
   readonly hostilities: Hostilities;

@@ -4,20 +4,19 @@
  * finality. A final block never leaves again. Shows nothing; `coin-node.ts` is what others see.
  */
 import { kernel, note } from "../kernel/kernel.ts";
-import { type CoinOutput, type CoinTransaction, readCoinRaw, reversed, twice, writeCoinTransaction } from "./coin-raw.ts";
+import { type BlockBytes, blockHash, writeBlock } from "./coin-block.ts";
+import { type CoinOutput, type CoinTransaction, readCoinRaw, twice, writeCoinTransaction } from "./coin-raw.ts";
 
-export interface CoinBlock {
+export interface CoinBlock extends BlockBytes {
   readonly number: number;
   readonly hash: string;
   readonly parentHash: string;
   readonly timestamp: number;
-  readonly header: Buffer;
-  readonly reward: CoinTransaction;
-  readonly transactions: readonly CoinTransaction[]; // without the reward
 }
 
 export interface CoinChainOptions {
   readonly genesis: string; // the first block's hash
+  readonly isReplaced: boolean; // by a transaction that pays more for the same coins
   readonly script: string; // the account's, hex
   readonly confirmations: number;
   readonly funds: readonly bigint[];
@@ -31,6 +30,7 @@ type PoolAnswer =
   | "Transaction already in block chain"
   | "bad-txns-inputs-missingorspent"
   | "insufficient fee, rejecting replacement"
+  | "txn-mempool-conflict"
   | "min relay fee not met";
 
 const elsewhere = `0014${"ee".repeat(20)}`;
@@ -175,6 +175,7 @@ export class CoinChain {
     if (!inputs.every(({ coin }) => this.#isUnspent(coin))) return "bad-txns-inputs-missingorspent";
     if (this.#rateOf(transaction) < 1000n) return "min relay fee not met";
     const conflicts = new Set(inputs.flatMap(({ coin }) => this.claimantOf(coin) ?? []));
+    if (conflicts.size > 0 && !this.options.isReplaced) return "txn-mempool-conflict";
     const fees = [...conflicts].reduce((sum, one) => sum + this.feeOf(one), 0n);
     const isLow = [...conflicts].some((one) => this.#rateOf(one) >= this.#rateOf(transaction));
     if (conflicts.size > 0 && (isLow || this.feeOf(transaction) < fees + BigInt(transaction.size)))
@@ -280,14 +281,9 @@ export class CoinChain {
     const number = this.blocks.length;
     const parentHash = number === 0 ? zeros : this.top.hash;
     const timestamp = Math.floor((this.options.startedAt + kernel.scheduler.nowMs) / 1000);
-    const reward = rewardOf(`${number} ${this.#salt}`, transactions);
-    const root = rootOf([reward, ...transactions].map(({ hash }) => reversed(hash)));
-    const fields = Buffer.alloc(80);
-    fields.write(reversed(parentHash), 4, "hex");
-    fields.write(root, 36, "hex");
-    fields.writeUInt32LE(timestamp, 68);
-    const hash = number === 0 ? this.options.genesis : reversed(twice(fields).toString("hex"));
-    const block = { number, hash, parentHash, timestamp, header: fields, reward, transactions };
+    const bytes = writeBlock({ parentHash, timestamp }, `${number} ${this.#salt}`, transactions);
+    const hash = number === 0 ? this.options.genesis : blockHash(bytes);
+    const block = { number, hash, parentHash, timestamp, ...bytes };
     this.blocks.push(block);
     this.topEver = Math.max(this.topEver, number);
     for (const one of transactions) {
@@ -305,32 +301,4 @@ export class CoinChain {
     this.onBlock(block);
     return block;
   }
-}
-
-/** The bytes of a whole block, as its nodes show them. */
-export function blockBytes({ header, reward, transactions }: CoinBlock): Buffer {
-  const count = Buffer.from([transactions.length + 1]);
-  return Buffer.concat([header, count, ...[reward, ...transactions].map(({ raw }) => Buffer.from(raw, "hex"))]);
-}
-
-/** The first transaction of a block, which covers the SegWit data of the others. BIP-141 */
-function rewardOf(mark: string, transactions: readonly CoinTransaction[]): CoinTransaction {
-  const wholes = transactions.map(({ raw }) => twice(Buffer.from(raw, "hex")).toString("hex"));
-  const covered = Buffer.from(rootOf([zeros, ...wholes]) + zeros, "hex");
-  const script = `6a24aa21a9ed${twice(covered).toString("hex")}`;
-  const text = Buffer.from(mark).toString("hex");
-  const length = Buffer.from([text.length / 2]).toString("hex");
-  const input = `01${zeros}ffffffff${length}${text}ffffffff`;
-  const output = `010000000000000000${Buffer.from([script.length / 2]).toString("hex")}${script}`;
-  return readCoinRaw(`020000000001${input}${output}0120${zeros}00000000`) as CoinTransaction;
-}
-
-function rootOf(hashes: readonly string[]): string {
-  let row = [...hashes];
-  while (row.length > 1) {
-    row = row.flatMap((left, at) => {
-      return at % 2 === 1 ? [] : [twice(Buffer.from(left + (row[at + 1] ?? left), "hex")).toString("hex")];
-    });
-  }
-  return row[0] ?? zeros;
 }

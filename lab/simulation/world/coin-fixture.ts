@@ -11,6 +11,8 @@ import type { Plan } from "./plan.ts";
 import { begun, hotWallet, nodeUrls } from "./setting.ts";
 
 const satPerKvB = 3_000n;
+/** The least rate that nodes forward. */
+const relayedMin = 1_000n;
 /** A payment of several coins costs less than its ceiling at this rate. */
 const dearMax = 60_000n;
 const hostileCoinsMax = 12;
@@ -31,8 +33,11 @@ const wallets = [
   { funds: exact.slice(0, 20), later: [exact.slice(20, 26), dust.slice(0, 2), exact.slice(26)] },
   { funds: exact.slice(0, 3), later: [dust.slice(0, 4), exact.slice(3, 12), small.slice(0, 6), small.slice(6)] },
 ] as const;
-/** The first block of the network for tests. */
-const genesis = "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206";
+/** The first block of each network for tests, and whether its nodes replace what waits. */
+const networks = {
+  bitcoinregtest: { genesis: "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206", isReplaced: true },
+  litecoinregtest: { genesis: "530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9", isReplaced: false },
+} as const;
 
 export class CoinChainFixture implements ChainFixture {
   readonly evm = null;
@@ -41,6 +46,7 @@ export class CoinChainFixture implements ChainFixture {
   readonly namedTxParams = { satPerKvB: "20000" };
   readonly fullTxParams = this.namedTxParams;
   readonly money: CoinMoney;
+  readonly #network: (typeof networks)[keyof typeof networks];
   readonly #chain: CoinChain;
   readonly #nodes: readonly CoinNode[];
   readonly #amounts: readonly bigint[]; // that are ordered
@@ -49,12 +55,13 @@ export class CoinChainFixture implements ChainFixture {
   #dearUntilMs = 0; // the market's rise ends then; 0 for none
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
-    const { confirmations } = plan;
-    this.#makesUp = plan.unnamed === "courier";
+    const { confirmations, family } = plan;
+    this.#network = networks[family === "litecoinregtest" ? family : "bitcoinregtest"];
+    this.#makesUp = plan.unnamed === "courier" || plan.unnamed === "both";
     this.#amounts = plan.orders.map(({ units }) => units);
     const { funds, later } = kernel.random.pick("the account's coins", wallets);
     this.#later = [...later];
-    this.#chain = new CoinChain({ genesis, script: scriptOf(hotWallet), confirmations, funds, startedAt: begun });
+    this.#chain = new CoinChain({ ...this.#network, script: scriptOf(hotWallet), confirmations, funds, startedAt: begun });
     this.#nodes = nodeUrls(plan).map((url) => {
       const node = new CoinNode(this.#chain, scriptOf, onCircle);
       kernel.nodes.set(url, node);
@@ -74,6 +81,10 @@ export class CoinChainFixture implements ChainFixture {
 
   get outside(): ReadonlySet<string> {
     return this.#chain.outside;
+  }
+
+  get headMs(): number {
+    return this.#chain.top.timestamp * 1_000;
   }
 
   get incoming(): number {
@@ -235,8 +246,9 @@ export class CoinChainFixture implements ChainFixture {
     }
     this.#chain.skipRate = 0;
     this.#chain.staleRate = 0;
-    // A market that rose is no fault: replacements with a higher fee get payments through.
-    const calmMax = satPerKvB * 5n;
+    // A market that rose is no fault: replacements with a higher fee get payments through. Where
+    // nodes replace nothing, blocks take all that the pool has once the market has fallen.
+    const calmMax = this.#network.isReplaced ? satPerKvB * 5n : relayedMin;
     if (this.#chain.satPerKvB > calmMax) this.#chain.satPerKvB = calmMax;
   }
 

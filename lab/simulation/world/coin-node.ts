@@ -7,7 +7,8 @@ import { AgentError } from "../../../base/fault.ts";
 import type { Told } from "../../../chains/utxo/esplora.ts";
 import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { blockBytes, type CoinBlock, type CoinChain } from "./coin-chain.ts";
+import { blockBytes } from "./coin-block.ts";
+import type { CoinBlock, CoinChain } from "./coin-chain.ts";
 import type { CoinTransaction } from "./coin-raw.ts";
 import { type NodeFaults, noFaults } from "./node.ts";
 

@@ -3,7 +3,7 @@
  * comes back as new coins. Touches nothing.
  */
 import type { Random } from "../kernel/random.ts";
-import { type FaultKind, hiding, type Order, type Plan, type Rates, untrue } from "./plan.ts";
+import { type FaultKind, hiding, type Order, type Plan, type Rates, type SimulatedFamily, untrue } from "./plan.ts";
 import { unitsOf } from "./units.ts";
 
 export const coinReceivers = [
@@ -11,6 +11,25 @@ export const coinReceivers = [
   "bcrt1qyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zs4w3j0",
   "bcrt1qxvenxvenxvenxvenxvenxvenxvenxvenztev8a",
 ] as const;
+/** The same three, as Litecoin's network for tests spells them. */
+const litecoinReceivers = [
+  "rltc1qzyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3p937dx",
+  "rltc1qyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zwc5c93",
+  "rltc1qxvenxvenxvenxvenxvenxvenxvenxvenuxr9sr",
+] as const;
+
+export function coinReceiversOn(family: SimulatedFamily): readonly string[] {
+  return family === "litecoinregtest" ? litecoinReceivers : coinReceivers;
+}
+
+/** A plan of coins, turned to Litecoin. */
+export function onLitecoin<P extends Turned>(plan: P): P {
+  const known: readonly string[] = coinReceivers;
+  const at = (address: string): string => litecoinReceivers[known.indexOf(address)] ?? "";
+  const orders = plan.orders.map((order): Order => ({ ...order, currency: "ltc", address: at(order.address) }));
+  return { ...plan, family: "litecoinregtest", orders };
+}
+
 /** The faults of the plan that this world has too. */
 const carried: readonly FaultKind[] = [
   ...(["signerDies", "courierDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "clockJumps"] as const),

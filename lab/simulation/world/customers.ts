@@ -4,18 +4,23 @@
  * plan says so. An operator at the gateway has swept once more what a sweep failed to move.
  */
 import { orderSweeps } from "../../../gateway/sweeps/sweep-requests.ts";
+import type { RequestRow } from "../invariants/request-ends.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { DepositOrder } from "./plan.ts";
 import type { Scene } from "./scene.ts";
-import { contract } from "./setting.ts";
+import { contract, merchant } from "./setting.ts";
 
 const askAgainMs = 2_000;
 const lookMs = 60_000;
+/** A request that ends later than this is not waited for. */
+const awaitedMs = 120_000;
 
 export class Customers {
   readonly #world: Scene;
   /** Paid amounts, by address. */
   readonly paid = new Map<string, DepositOrder>();
+  /** The addresses of requests that nobody pays. */
+  readonly #unpaid = new Map<string, DepositOrder>();
   #left = 0; // payments that have still to come
 
   constructor(world: Scene) {
@@ -27,17 +32,21 @@ export class Customers {
     const { deposits } = this.#world.plan;
     if (deposits.length > 0) scheduler.every(lookMs, scheduler.world, () => this.#look());
     for (const order of deposits) {
-      this.#left += order.moreMs === 0 ? 1 : 2;
+      if (order.isUnpaid !== true) this.#left += order.moreMs === 0 ? 1 : 2;
       scheduler.after(order.atMs, scheduler.world, () => this.#ask(order, false));
     }
   }
 
   #ask(order: DepositOrder, isAsked: boolean): void {
     const { gateway } = this.#world;
-    if (isAsked && [...this.paid.values()].includes(order)) return;
+    if (isAsked && [...this.paid.values(), ...this.#unpaid.values()].includes(order)) return;
     const { currency, amount, orderId } = order;
     gateway.askDeposit(Buffer.from(JSON.stringify({ currency, amount, orderId })), (address) => {
       if (this.paid.has(address)) return;
+      if (order.isUnpaid === true) {
+        this.#unpaid.set(address, order);
+        return;
+      }
       this.paid.set(address, order);
       note("asked for a deposit", orderId, () => `${amount} ${currency} to ${address.toLowerCase()}`);
       this.#pay(address, order);
@@ -69,6 +78,12 @@ export class Customers {
     }
   }
 
+  /** All requests, as the gateway has them; those asked for under a wrong clock live for a day. */
+  get requests(): readonly RequestRow[] {
+    const sql = "SELECT id, status, expiresAt FROM transactions WHERE operation = 'deposit' AND merchant = ?";
+    return this.#world.gateway.all<RequestRow>(sql, merchant);
+  }
+
   /**
    * Payments that have still to come or to be swept, in words; "" if all of it is at the hot
    * wallet.
@@ -77,7 +92,9 @@ export class Customers {
     const { chainFixture, plan } = this.#world;
     if (chainFixture.incoming > 0) return "a payment from outside is in no block";
     if (this.#left > 0) return `${this.#left} deposits have still to come`;
-    if (this.paid.size < plan.deposits.length) return "a deposit was never asked for";
+    if (this.paid.size + this.#unpaid.size < plan.deposits.length) return "a deposit was never asked for";
+    const waits = this.requests.find(({ status, expiresAt }) => status === 0 && expiresAt - chainFixture.headMs < awaitedMs);
+    if (plan.isClockWrong && waits !== undefined) return `request ${waits.id} has not ended`;
     const rest = [...this.paid].find(([address, { currency }]) =>
       chainFixture.isLeft(address, currency === "usdt" ? contract : ""),
     );

@@ -115,6 +115,7 @@ function drawAny(random: Random): Omit<Plan, "isForged" | "isRestoredAgain" | "p
     deposits: [],
     family: "evm",
     ...{ manualReplaceAbove: "", maxTopUp: "", liars: "", bad: [], unnamed: "", nodesFrom: "own", isUnseen: false },
+    ...{ isClockWrong: false, depositMinutes: 60 },
     rules,
     recoveryScenario,
     takeover,

@@ -91,6 +91,10 @@ export class CountedChainFixture implements ChainFixture {
     return this.evm.outside;
   }
 
+  get headMs(): number {
+    return this.evm.top.timestamp * 1_000;
+  }
+
   get incoming(): number {
     return this.evm.incoming;
   }

@@ -1,14 +1,24 @@
 /** A gateway that says of coins and first slots what it likes, while it lies. */
 import type { AnswerQuestion } from "../../../gateway/sightings/sightings.ts";
 import { kernel } from "../kernel/kernel.ts";
+import type { Plan } from "./plan.ts";
+
+/** The slot that both liars state, so far below the account's first. */
+export const statedBelow = 3;
+
+interface Lies {
+  readonly liesNow: () => boolean;
+  readonly plan: Pick<Plan, "unnamed" | "firstNonce">;
+}
 
 /** Silence, a yes to whatever is asked, or the truth. */
-export function perhapsFalse(honest: AnswerQuestion, liesNow: () => boolean): AnswerQuestion {
+export function perhapsFalse(honest: AnswerQuestion, { liesNow, plan }: Lies): AnswerQuestion {
   return async (agent, asked) => {
     const lie = liesNow() ? kernel.random.below("the gateway's word", 3) : 2;
     if (lie === 2) return honest(agent, asked);
-    const slot = `${kernel.random.below("the gateway's slot", 12)}`;
-    const isUnused = kernel.random.below("it calls it unused", 2) === 0;
+    const isAgreed = plan.unnamed === "both";
+    const slot = `${isAgreed ? plan.firstNonce - statedBelow : kernel.random.below("the gateway's slot", 12)}`;
+    const isUnused = isAgreed || kernel.random.below("it calls it unused", 2) === 0;
     const next = asked.accounts.map((account) => ({ ...account, slot, isUnused }));
     return lie === 0 ? null : { coins: asked.coins, next };
   };

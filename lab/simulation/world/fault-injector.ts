@@ -8,6 +8,7 @@ import type { Owner } from "../kernel/scheduler.ts";
 import type { Machine } from "./agent.ts";
 import { Backups } from "./backups.ts";
 import { DriveFaults } from "./drive-faults.ts";
+import { wrongByMs } from "./gateway-clock.ts";
 import { Hostile } from "./hostile.ts";
 import type { Scene } from "./scene.ts";
 
@@ -114,6 +115,7 @@ export class FaultInjector {
       this.gatewayAheadMs = Math.max(this.gatewayAheadMs, gateway.skewMs);
       note("gateway's clock", gateway.skewMs);
     }
+    if (plan.isClockWrong) this.#turnClock();
     if (this.drives.strikes("lineCut", "all lines break")) this.#world.net.cutAll(true);
     chainFixture.strike((kind, label) => this.drives.strikes(kind, label), plan);
     if (this.drives.strikes("ordersRepeated", "an order comes again")) {
@@ -128,6 +130,20 @@ export class FaultInjector {
     }
     this.backups.act((kind, label) => this.drives.strikes(kind, label));
     if (this.drives.strikes("hostileCourier", "hostile")) this.#hostile?.act();
+  }
+
+  /** The gateway's clock is wrong for some seconds. */
+  #turnClock(): void {
+    const { gateway } = this.#world;
+    const { random, scheduler } = kernel;
+    if (gateway.skewMs !== 0 || random.below("the gateway's clock is right", 6) > 0) return;
+    gateway.skewMs = random.pick("wrong by", wrongByMs);
+    this.gatewayAheadMs = Math.max(this.gatewayAheadMs, gateway.skewMs);
+    note("gateway's clock", gateway.skewMs);
+    scheduler.after(random.between("wrong for", 500, 12_000), scheduler.world, () => {
+      gateway.skewMs = 0;
+      note("gateway's clock", 0);
+    });
   }
 
   #strike(machine: Machine): void {

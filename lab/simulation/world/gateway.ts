@@ -36,7 +36,7 @@ import { readerOf } from "./bad-items.ts";
 import { perhapsFalse } from "./false-sightings.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
-import type { Plan } from "./plan.ts";
+import { isSwept, type Plan } from "./plan.ts";
 import {
   accounts,
   begun,
@@ -53,7 +53,7 @@ import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 const linkLimits = { helloMs: 3_000, heartbeatMs: 6_000, resendMs: 8_000 };
-const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, tron: 10_000 } as const;
+const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, litecoinregtest: 5_000, tron: 10_000 } as const;
 
 /**
  * A fault at a commit: the process dies before it or after it, or the disk fails and nobody knows.
@@ -86,8 +86,7 @@ export class Gateway {
   service: Service | null = null;
   #runs = 0;
   #marks: ReadonlyMap<string, AddressMark> | null = null;
-  /** Signatures of an unpaired agent, when it was unpaired. */
-  #stored = 0;
+  #stored = 0; // signatures of an unpaired agent, when it was unpaired
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -210,7 +209,8 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
     const marks = this.#openMarks(store);
-    const answerQuestion = perhapsFalse(createSightings({ store, log, clock, reader: (of) => watcher.readerOf(of) }), liesNow);
+    const sightings = createSightings({ store, log, clock, reader: (of) => watcher.readerOf(of) });
+    const answerQuestion = perhapsFalse(sightings, { liesNow, plan });
     startHub({
       server,
       store,
@@ -224,7 +224,7 @@ export class Gateway {
       marks,
       answerQuestion,
     });
-    const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    const sweeps = isSwept(plan) ? createSweeps({ store, signals, config, log, clock, run }) : {};
     const onRead = (): void => {
       try {
         placeWaiting({ store, signals, log, clock, run });
@@ -235,7 +235,7 @@ export class Gateway {
     };
     const monotonic = (): number => kernel.scheduler.nowMs;
     const watching = { store, signals, config, log, clock, monotonic, run, onRead, pollMs: pollMs[stage.family] };
-    const watcher = startWatcher({ ...watching, ...readerOf(plan, this.bad), ...(plan.deposits.length === 0 ? {} : { onPass }) });
+    const watcher = startWatcher({ ...watching, ...readerOf(plan, this.bad), ...sweeps });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";

@@ -8,6 +8,7 @@ import type { CourierRequests, CourierView } from "../../../agent/socket/verbs.t
 import type { TxParams } from "../../../chains/family.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
+import { statedBelow } from "./false-sightings.ts";
 import { LocalSocket } from "./local-socket.ts";
 import type { Scene } from "./scene.ts";
 import { chainName } from "./setting.ts";
@@ -200,12 +201,20 @@ export class Hostile {
       }
       case "adopt":
       case "account":
-        return { chain: chainName, slot: `${this.#slotsFrom + random.below("hostile nonce", 12)}`, quorum };
+        return { chain: chainName, slot: this.#slot(verb), quorum };
       case "report":
         return { after: random.below("hostile after", 40) };
       default:
         return {};
     }
+  }
+
+  /** The one that the gateway states too, where both lie. */
+  #slot(verb: "adopt" | "account"): string {
+    const { unnamed, firstNonce } = this.#world.plan;
+    const isAgreed = unnamed === "both" && verb === "adopt" && kernel.random.below("as agreed", 3) > 0;
+    if (isAgreed) return `${Math.max(0, firstNonce - statedBelow)}`;
+    return `${this.#slotsFrom + kernel.random.below("hostile nonce", 12)}`;
   }
 
   /** Just below the account's first slot, or at the beginning. */

@@ -8,6 +8,7 @@ import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Statement } from "../../../protocol/messages.ts";
 import type { Whose } from "../invariants/money.ts";
 import type { Told } from "../invariants/payments.ts";
+import { RequestEnds } from "../invariants/request-ends.ts";
 import type { Books, MovedRow } from "../invariants/sweeps.ts";
 import { must } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -23,6 +24,8 @@ const envelopeHeaderBytes = 66;
 const badRowsMax = 256;
 const badQuestionsFirst = 1_200;
 const badQuestionsEach = 30;
+/** Some passes of the gateway. */
+const passesMs = { evm: 20_000, xrp: 20_000, bitcoinregtest: 20_000, litecoinregtest: 20_000, tron: 40_000 } as const;
 
 export class Observer {
   readonly #world: Scene;
@@ -37,6 +40,7 @@ export class Observer {
    */
   readonly #outdated = new Set<string>();
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
+  readonly #ends = new RequestEnds();
 
   constructor(world: Scene) {
     this.#world = world;
@@ -105,7 +109,19 @@ export class Observer {
     if (this.#world.plan.bad.length > 0) this.#world.holds(() => this.#badIsBounded());
     if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
     if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
+    const { plan, customers, chainFixture } = this.#world;
+    if (plan.isClockWrong) this.#world.holds(() => this.#ends.told(customers.requests, chainFixture.headMs));
     if (this.#world.plan.deposits.length > 0) this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
+  }
+
+  /**
+   * A second in which nothing is wrong: the chain needs its blocks, and the gateway some passes.
+   */
+  settled(): void {
+    const { plan, customers, chainFixture } = this.#world;
+    if (!plan.isClockWrong) return;
+    const seconds = (passesMs[plan.family] + (plan.confirmations + 3) * plan.blockMs) / 1_000;
+    this.#world.holds(() => this.#ends.settled(customers.requests, chainFixture.headMs, seconds));
   }
 
   /** Another agent's word has no place of a deposit address passed over. */

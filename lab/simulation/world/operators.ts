@@ -3,13 +3,14 @@
  * go wrong, and afterwards exactly as `status` says, once for each withdrawal it names. The rest is
  * to go on without them.
  */
+import type { EndPlan } from "../../../agent/socket/stuck.ts";
 import type { Answer, OperatorView, ReplacementPlan, SignerStatus } from "../../../agent/socket/verbs.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
 import type { Scene } from "./scene.ts";
 import { stage } from "./setting.ts";
 
-const lookMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, tron: 5_000 } as const;
+const lookMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, litecoinregtest: 2_500, tron: 5_000 } as const;
 const approver = "ann";
 
 const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);
@@ -92,8 +93,14 @@ export class Operators {
     this.#ask(machine, "status", {}, (answer) => {
       const { status } = answer as unknown as { status?: SignerStatus };
       if (status?.paused) this.#ask(machine, "pause", { paused: false, approver: "ann" });
-      for (const { chain } of status?.stopped ?? [])
-        this.#ask(machine, "pause", { paused: false, approver: "ann", network: chain });
+      for (const { chain, currency } of status?.stopped ?? [])
+        this.#ask(machine, "pause", {
+          paused: false,
+          approver: "ann",
+          ...(currency === undefined ? { network: chain } : { currency }),
+        });
+      const { transactionId: missing, left = "?" } = status?.unreachable ?? {};
+      if (missing !== undefined && left === "") this.#end(machine, missing);
       const stuck = status?.stuck ?? null;
       const helped = `${stuck?.transactionId} ${core.paired.ledgerEpoch}`;
       // The operator who carries a recovery out decides on withdrawals that it quarantined. A
@@ -109,6 +116,14 @@ export class Operators {
       const isOnce = this.#world.plan.family !== "tron";
       const done = (): unknown => isOnce && this.#followed.add(helped);
       this.#manualReplacement(machine, "replace", stuck.transactionId, done);
+    });
+  }
+
+  /** As the command does it: shown first, then ended as it was shown. */
+  #end(machine: Machine, transactionId: string): void {
+    this.#ask(machine, "end", { transactionId, slot: "", approver }, (answer) => {
+      const { plan } = answer as unknown as { plan?: EndPlan };
+      if (plan !== undefined) this.#ask(machine, "end", { transactionId, slot: plan.slot, approver });
     });
   }
 

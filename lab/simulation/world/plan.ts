@@ -89,10 +89,11 @@ export interface DepositOrder {
   readonly units: bigint;
   readonly atMs: number;
   readonly moreMs: number; // as much again comes so long after, 0 for never
+  readonly isUnpaid?: true; // nobody pays it
 }
 
 /** The families with a simulated chain. */
-export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp" | "bitcoinregtest">;
+export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp" | "bitcoinregtest" | "litecoinregtest">;
 
 export interface Plan {
   readonly family: SimulatedFamily;
@@ -160,7 +161,11 @@ export interface Plan {
    */
   readonly bad: readonly BadItem[];
   /** Who names coins and first slots that there are not; "" for nobody, or a courier's own lies. */
-  readonly unnamed: "" | "courier" | "gateway";
+  readonly unnamed: "" | "courier" | "gateway" | "both";
+  /** The gateway's clock is a day and more from the truth for seconds, again and again. */
+  readonly isClockWrong: boolean;
+  /** The life of a deposit request. */
+  readonly depositMinutes: number;
   /** Whose word the nodes are, as the configuration has it; "" where it does not say. */
   readonly nodesFrom: "own" | "gateway" | "";
 }
@@ -179,6 +184,10 @@ export const receivers = [
 export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 /** The one that operators name where the shop left it open. */
 export const namedReceiver = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
+
+/** Whether the gateway's rooms for sweeps, and for coins that nobody shows, have anything to do. */
+export const isSwept = ({ deposits, unnamed }: Pick<Plan, "deposits" | "unnamed">): boolean =>
+  deposits.length > 0 || unnamed === "both";
 
 /** Faults that show the account's transactions as other ones. */
 export const untrue: readonly FaultKind[] = ["nodeLies", "hostileCourier", "foreignOutgoing"];

@@ -20,7 +20,10 @@ export function readBack(settings: Settings): ReadBack {
   return (withdrawal, attempt) => Promise.resolve(isSame(settings, withdrawal, attempt) ? "" : "the bytes say something else");
 }
 
-const readers = { evm: saysTransaction, tron: saysTransfer, xrp: saysSequence, bitcoinregtest: saysCoins } as const;
+const readers = {
+  ...{ evm: saysTransaction, tron: saysTransfer, xrp: saysSequence },
+  ...{ bitcoinregtest: saysCoins, litecoinregtest: saysCoins },
+} as const;
 
 /** The token that a withdrawal pays, "" for the coin. */
 function tokenOf({ currencies }: Settings, { mode, currency }: Asked[0]): string {

@@ -3,6 +3,7 @@
 import { closeAll } from "../fakes/files.ts";
 import { begin, kernel } from "../kernel/kernel.ts";
 import { TwoLiars } from "../pairs/two-liars.ts";
+import type { RestoredRun } from "./restored-run.ts";
 import { World } from "./world.ts";
 import { isIn } from "./worlds.ts";
 
@@ -21,10 +22,14 @@ export interface RunResult {
   readonly lines: readonly string[];
   readonly simulatedMs: number;
   readonly apart: number; // payments made twice by bytes that no node showed when the order came again
+  readonly restored: RestoredRun | null; // null outside the world `both-restored`
 }
 
 /** The parts of a seed's world. */
-type Running = Pick<World, "start" | "thrown" | "violation"> & { readonly apart?: number };
+type Running = Pick<World, "start" | "thrown" | "violation"> & {
+  readonly apart?: number;
+  readonly restored?: RestoredRun | null;
+};
 
 let running: Running | null = null;
 
@@ -51,6 +56,7 @@ export async function runSeed(seed: number, options: RunOptions = { only: null, 
     lines: trace.lines ?? [],
     simulatedMs: scheduler.nowMs,
     apart: world.apart ?? 0,
+    restored: world.restored ?? null,
   };
 }
 

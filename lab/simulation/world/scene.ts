@@ -5,6 +5,7 @@
 import type { Answer, OperatorView, Push } from "../../../agent/socket/verbs.ts";
 import type { DurableLedger } from "../invariants/ledger.ts";
 import type { Money } from "../invariants/money.ts";
+import type { RequestRow } from "../invariants/request-ends.ts";
 import type { MovedRow } from "../invariants/sweeps.ts";
 import type { Violation } from "../invariants/violation.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -60,6 +61,7 @@ interface Shop {
 
 interface Customers {
   readonly paid: ReadonlyMap<string, DepositOrder>;
+  readonly requests: readonly RequestRow[];
   open(): string;
 }
 

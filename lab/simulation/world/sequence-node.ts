@@ -20,6 +20,8 @@ const callsMax = 20_000;
 /** Seconds from the Unix epoch to that of the ledger. */
 const epochSeconds = 946_684_800;
 const reserveDrops = 1_000_000n;
+/** An account of others. */
+const outsider = "rrrrrrrrrrrrrrrrrrrrBZbvji";
 /** The parts of a receiver that no simulated payment changes for anybody. */
 const receiversDrops = 50_000_000n;
 /** lsfDepositAuth */
@@ -134,8 +136,17 @@ export class SequenceNode implements RpcEndpoint {
     return number > top.number ? null : (this.#chain.blocks[number] ?? null);
   }
 
+  /** A ledger of before the run, where they are kept. */
+  #blockBefore(index: unknown): Pick<Block, "number" | "hash" | "parentHash" | "timestamp"> | null {
+    const { nonce, startedAt } = this.#chain.options;
+    if (typeof index !== "number" || index >= ledgersBefore || nonce % 2 === 1) return null;
+    const hash = `0x${index.toString(16).padStart(64, "0")}`;
+    const timestamp = Math.floor(startedAt / 1000) - 4 * (ledgersBefore - index);
+    return { number: index - ledgersBefore, hash, parentHash: hash, timestamp };
+  }
+
   #ledger(index: unknown): Told {
-    const block = this.#blockAt(index);
+    const block = this.#blockAt(index) ?? this.#blockBefore(index);
     if (block === null) return failed("lgrNotFound", "ledgerNotFound");
     const { number, hash, parentHash, timestamp } = block;
     const names = { ledger_index: number + ledgersBefore, ledger_hash: hexOf(hash), validated: true };
@@ -184,8 +195,26 @@ export class SequenceNode implements RpcEndpoint {
         return { meta, tx, validated: true };
       }),
     );
-    const transactions = forward === true ? listed : listed.reverse();
-    return told({ ledger_index_min: from + ledgersBefore, ledger_index_max: to + ledgersBefore, transactions });
+    const isWhole = Number(min) < 0 && account === this.#account && this.#chain.options.nonce % 2 === 0;
+    const all = isWhole ? [this.#creation(), ...listed] : listed;
+    const transactions = forward === true ? all : all.reverse();
+    return told({
+      ledger_index_min: isWhole ? this.#chain.options.nonce : from + ledgersBefore,
+      ledger_index_max: to + ledgersBefore,
+      transactions,
+    });
+  }
+
+  /** The payment of an outsider that made the account, where old ledgers are kept. */
+  #creation(): Json {
+    const { nonce } = this.#chain.options;
+    const drops = `${reserveDrops}`;
+    const fields = { Account: this.#account, Balance: drops };
+    const node = { CreatedNode: { LedgerEntryType: "AccountRoot", NewFields: fields } };
+    const meta = { TransactionResult: "tesSUCCESS", delivered_amount: drops, AffectedNodes: [node] };
+    const from = { Account: outsider, Destination: this.#account, Amount: drops, Fee: "12", Sequence: 1 };
+    const tx = { ...from, TransactionType: "Payment", hash: "C0".repeat(32), ledger_index: nonce };
+    return { meta, tx, validated: true };
   }
 
   #transaction(hash: string): Told {

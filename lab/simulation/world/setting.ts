@@ -35,7 +35,7 @@ export const gatewayUrl = "http://127.0.0.1:9";
  * outlives a short sleep, since most of such a run would be handshakes otherwise. A longer sleep
  * ends it.
  */
-export const linkDeadMs = { evm: 14_000, xrp: 14_000, bitcoinregtest: 14_000, tron: 100_000 } as const;
+export const linkDeadMs = { evm: 14_000, xrp: 14_000, bitcoinregtest: 14_000, litecoinregtest: 14_000, tron: 100_000 } as const;
 
 /** The seal of every ledger, since a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
@@ -64,6 +64,7 @@ function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract
   const vaults = new Map<number, Vault>();
   return {
     ...{ family, chainId, network, coin, contract, fees, ownAccounts, accounts },
+    isOfCoins: family === "bitcoinregtest" || family === "litecoinregtest",
     wallet: walletOf(ownAccounts),
     hotWallet: accounts[0]?.id ?? "",
     depositsId: accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "",
@@ -90,7 +91,7 @@ function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract
 }
 
 interface Coin {
-  readonly id: "eth" | "trx" | "xrp" | "btc";
+  readonly id: "eth" | "trx" | "xrp" | "btc" | "ltc";
   readonly name: string;
   readonly decimal: number;
 }
@@ -116,6 +117,10 @@ const stages: Readonly<Record<SimulatedFamily, () => Stage>> = {
     }),
   bitcoinregtest: () =>
     stageOf("bitcoinregtest", "0f9188f13cb7b2c71f2a335e3a4fc328", { id: "btc", name: "Bitcoin", decimal: 8 }, "", {
+      ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
+    }),
+  litecoinregtest: () =>
+    stageOf("litecoinregtest", "530827f38f93b43ed12af0b3ad25a288", { id: "ltc", name: "Litecoin", decimal: 8 }, "", {
       ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
     }),
   xrp: () => stageOf("xrp", 1, { id: "xrp", name: "XRP", decimal: 6 }, "", { maxFee: "0.0005", maxFeePerDay: "0.02" }),
@@ -242,7 +247,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       payerReadsPerSecond: 1000,
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
-    lifetimes: { depositMinutes: 60, confirmingHours: 0, withdrawalHours: 24, approvalDays: 7 },
+    lifetimes: { depositMinutes: plan.depositMinutes, confirmingHours: 0, withdrawalHours: 24, approvalDays: 7 },
     sweepsAtOnce: 4,
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
     ...{ logLevel: "silent", alerts: null, metrics: null },

@@ -87,6 +87,10 @@ export class TronChainFixture implements ChainFixture {
     return this.#chain.outside;
   }
 
+  get headMs(): number {
+    return this.#chain.top.timestampMs;
+  }
+
   get incoming(): number {
     return this.#chain.incoming;
   }

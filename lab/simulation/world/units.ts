@@ -1,5 +1,5 @@
 /** Amounts of the plans, which are all below one. Touches nothing. */
-const decimals = { eth: 18, trx: 6, xrp: 6, btc: 8, usdt: 6 } as const;
+const decimals = { eth: 18, trx: 6, xrp: 6, btc: 8, ltc: 8, usdt: 6 } as const;
 
 export type CurrencyId = keyof typeof decimals;
 

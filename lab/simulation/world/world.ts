@@ -13,6 +13,7 @@ import type { Owner } from "../kernel/scheduler.ts";
 import { FalseAgent } from "../pairs/false-agent.ts";
 import { Actors } from "./actors.ts";
 import { Machine } from "./agent.ts";
+import { almostHourMs, hoursMax, watchedMs } from "./both-lie.ts";
 import type { ChainFixture } from "./chain-fixture.ts";
 import { CoinChainFixture } from "./coin-fixture.ts";
 import { Customers } from "./customers.ts";
@@ -33,6 +34,7 @@ import {
 } from "./pending-work.ts";
 import type { FaultKind, Plan, Rates } from "./plan.ts";
 import { RecoveryScenario } from "./recovery-scenario.ts";
+import { type RestoredRun, restoredRunOf } from "./restored-run.ts";
 import type { Scene } from "./scene.ts";
 import { SequenceChainFixture } from "./sequence-fixture.ts";
 import { begun, currencies, hotWallet, network, policyOf, settle, stage } from "./setting.ts";
@@ -79,6 +81,7 @@ export class World implements Scene {
   readonly recoveryScenario: RecoveryScenario | null;
   readonly takeover: Takeover;
   readonly observer: Observer;
+  readonly #seed: number;
   readonly #states = new Map<string, CoreSnapshot>();
   isFaulty = true;
   violation: Violation | null = null;
@@ -87,8 +90,11 @@ export class World implements Scene {
   #calmSince = 0;
   /** Calm in which a ledger's time stood, and with it what waits for a later attempt. */
   #stoodMs = 0;
+  /** Hours that went by for what an operator may end after a day. */
+  #hoursWaited = 0;
 
   constructor(seed: number) {
+    this.#seed = seed;
     this.plan = drawPlan(kernel.random, seed);
     const { plan } = this;
     settle(plan.family);
@@ -99,7 +105,7 @@ export class World implements Scene {
     this.gateway = new Gateway({
       ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.observer.committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
-      liesNow: () => this.isFaulty && plan.unnamed === "gateway",
+      liesNow: () => this.isFaulty && (plan.unnamed === "gateway" || plan.unnamed === "both"),
     });
     this.payments = this.chainFixture.money;
     this.actors = new Actors(this);
@@ -113,6 +119,11 @@ export class World implements Scene {
   /** Payments made twice by bytes that no node showed when the order came again. */
   get apart(): number {
     return this.payments.apart ?? 0;
+  }
+
+  /** The figures of a run of the world `both-restored`; null outside of it. */
+  get restored(): RestoredRun | null {
+    return restoredRunOf(this.#seed, this.faultInjector.backups, this.actors);
   }
 
   /** The rate of a fault now: nothing while things are calm. */
@@ -278,6 +289,7 @@ export class World implements Scene {
 
   #settle(): void {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
+    this.observer.settled();
     // The shop goes on: that is what must not be signed any more.
     if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.actors.orderOnceMore();
     const waits = this.recoveryScenario?.waits || pendingWorkOf(this);
@@ -286,6 +298,12 @@ export class World implements Scene {
     const unshown = unshownLock(this);
     if (unshown === "" && (waits === "" || (!this.faultInjector.mustSettle && calmMs > restMs))) {
       this.#end();
+      return;
+    }
+    if (this.plan.unnamed === "both" && waits !== "" && calmMs > watchedMs && this.#hoursWaited < hoursMax) {
+      this.#hoursWaited += 1;
+      this.leap(almostHourMs, "an hour passes in which nobody shows the coin");
+      this.#calmSince = kernel.scheduler.nowMs;
       return;
     }
     if (isTimeStanding(this)) this.#stoodMs += calmCheckMs;
@@ -361,7 +379,7 @@ export class World implements Scene {
 
 function fixtureOf(plan: Plan, onCircle: (owner: Owner) => void): ChainFixture {
   if (plan.family === "tron") return new TronChainFixture(plan, onCircle);
-  if (plan.family === "bitcoinregtest") return new CoinChainFixture(plan, onCircle);
+  if (stage.isOfCoins) return new CoinChainFixture(plan, onCircle);
   return plan.family === "xrp" ? new SequenceChainFixture(plan, onCircle) : new CountedChainFixture(plan, onCircle);
 }
 

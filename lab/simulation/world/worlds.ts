@@ -3,8 +3,11 @@
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
 import type { Random } from "../kernel/random.ts";
-import { coins } from "./coins.ts";
-import { badItems, type DepositOrder, type FaultKind, type Order, type Plan, type Rates } from "./plan.ts";
+import { bothLie } from "./both-lie.ts";
+import { coins, onLitecoin } from "./coins.ts";
+import { besideWrongClock, wrongClock } from "./gateway-clock.ts";
+import { badItems, type DepositOrder, type FaultKind, type Order, type Plan, type Rates, type SimulatedFamily } from "./plan.ts";
+import { restoredCell } from "./restored-cells.ts";
 import { sequences } from "./sequences.ts";
 import { unitsOf } from "./units.ts";
 
@@ -23,6 +26,7 @@ export const worlds = {
   "both-restored": 11_000_000_000,
   "unnamed-coins": 12_000_000_000,
   "one-bad-among-many": 13_000_000_000,
+  "gateway-clock": 14_000_000_000,
 } as const;
 
 export type WorldName = keyof typeof worlds;
@@ -52,10 +56,11 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("two-liars", seed)) return twoLiars(plan, random);
   if (isIn("sequences", seed)) return sequences(plan, random);
   if (isIn("coins", seed)) return coins(plan, random);
-  if (isIn("both-restored", seed)) return bothRestored(plan, random);
-  if (isIn("unnamed-coins", seed)) return unnamedCoins(plan, random);
+  if (isIn("both-restored", seed)) return bothRestored(plan, seed, random);
+  if (isIn("unnamed-coins", seed)) return bothLie(unnamedCoins(plan, random), seed);
   if (isIn("false-chain", seed)) return falseChain(plan, random);
   if (isIn("one-bad-among-many", seed)) return oneBadAmongMany(plan, random);
+  if (isIn("gateway-clock", seed)) return gatewayClock(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
   if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
   return isIn("waiting", seed) ? withCustomers(waiting(plan, random), random) : plan;
@@ -88,13 +93,11 @@ function sameEpoch<P extends Drawn>(plan: P, random: Random): P & { readonly isR
 const unseenOf = 10;
 
 /**
- * Ledger and database of one server are restored together, on each family in turn of chance, with
- * people who know it and carry out a recovery, or with nobody who knows. The shop asks for all of
- * it again.
+ * Ledger and database of one server are restored together, on each family in turn, with people who
+ * know it and carry out a recovery, or with nobody who knows. The shop asks for all of it again.
  */
-function bothRestored<P extends Drawn>(drawn: P, random: Random): P {
-  const family = random.pick("family restored", ["evm", "xrp", "bitcoinregtest", "tron"] as const);
-  const isRecovered = random.below("people know that both are of before", 2) === 0;
+function bothRestored<P extends Drawn>(drawn: P, seed: number, random: Random): P {
+  const { family, isRecovered } = restoredCell(seed - worlds["both-restored"]);
   const plan = {
     ...drawn,
     rates: limitedTo(drawn.rates, brief),
@@ -102,9 +105,7 @@ function bothRestored<P extends Drawn>(drawn: P, random: Random): P {
     takeover: false,
     oldBackup: "" as const,
   };
-  const turned = { evm: plan, xrp: sequences(plan, random), bitcoinregtest: coins(plan, random), tron: waiting(plan, random) }[
-    family
-  ];
+  const turned = turnedTo[family](plan, random);
   const isCounted = family === "evm" || family === "xrp";
   return {
     ...turned,
@@ -118,6 +119,15 @@ function bothRestored<P extends Drawn>(drawn: P, random: Random): P {
         : random.between("long enough to ask again", 60, 160) * 500,
   };
 }
+
+/** The plan of a family that chance drew for another one. */
+const turnedTo: Readonly<Record<SimulatedFamily, <P extends Drawn>(plan: P, random: Random) => P>> = {
+  evm: (plan) => plan,
+  tron: (plan, random) => waiting(plan, random),
+  xrp: (plan, random) => sequences(plan, random),
+  bitcoinregtest: (plan, random) => coins(plan, random),
+  litecoinregtest: (plan, random) => onLitecoin(coins(plan, random)),
+};
 
 /** Events of the signer's machine while gateway and courier lie together. */
 const machines: readonly FaultKind[] = [
@@ -193,6 +203,16 @@ function unnamedCoins<P extends Drawn>(plan: P, random: Random): P {
     rates: { ...limitedTo(drawn.rates, kinds), hostileCourier },
     faultsMs: random.pick("they lie for seconds", [16, 32, 64]) * 1_000,
   };
+}
+
+/** On each family in turn of chance; requests that nobody pays where deposits are asked for. */
+function gatewayClock<P extends Drawn>(plan: P, random: Random): P {
+  const family = random.pick("family under a wrong clock", ["evm", "evm", "evm", "tron", "xrp", "bitcoinregtest"] as const);
+  const turned = {
+    ...{ evm: withDeposits(plan, random), tron: waiting(plan, random) },
+    ...{ xrp: sequences(plan, random), bitcoinregtest: coins(plan, random) },
+  }[family];
+  return wrongClock({ ...turned, rates: limitedTo(turned.rates, besideWrongClock) }, random);
 }
 
 /** Deposits, sweeps and withdrawals of one merchant beside agents of others who lie. */

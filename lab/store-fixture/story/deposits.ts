@@ -1,6 +1,6 @@
 /** Deposits of the shop with an agent: every way in which one ends, on four chains. */
-import { creditPayments } from "../../../gateway/operator/crediting.ts";
-import { creditDeposit, noteDeposit } from "../../../gateway/operator/deposits.ts";
+import { creditDeposit, creditPayments } from "../../../gateway/operator/crediting.ts";
+import { noteDeposit } from "../../../gateway/operator/deposits.ts";
 import { changePage } from "../../../gateway/operator/merchant-page.ts";
 import type { FixtureAgent } from "../agent.ts";
 import { goneCurrency, networks } from "../setting.ts";

@@ -387,6 +387,10 @@ export type Transaction = {
      * Withdrawals: what it cost in the network's native coin; empty until known.
      */
     fee?: string;
+    /**
+     * Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.
+     */
+    received?: string;
 };
 
 /**

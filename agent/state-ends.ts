@@ -1,11 +1,12 @@
 /**
  * Every state of the agent in which something waits: who ends it, what shows it, the line to type
  * and what holds then. A state of a withdrawal, a standing of bytes or a field of the status
- * without its row does not compile. docs/states.md is this table.
+ * without its row does not compile. Commands and alerts take
+ * their lines from here; docs/states.md is this table.
  */
-import type { CourierStatus, SignerStatus, WithdrawalState } from "../agent/socket/verbs.ts";
 import type { StateEnd } from "../base/state-end.ts";
 import type { Standing } from "../chains/nodes.ts";
+import type { CourierStatus, SignerStatus, WithdrawalState } from "./socket/verbs.ts";
 
 type Rows<Name extends string> = Readonly<Record<Name, StateEnd>>;
 /** Ends of a withdrawal: nothing waits in them. */
@@ -30,6 +31,7 @@ const withdrawals: Rows<Exclude<WithdrawalState, Ended>> = {
   released: ["clock", "its bytes may be on their way", "`show ID`, alert `stuck`", `${agent} replace ID`, "a block takes it; or its end passes, on chains with ends"],
   broadcast: ["clock", "nodes have it", "`show ID`, alert `stuck`", `${agent} replace ID`, "a block takes it, at its fee or a higher one"],
   included: ["clock", "in a block that is not final", "`show ID`", "", "paid, reverted or conflicted"],
+  moved: ["person", "final, and not exactly the payment", "`show ID`, `status`, alarm `COURIER_TOKEN_MOVED`", "autowithdraw-gateway withdrawals moved ID", "the gateway's operator says what it moved, and it ends"],
   quarantined: ["person", "has a slot, and policy does not approve it", "`withdrawals`, `status`", `${agent} approve ID`, "signed again; or `cancel ID` uses its slot up"],
 };
 
@@ -42,7 +44,7 @@ const offers: Rows<Standing> = {
 };
 
 // biome-ignore format: a table, one row a line
-const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | "paused" | "networkStopped" | "stuck" | "allVoid" | "noRoom" | "unreachable" | "unwritable" | "readOnly" | "diskFull" | "looserPolicy" | "courierAway" | "unconfirmed"> = {
+const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | "paused" | "networkStopped" | "currencyStopped" | "stuck" | "allVoid" | "noRoom" | "unreachable" | "unwritable" | "readOnly" | "diskFull" | "looserPolicy" | "courierAway" | "unconfirmed"> = {
   locked: ["person", "nothing is signed: the ledger and another word contradict each other", "`status`, alert `locked`", `${agent} recover`, "a new epoch begins by what the gateway has"],
   recovery: ["person", "a recovery is offered, or everything is held after one of both sides", "`status`", `${agent} recover`, "orders go on; `recover --finish` ends the hold"],
   resync: ["clock", "the gateway was rolled back and is sent what it lost", "`status`", "", "new orders are taken then"],
@@ -50,10 +52,11 @@ const signer: Rows<"locked" | "recovery" | "resync" | "clock" | "ledgerAhead" | 
   ledgerAhead: ["clock", "ledger time is ahead of this clock and stands", "`status`, code `LEDGER_AHEAD`", "", "it goes on once this clock has reached it"],
   paused: ["person", "an operator stopped new signatures", "`status`", `${agent} resume`, "signed again"],
   networkStopped: ["person", "no first payment on a network: a foreign transaction, or an operator's order", "`status`, alert `network-stopped`", `${agent} resume --network CHAIN`, "first payments there go on"],
+  currencyStopped: ["person", "no first payment in a currency: a final payment moved something else", "`status`, alert `currency-stopped`", `${agent} resume --currency ID`, "first payments in it go on"],
   stuck: ["person", "a withdrawal waits longer than stuckAfterMinutes", "`status`, alert `stuck`", `${agent} show ID`, "what its words say: replace, cancel, approve, or wait"],
   allVoid: ["person", "all attempts are void, and an operator ordered the last", "`status`", `${agent} replace ID`, "another attempt; or `cancel ID`"],
   noRoom: ["clock", "another attempt waits for a limit of the hour or the day", "`status`", "", "signed when the window has room"],
-  unreachable: ["person", "the chain cannot reach the slot or the coin", "`status`, code `SWEEP_UNREACHABLE` or `COIN_UNKNOWN`", `${agent} end ID`, "it ends; a payment whose coin is shown after all goes on by itself"],
+  unreachable: ["person", "the chain cannot reach the slot or the coin", "`status`, code `SWEEP_UNREACHABLE`, `SLOT_UNREACHABLE` or `COIN_UNKNOWN`", `${agent} end ID`, "it ends; a payment whose coin is shown after all goes on by itself"],
   unwritable: ["person", "the ledger could not be written", "`status`, alert", `${agent} doctor`, "a start reads the ledger again"],
   readOnly: ["person", "the ledger's file system is read-only", "`status`, code `LEDGER_READ_ONLY`", `${agent} doctor`, "it goes on once the file system can be written"],
   diskFull: ["clock", "the ledger's disk has too little room", "`status`, code `LEDGER_DISK_FULL`", "", "it goes on by itself when there is room"],
@@ -102,7 +105,7 @@ export const statesOfSigner: Readonly<Record<keyof SignerStatus, readonly Named[
   clockAheadMs: ["signer clock"],
   ledgerAheadMs: ["signer ledgerAhead"],
   paused: ["signer paused"],
-  stopped: ["signer networkStopped"],
+  stopped: ["signer networkStopped", "signer currencyStopped"],
   stuck: ["signer stuck"],
   manualReplace: ["signer allVoid"],
   noRoom: ["signer noRoom"],

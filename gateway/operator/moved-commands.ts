@@ -1,0 +1,147 @@
+/**
+ * `withdrawals moved` and `sweeps moved`: shows what nodes tell of a final attempt that moved
+ * something else than was asked for, and ends its order by what an operator says that it moved.
+ */
+import { type Command, CommanderError, InvalidArgumentError } from "commander";
+import { AgentError } from "../../base/fault.ts";
+import { lineOf } from "../../base/state-end.ts";
+import { openWatcher } from "../../chains/connect.ts";
+import { nativeOf } from "../balance/funds.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import { readSecretFile } from "../config/secret-file.ts";
+import { currencyHoldOf } from "../store/currency-holds.ts";
+import type { TransactionRow } from "../store/rows.ts";
+import { nodeLog } from "../watcher/node-log.ts";
+import type { Operator } from "./accounts.ts";
+import { type ActOption, allowed, asOperator, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
+import { type AccountSeen, type Evidence, endMoved, evidenceOf, type Look, lookBy, type MovedOperation } from "./moving.ts";
+import { amountText } from "./records.ts";
+import { gatewayEnds } from "./state-ends.ts";
+import { acting, remark } from "./words.ts";
+
+interface MovedOptions extends JsonOption, ActOption {
+  readonly received?: bigint;
+  readonly sent?: bigint;
+  readonly reason?: string;
+}
+
+/** A command that ends one, in the words of its group. */
+export function addMovedCommand(group: Command, operation: MovedOperation): void {
+  const name = operation === "sweep" ? "sweeps" : "withdrawals";
+  acting(
+    group
+      .command("moved")
+      .description("show what a final attempt moved that is not what was asked for, and end it by that")
+      .argument("<transactionId>"),
+  )
+    .option(
+      "--received <units>",
+      "what the receiver got, in base units of the currency; without it nothing is written",
+      baseUnits,
+    )
+    .option("--sent <units>", "what left the account that pays, where that is not the same: a token that takes a fee", baseUnits)
+    .option("--reason <text>", "why, for anybody who looks later; with --received", remark)
+    .action((id: string, options: MovedOptions) => moved(name, operation, id, options));
+}
+
+function moved(name: string, operation: MovedOperation, id: string, options: MovedOptions): Promise<void> | void {
+  const { received, sent = received, reason } = options;
+  if (received === undefined ? sent !== undefined : reason === undefined)
+    throw new CommanderError(exit.usage, "moved", "--sent needs --received, and --received needs --reason");
+  return asOperator(options, async (by, config) => {
+    const about = { operation, id };
+    if (received === undefined || sent === undefined || reason === undefined) {
+      const told = await evidenceOf(by, config, about, askChain(config));
+      if (allowed(told)) show(by, config, told, { name, isJson: options.json === true });
+      return;
+    }
+    const moving = { receivedUnits: received, sentUnits: sent, reason };
+    const ended = await endMoved(by, config, about, moving, askChain(config));
+    if (!allowed(ended)) return;
+    const { row } = ended;
+    if (options.json === true) printJson(endedFields(by, row));
+    else print(`${endWords(config, row)}\n${holdWords(by, row)}`);
+  });
+}
+
+const endedFields = (by: Operator, { id, status, stage, code, amountReceivedUnits, txHash, ...row }: TransactionRow): object => {
+  const isHeld = currencyHoldOf(by.store.database, row.currency, row.merchant) !== undefined;
+  return { transactionId: id, status, stage, code, txHash, receivedUnits: amountReceivedUnits, currency: row.currency, isHeld };
+};
+
+/** The currency that a row moves: of a top-up the native coin. */
+const assetOf = (config: GatewayConfig, { operation, network, currency }: TransactionRow): string =>
+  operation === "topup" ? (nativeOf(config, network)?.id ?? currency) : currency;
+
+function endWords(config: GatewayConfig, row: TransactionRow): string {
+  const { id, status, code, amountReceivedUnits } = row;
+  if (status === 1) return `${id} is Completed: it moved exactly what was asked for.`;
+  return `${id} is Failed (${code}): ${amountText(config, assetOf(config, row), amountReceivedUnits)} were received. Its agent hears the end.`;
+}
+
+function holdWords({ store }: Operator, { currency, merchant }: TransactionRow): string {
+  if (currencyHoldOf(store.database, currency, merchant) === undefined) return `${currency} is not held here.`;
+  return `${currency} stays held: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
+}
+
+interface Showing {
+  readonly name: string;
+  readonly isJson: boolean;
+}
+
+function show(by: Operator, config: GatewayConfig, { row, final, seen }: Evidence, { name, isJson }: Showing): void {
+  const { txHash, block } = final;
+  const attempted = { txHash, block };
+  if (isJson) {
+    const payments = seen.payments?.map((one) => ({ txHash: one.txHash, units: `${one.units}` })) ?? null;
+    const asked = { transactionId: row.id, currency: row.currency, units: row.amountUnits };
+    printJson({ ...asked, ...attempted, payments, receiver: accountFields(seen.receiver), payer: accountFields(seen.payer) });
+    return;
+  }
+  const paid = seen.payments?.filter((one) => one.txHash === txHash).map(({ units }) => `${units}`);
+  const events = paid === undefined ? "not told" : paid.length === 0 ? "none to the receiver" : paid.join(" and ");
+  print(
+    [
+      `${row.id} asks for ${amountText(config, assetOf(config, row), row.amountUnits)} (${row.amountUnits} base units)`,
+      `  its final attempt ${txHash}, in block ${block}, is not that`,
+      `  its payments to the receiver, in base units: ${events}`,
+      ...accountLines("receiver", seen.receiver),
+      ...accountLines("paid by", seen.payer),
+      "  other payments of that block, and a token that lies, show in the balances or nowhere: look at an explorer",
+      `  do: autowithdraw-gateway ${name} moved ${row.id} --received UNITS --reason TEXT`,
+      "      with --sent UNITS where another amount left the account that pays",
+      `  ${holdWords(by, row)}`,
+    ].join("\n"),
+  );
+}
+
+const unitsText = (units: bigint | null): string | null => (units === null ? null : `${units}`);
+
+function accountFields({ address, before, after }: AccountSeen): object {
+  return { address, before: unitsText(before), after: unitsText(after) };
+}
+
+function accountLines(what: string, { address, before, after }: AccountSeen): readonly string[] {
+  if (before === null || after === null) return [`  ${what} ${address}: its balances around the block are not told`];
+  const change = after - before;
+  return [`  ${what} ${address}: ${before} before the block, ${after} after it (${change > 0n ? "+" : ""}${change})`];
+}
+
+/** Base units, 0 to 78 digits. */
+function baseUnits(text: string): bigint {
+  if (!/^(?:0|[1-9]\d{0,77})$/.test(text)) throw new InvalidArgumentError("a whole number of base units, such as 990000");
+  return BigInt(text);
+}
+
+function askChain(config: GatewayConfig): Look {
+  return async (payment, attempts) => {
+    const named = Object.entries(config.chains).find(([, chain]) => chain.network === payment.network);
+    if (named === undefined) throw new AgentError("NODE_NONE", "none", `no chain is configured for ${payment.network}`);
+    const reader = openWatcher({ chain: named[1], readSecretFile, log: nodeLog(makeLog("error"), named[0]) });
+    try {
+      return await lookBy(reader, payment, attempts);
+    } finally {
+      reader.close();
+    }
+  };
+}

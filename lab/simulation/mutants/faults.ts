@@ -1,0 +1,57 @@
+/**
+ * Mutants of what keeps a fault with the thing that has it, and of the ends by two clocks: one
+ * merchant's unreadable things stop others, or cost more and more; a clock that is wrong for
+ * seconds ends requests.
+ */
+import type { Mutant } from "./mutant.ts";
+
+const book = "gateway/faults/book.ts";
+const bad = "one-bad-among-many";
+const clock = "gateway-clock";
+
+export const faultMutants: readonly Mutant[] = [
+  {
+    name: "fault-of-an-item-ends-the-pass",
+    file: book,
+    find: "    if (group === null || isOfItem(fault)) this.#note(key, fault, isWaited);\n    return null;",
+    replace: "    this.#note(key, fault, isWaited);\n    throw fault;",
+    invariant: "One thing that cannot be read ends the pass, and nobody else is paid (a fault stays with the thing that has it).",
+    world: bad,
+  },
+  {
+    name: "fault-without-back-off",
+    file: book,
+    find: "retryAtMs: nowMs + restMs };",
+    replace: "retryAtMs: nowMs + restMs * 0 };",
+    invariant: "What cannot be read is asked for in each pass (it is asked for more and more rarely).",
+    world: bad,
+    when: ({ bad: items }) => items.includes("addresses"),
+  },
+  {
+    name: "ends-by-the-own-clock-alone",
+    file: "gateway/watcher/ends.ts",
+    find: "(headMs < row.expiresAt && !stands)",
+    replace: "(headMs < 0 && !stands)",
+    invariant: "A clock that is a day ahead for seconds ends open requests (no request ends before its time).",
+    world: clock,
+    when: ({ deposits }) => deposits.length > 0,
+  },
+  {
+    name: "chain-time-never-reaches-an-end",
+    file: "gateway/watcher/ends.ts",
+    find: "(headMs < row.expiresAt && !stands)",
+    replace: "(headMs < row.expiresAt + 3_600_000 && !stands)",
+    invariant: "A request stays open an hour behind its end (a request ends when clock and chain are past its end).",
+    world: clock,
+    when: ({ deposits }) => deposits.some(({ isUnpaid }) => isUnpaid === true),
+  },
+  {
+    name: "missing-coin-never-endable",
+    file: "gateway/hub/named.ts",
+    find: "listUnknownCoins(database, agent.id, true);",
+    replace: "listUnknownCoins(database, agent.id, true).slice(1);",
+    invariant: "A payment whose coin no chain has waits for good (nothing waits for good).",
+    world: "unnamed-coins",
+    when: ({ unnamed, family }) => unnamed === "both" && family === "bitcoinregtest",
+  },
+];
