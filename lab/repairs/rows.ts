@@ -1697,9 +1697,10 @@ export const repairs: readonly Repair[] = [
   {
     name: "coin-listed-twice",
     fault: "A server that lists a coin with its block and without one stopped every payout of the account.",
-    file: "chains/utxo/node-coins.ts",
-    find: "return new Set(list.map(({ id }) => id)).size === list.length ? list : null;",
-    replace: "return list;",
+    file: "chains/utxo/answers.ts",
+    find: "  return list.map((one): UnspentOutput => {",
+    replace:
+      '  const nameOf = (one: unknown) => [fieldsOf(one, "utxo").txid, fieldsOf(one, "utxo").vout].join();\n  if (new Set(list.map(nameOf)).size !== list.length) throw odd("utxo");\n  return list.map((one): UnspentOutput => {',
     test: "test/system/told-reports.test.ts",
     title: "bcoin-org/bcoin #499",
   },
