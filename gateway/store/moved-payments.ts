@@ -7,7 +7,7 @@ import type { Database } from "./store.ts";
 /** The code of a withdrawal that an operator ended because it moved another amount. */
 export const movedCode = "chain_moved";
 
-/** What a final attempt moved, in base units of the currency. */
+/** The amounts that a final attempt moved, in base units of the currency. */
 export interface MovedUnits {
   readonly receivedUnits: string; // by the receiver
   readonly sentUnits: string; // out of the account that pays, without the fee of the chain

@@ -66,7 +66,7 @@ export type Moved = Pick<
   TransactionRow,
   "operation" | "merchant" | "network" | "currency" | "amountUnits" | "receiverAddress" | "depositAddress" | "status" | "feeUnits"
 > & {
-  /** What it took and what it brought, where an operator says that it is another amount. */
+  /** The amounts that it took and brought, where an operator says that they differ. */
   readonly sentUnits?: string | null; // without the fee
   readonly receivedUnits?: string | null;
 };

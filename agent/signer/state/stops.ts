@@ -91,7 +91,7 @@ export class Stops {
 }
 
 /**
- * The code of a stop. Of a network it is theft, unless an operator ordered it without a
+ * The code of a stop. The stop of a network means theft, unless an operator ordered it without a
  * transaction.
  */
 export function stopCode({ currency, txHashes }: Pick<StoppedNetwork, "currency" | "txHashes">): StopCode {
