@@ -43,7 +43,9 @@ class LongestFirst extends BaseSequencer {
 /** Two more than the cores, because tests of real processes wait for two thirds of their time. */
 const workers = availableParallelism() + 2;
 const checkers = checkerFiles.map((file) => `test/${file}.test.ts`);
-const longOnly = longRows.flatMap(({ file, titles }) => (titles === undefined ? [`test/${file}.test.ts`] : []));
+const longOnly = longRows.flatMap(({ file, titles }) =>
+  titles === undefined ? [`test/${file}.test.ts`] : [],
+);
 const leftOut = isLongTier ? [] : [...longOnly, ...checkers];
 const isOfCheckers = process.env.TEST_TIER === "checkers";
 /** Limit of a test: it ends one that hangs, and judges no machine that is slow. */

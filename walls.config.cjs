@@ -17,7 +17,12 @@ module.exports = {
       from: { path: `^(${product}|lab|packaging|scripts)/` },
       to: { circular: true },
     },
-    { name: "nothing-unresolved", severity: "error", from: { pathNot: "node_modules/" }, to: { couldNotResolve: true } },
+    {
+      name: "nothing-unresolved",
+      severity: "error",
+      from: { pathNot: "node_modules/" },
+      to: { couldNotResolve: true },
+    },
     {
       name: "who-has-no-keys-has-no-curve-that-signs",
       severity: "error",
@@ -41,7 +46,10 @@ module.exports = {
     detectProcessBuiltinModuleCalls: true,
     doNotFollow: { path: `node_modules/(${tools})/` },
     exclude: { path: "node_modules/(@types|typescript|undici-types)/" },
-    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "default"],
+    },
     combinedDependencies: true,
     preserveSymlinks: true,
   },

@@ -20,10 +20,21 @@ import { readConfig } from "./config/config.ts";
 import { configDigest } from "./config/digest.ts";
 import { findConfigFile } from "./config/location.ts";
 import { egressOf } from "./config/network.ts";
-import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./config/settings.ts";
+import type {
+  AgentSettings,
+  ConfigSource,
+  CourierSettings,
+  SignerSettings,
+} from "./config/settings.ts";
 import { exitReasonFolder, removeExitReason, writeExitReason } from "./exit-reason.ts";
 import { emptyCoreDumps } from "./files/core-dumps.ts";
-import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./files/state-folder.ts";
+import {
+  makeSocketPaths,
+  type SocketPaths,
+  type StateFolder,
+  socketPaths,
+  stateFolder,
+} from "./files/state-folder.ts";
 import { programPath, startChild } from "./launcher/child.ts";
 import { type CommandTable, helpOf, readCommandLine } from "./launcher/command-line.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
@@ -55,15 +66,29 @@ export const cryptoTable: CommandTable = {
   name: "crypto",
   words: "Runs the paired agent: signer and courier, until it is told to end.",
   options: [
-    { name: "config", value: "file", words: "configuration (default: config.json beside crypto.js)" },
-    { name: "config-source", value: "file", words: "the file that --config is a copy of, as a service manager hands it over" },
+    {
+      name: "config",
+      value: "file",
+      words: "configuration (default: config.json beside crypto.js)",
+    },
+    {
+      name: "config-source",
+      value: "file",
+      words: "the file that --config is a copy of, as a service manager hands it over",
+    },
     {
       name: "state",
       value: "folder",
-      words: "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)",
+      words:
+        "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)",
     },
     { name: "enc-key-file", value: "file", words: "read encKey from this file, mode 0600" },
-    { name: "enc-key-fd", value: "number", words: "read encKey from this open descriptor", isDescriptor: true },
+    {
+      name: "enc-key-fd",
+      value: "number",
+      words: "read encKey from this open descriptor",
+      isDescriptor: true,
+    },
     {
       name: "role",
       value: "role",
@@ -122,7 +147,10 @@ interface Prepared {
  * the caller wipes it.
  * @throws AgentError CONFIG_*, POLICY_SETTINGS
  */
-function takeConfig(path: string, options: Options): Taken & { readonly encKey: Uint8Array | undefined } {
+function takeConfig(
+  path: string,
+  options: Options,
+): Taken & { readonly encKey: Uint8Array | undefined } {
   const readAt = Date.now();
   // The one clock that the launchers of signer and courier share.
   const readMs = Number(process.hrtime.bigint() / 1_000_000n);
@@ -136,7 +164,11 @@ function takeConfig(path: string, options: Options): Taken & { readonly encKey: 
   apiKey?.fill(0);
   try {
     if (options.role === "courier" && Object.keys(secrets).length > 0) {
-      throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${path} holds ${Object.keys(secrets).join(", ")}`);
+      throw new AgentError(
+        "CONFIG_SECRET_PRESENT",
+        "none",
+        `${path} holds ${Object.keys(secrets).join(", ")}`,
+      );
     }
     egressOf(settings.network); // certificates that cannot be used are refused before anything starts
     // The accounts are known only after the keystore is open; the limits are checked the same
@@ -160,7 +192,8 @@ async function prepare(options: Options): Promise<Prepared> {
   const locks: Lock[] = [];
   if (options.role !== "courier") locks.push(await takeLock(state.signer, lockWaitMs));
   if (options.role !== "signer") locks.push(await takeLock(state.courier, lockWaitMs));
-  const sockets = options.role === "courier" || inherited !== null ? socketPaths(state) : makeSocketPaths(state);
+  const sockets =
+    options.role === "courier" || inherited !== null ? socketPaths(state) : makeSocketPaths(state);
   const encKey =
     options.role === "courier"
       ? null
@@ -169,18 +202,27 @@ async function prepare(options: Options): Promise<Prepared> {
           file: options.encKeyFile,
           fd: options.encKeyFd,
           config: inConfig,
-          terminal: process.stdin instanceof ReadStream && process.stdin.isTTY ? process.stdin : undefined,
+          terminal:
+            process.stdin instanceof ReadStream && process.stdin.isTTY ? process.stdin : undefined,
           show: (text) => process.stderr.write(text),
         });
   if (encKey?.from !== "config") inConfig?.fill(0);
   return { state, config, encKey, locks, inherited, sockets };
 }
 
-function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, current: () => Taken) {
+function signerStarter(
+  { state, encKey, locks, inherited, sockets }: Prepared,
+  current: () => Taken,
+) {
   const [lock] = locks;
   if (encKey === null || lock === undefined) return null;
-  const settingsOf = ({ settings: { chains, currencies, policy, stuckAfterMinutes }, source }: Taken): SignerSettings => ({
-    chains: Object.fromEntries(Object.entries(chains).map(([name, { nodes, confirmations, ...chain }]) => [name, chain])),
+  const settingsOf = ({
+    settings: { chains, currencies, policy, stuckAfterMinutes },
+    source,
+  }: Taken): SignerSettings => ({
+    chains: Object.fromEntries(
+      Object.entries(chains).map(([name, { nodes, confirmations, ...chain }]) => [name, chain]),
+    ),
     currencies,
     policy,
     stuckAfterMinutes,
@@ -190,7 +232,10 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
     encKeyFrom: encKey.from,
     config: source,
   });
-  const descriptors = [lock.fd, ...(inherited === null ? [] : [inherited.courier, inherited.operator])];
+  const descriptors = [
+    lock.fd,
+    ...(inherited === null ? [] : [inherited.courier, inherited.operator]),
+  ];
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
   return () => {
     const child = startChild({ program, descriptors, isStderrPiped: true, env: process.env });
@@ -199,7 +244,11 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
   };
 }
 
-function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings["logLevel"], current: () => Taken) {
+function courierStarter(
+  { state, sockets }: Prepared,
+  logLevel: CourierSettings["logLevel"],
+  current: () => Taken,
+) {
   const settingsOf = ({ settings, digest, source }: Taken): CourierSettings => ({
     gatewayUrl: settings.gatewayUrl,
     chains: settings.chains,
@@ -216,7 +265,10 @@ function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings[
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
     const child = startChild({ program, isStderrPiped: true, env: process.env });
-    return { child, handSettings: () => handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current())))) };
+    return {
+      child,
+      handSettings: () => handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current())))),
+    };
   };
 }
 
@@ -226,7 +278,8 @@ function egressFields({ network }: AgentSettings): Pick<CourierSettings, "egress
 }
 
 function readyWords(role: Options["role"], locked: string): string {
-  if (locked !== "") return `but LOCKED (${locked}): nothing is signed until an operator has looked`;
+  if (locked !== "")
+    return `but LOCKED (${locked}): nothing is signed until an operator has looked`;
   return role === "both" ? "signer and courier run" : `the ${role} runs`;
 }
 
@@ -241,7 +294,10 @@ function reloadOf({ config }: Prepared, options: Options): Reload<Taken> {
     },
     say,
     isCopy: config.source.path !== path,
-    unchangedHint: config.source.path === path ? "" : `. hint: to take a changed ${config.source.path}: systemctl reload crypto`,
+    unchangedHint:
+      config.source.path === path
+        ? ""
+        : `. hint: to take a changed ${config.source.path}: systemctl reload crypto`,
   });
 }
 
@@ -257,14 +313,18 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     if (terminalIsGone(hadTerminal)) stop.abort();
     else reload.request();
   });
-  const warning = foreignFolderWarning(role === "courier" ? state.courier : state.signer, process.getuid?.() ?? -1);
+  const warning = foreignFolderWarning(
+    role === "courier" ? state.courier : state.signer,
+    process.getuid?.() ?? -1,
+  );
   if (warning !== "") say("folder-foreign", warning);
   const news = role === "both" ? new News(prepared.sockets.operator, say) : null;
   const manager = createServiceManager(process.env, (line) => say("service-manager-away", line));
   manager.beginAlive();
   const code = await supervise({
     startSigner: role === "courier" ? null : signerStarter(prepared, () => reload.current),
-    startCourier: role === "signer" ? null : courierStarter(prepared, options.logLevel, () => reload.current),
+    startCourier:
+      role === "signer" ? null : courierStarter(prepared, options.logLevel, () => reload.current),
     clock: () => performance.now(),
     say,
     relay: (text) => process.stderr.write(visibleLines(text)),

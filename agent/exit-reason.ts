@@ -26,7 +26,8 @@ const roles: readonly ExitReasonRole[] = ["both", "signer", "courier"];
 const charactersMax = 1_000;
 const bytesMax = 16_384;
 
-const fileIn = (folder: string, role: ExitReasonRole): string => join(folder, `exit-reason.${role}.json`);
+const fileIn = (folder: string, role: ExitReasonRole): string =>
+  join(folder, `exit-reason.${role}.json`);
 
 /**
  * Replaces the role's older exit reason. Mode 0644; creates the folder if it is missing. Never
@@ -56,7 +57,10 @@ export function removeExitReason(folder: string, role: ExitReasonRole): void {
  * Returns the folder for a launcher's exit reason: $RUNTIME_DIRECTORY, which the units keep after
  * an end, else `run/` of the state folder.
  */
-export function exitReasonFolder(state: StateFolder, env: Readonly<Record<string, string | undefined>>): string {
+export function exitReasonFolder(
+  state: StateFolder,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
   const [given = ""] = (env.RUNTIME_DIRECTORY ?? "").split(":");
   return given === "" ? state.run : given;
 }
@@ -69,7 +73,8 @@ export function readExitReason(state: StateFolder): readonly ExitReason[] {
   const found = roles.map((role) => readOne(state.run, role));
   if (state.root === installedState) {
     // Each folder belongs to one role's user, who must not write an exit reason for the other role.
-    for (const role of ["signer", "courier"] as const) found.push(readOne(join(installedRuntime, role), role));
+    for (const role of ["signer", "courier"] as const)
+      found.push(readOne(join(installedRuntime, role), role));
   }
   return found.flatMap((words) => words ?? []).sort((a, b) => b.at - a.at);
 }
@@ -77,7 +82,9 @@ export function readExitReason(state: StateFolder): readonly ExitReason[] {
 /** Returns null for a file of any other form than `writeExitReason` writes. */
 function readOne(folder: string, role: ExitReasonRole): ExitReason | null {
   try {
-    const words = parseJson(readSmallFile(fileIn(folder, role)), { bytesMax }) as Readonly<Record<string, unknown>> | null;
+    const words = parseJson(readSmallFile(fileIn(folder, role)), { bytesMax }) as Readonly<
+      Record<string, unknown>
+    > | null;
     if (typeof words !== "object" || words?.role !== role) return null;
     const { code, message, hint, at } = words;
     if (typeof code !== "string" || !/^[A-Z][A-Z0-9_]{0,63}$/.test(code)) return null;

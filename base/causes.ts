@@ -15,8 +15,9 @@ type CauseRow = readonly [danger: Danger, meaning: string, advice: string];
 
 type AlarmCode = { [C in Code]: (typeof codes)[C][0] extends "alarm" ? C : never }[Code];
 
-const table = <const T extends Partial<Record<AlarmCode, Readonly<Record<string, CauseRow>>>>>(rows: T): Readonly<T> =>
-  Object.freeze(rows);
+const table = <const T extends Partial<Record<AlarmCode, Readonly<Record<string, CauseRow>>>>>(
+  rows: T,
+): Readonly<T> => Object.freeze(rows);
 
 // biome-ignore format: a table, one row a line
 export const causes = table({
@@ -116,7 +117,9 @@ const rowOf = (code: string, cause: string): CauseRow | undefined => {
   const rows: Readonly<Record<string, Readonly<Record<string, CauseRow>>>> = causes;
   const ofCode = Object.hasOwn(rows, code) ? rows[code] : undefined;
   if (ofCode === undefined || Object.hasOwn(ofCode, cause)) return ofCode?.[cause];
-  return Object.values(ofCode).sort(([a], [b]) => gravestFirst.indexOf(a) - gravestFirst.indexOf(b))[0];
+  return Object.values(ofCode).sort(
+    ([a], [b]) => gravestFirst.indexOf(a) - gravestFirst.indexOf(b),
+  )[0];
 };
 
 /** The advice for a stored code and its cause; "" for a code of another version. */

@@ -27,7 +27,10 @@ const firewall: Advice = {
 };
 
 const table: readonly (readonly [pattern: RegExp, advice: Advice])[] = [
-  [/UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|CERT_UNTRUSTED/, untrusted],
+  [
+    /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|CERT_UNTRUSTED/,
+    untrusted,
+  ],
   [
     /CERT_HAS_EXPIRED/,
     {
@@ -37,11 +40,17 @@ const table: readonly (readonly [pattern: RegExp, advice: Advice])[] = [
   ],
   [
     /CERT_NOT_YET_VALID/,
-    { words: "its certificate is not valid yet", hint: "look at this machine's clock: doctor compares it with the newest block" },
+    {
+      words: "its certificate is not valid yet",
+      hint: "look at this machine's clock: doctor compares it with the newest block",
+    },
   ],
   [
     /ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH/,
-    { words: "its certificate is for another name", hint: "write the address as the certificate names it" },
+    {
+      words: "its certificate is for another name",
+      hint: "write the address as the certificate names it",
+    },
   ],
   [
     /ENOTFOUND|EAI_AGAIN/,
@@ -50,16 +59,31 @@ const table: readonly (readonly [pattern: RegExp, advice: Advice])[] = [
       hint: "look at the name, and at DNS of this machine; a host that only the company's proxy knows needs network.proxy in config.json",
     },
   ],
-  [/PROXY_LOGIN/, { words: "the proxy wants a user name", hint: "write it in network.proxy: http://USER:PASSWORD@HOST:PORT" }],
+  [
+    /PROXY_LOGIN/,
+    {
+      words: "the proxy wants a user name",
+      hint: "write it in network.proxy: http://USER:PASSWORD@HOST:PORT",
+    },
+  ],
   [
     /PROXY_REFUSED/,
-    { words: "the proxy refuses this host", hint: "let the proxy pass CONNECT to it, or name the host in network.direct" },
+    {
+      words: "the proxy refuses this host",
+      hint: "let the proxy pass CONNECT to it, or name the host in network.direct",
+    },
   ],
-  [/PROXY_ANSWER/, { words: "network.proxy is no HTTP proxy", hint: "look at network.proxy in config.json" }],
+  [
+    /PROXY_ANSWER/,
+    { words: "network.proxy is no HTTP proxy", hint: "look at network.proxy in config.json" },
+  ],
   [/Unexpected server response: (?:200|301|302|307|308|400|404|405|426|501)\b/, noWebSocket],
   [
     /Unexpected server response: 40[13]\b/,
-    { words: "the server before the gateway refuses this machine", hint: "let its rules pass the agent's path /agent/ on" },
+    {
+      words: "the server before the gateway refuses this machine",
+      hint: "let its rules pass the agent's path /agent/ on",
+    },
   ],
   [
     /Unexpected server response: 50[234]\b/,
@@ -70,12 +94,18 @@ const table: readonly (readonly [pattern: RegExp, advice: Advice])[] = [
   ],
   [
     /ECONNREFUSED/,
-    { words: "nothing listens at this address", hint: "check that the gateway runs, then the address and its port" },
+    {
+      words: "nothing listens at this address",
+      hint: "check that the gateway runs, then the address and its port",
+    },
   ],
   [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/, firewall],
   [
     /EPROTO|WRONG_VERSION_NUMBER/,
-    { words: "the other side does not speak TLS at this port", hint: "look at the scheme and the port of the address" },
+    {
+      words: "the other side does not speak TLS at this port",
+      hint: "look at the scheme and the port of the address",
+    },
   ],
 ];
 

@@ -6,7 +6,8 @@ export type Level = "debug" | "info" | "warn" | "error";
 type Row = readonly [processes: string, level: Level, meaning: string, advice: string];
 
 /** A frozen table of events by name. */
-export const eventTable = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
+export const eventTable = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> =>
+  Object.freeze(rows);
 
 /** The advice of an event that asks nobody for anything. */
 export const nothing = "nothing";

@@ -21,7 +21,12 @@ export interface Finding {
  * Makes a finding, with the table's hint if `hint` is left out. Makes both texts safe to print,
  * because an answer of a node or the name of a file may be part of them.
  */
-export function finding(code: Code, severity: Finding["severity"], what: string, hint: string = codes[code][4]): Finding {
+export function finding(
+  code: Code,
+  severity: Finding["severity"],
+  what: string,
+  hint: string = codes[code][4],
+): Finding {
   return { code, severity, what: visible(what), hint: visible(hint) };
 }
 
@@ -29,9 +34,17 @@ export function finding(code: Code, severity: Finding["severity"], what: string,
  * Makes a finding from a fault. The hint is the fault's own or else the table's, with the fault's
  * path instead of `<file>`.
  */
-export function faultFound({ code, message, context }: AgentError, severity: Finding["severity"] = "error"): Finding {
+export function faultFound(
+  { code, message, context }: AgentError,
+  severity: Finding["severity"] = "error",
+): Finding {
   const tableHint = codes[code][4].replace("<file>", String(context.path ?? "<file>"));
-  return finding(code, severity, message, typeof context.hint === "string" ? context.hint : tableHint);
+  return finding(
+    code,
+    severity,
+    message,
+    typeof context.hint === "string" ? context.hint : tableHint,
+  );
 }
 
 /**
@@ -58,7 +71,9 @@ export function verdictOfFindings(
   const errors = findings.filter(({ severity }) => severity === "error");
   const [first] = errors;
   if (first === undefined) return { verdict: "ok" };
-  return errors.every(({ code }) => passingOf(code) !== null) ? { verdict: "passing", why: first.what } : { verdict: "wrong" };
+  return errors.every(({ code }) => passingOf(code) !== null)
+    ? { verdict: "passing", why: first.what }
+    : { verdict: "wrong" };
 }
 
 /** Formats the finding as one line without a newline: `error CODE: problem; hint: command`. */

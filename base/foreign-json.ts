@@ -26,7 +26,11 @@ const [minus, zero, nine] = [0x2d, 0x30, 0x39];
  * @throws SyntaxError for a text that is no JSON; AgentError JSON_ITEMS above `valuesMax` (default
  * two million)
  */
-export function parseForeign(text: string, asText: NumbersAsText, limits: Partial<ForeignLimits> = {}): unknown {
+export function parseForeign(
+  text: string,
+  asText: NumbersAsText,
+  limits: Partial<ForeignLimits> = {},
+): unknown {
   return JSON.parse(quoteNumbers(text, asText, limits));
 }
 
@@ -52,7 +56,8 @@ export function quoteNumbers(
       at = end;
     } else {
       if (unit === comma || unit === openList || unit === openObject) values += 1;
-      if (values > valuesMax) throw new AgentError("JSON_ITEMS", "none", `more than ${valuesMax} values`, { at });
+      if (values > valuesMax)
+        throw new AgentError("JSON_ITEMS", "none", `more than ${valuesMax} values`, { at });
       at += 1;
     }
   }

@@ -11,7 +11,10 @@ export type Guard<Case, Answer> = readonly [
 ];
 
 /** Returns the answer of the first row that holds; null if none does. */
-export function firstOf<Case, Answer>(guards: readonly Guard<Case, Answer>[], given: Case): Answer | null {
+export function firstOf<Case, Answer>(
+  guards: readonly Guard<Case, Answer>[],
+  given: Case,
+): Answer | null {
   const found = guards.find(([, holds]) => holds(given));
   return found === undefined ? null : found[2](given);
 }

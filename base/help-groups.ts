@@ -24,13 +24,19 @@ interface Formatter<C extends Named> {
  * A `formatHelp` that shows the commands of `root` under the headings of `groups`. A command that
  * no group names stands at the end, so none is hidden.
  */
-export function groupedHelp<C extends Named>(root: C, groups: CommandGroups): (command: C, formatter: Formatter<C>) => string {
+export function groupedHelp<C extends Named>(
+  root: C,
+  groups: CommandGroups,
+): (command: C, formatter: Formatter<C>) => string {
   return (command, formatter) => {
     // An own property shadows the method of the class, which prints all commands as one list.
     const plain = Object.getPrototypeOf(formatter) as Formatter<C>;
-    const asGiven = (given: Formatter<C>): string => plain.formatHelp.call(formatter, command, given as never);
+    const asGiven = (given: Formatter<C>): string =>
+      plain.formatHelp.call(formatter, command, given as never);
     if (command !== root) return asGiven(formatter);
-    const bare = Object.assign(Object.create(formatter) as Formatter<C>, { visibleCommands: () => [] });
+    const bare = Object.assign(Object.create(formatter) as Formatter<C>, {
+      visibleCommands: () => [],
+    });
     return `${asGiven(bare)}\n${listed(command, formatter, groups)}`;
   };
 }
@@ -41,7 +47,12 @@ function listed<C extends Named>(root: C, formatter: Formatter<C>, groups: Comma
   const grouped = new Set(groups.flatMap(([, names]) => names));
   const rest = visible.map((command) => command.name()).filter((name) => !grouped.has(name));
   const item = (command: C): string =>
-    formatter.formatItem(formatter.subcommandTerm(command), width, formatter.subcommandDescription(command), formatter as never);
+    formatter.formatItem(
+      formatter.subcommandTerm(command),
+      width,
+      formatter.subcommandDescription(command),
+      formatter as never,
+    );
   return [...groups, ["Help", rest] as const]
     .map(([heading, names]) => {
       const own = names.flatMap((name) => visible.filter((command) => command.name() === name));

@@ -26,8 +26,12 @@ export function networkEnvironment(env: Environment): readonly string[] {
   const set = (names: readonly string[]): readonly string[] => setIn(env, names);
   return [
     ...set(proxies).map(
-      (name) => `${name} is set and not used: network.proxy of config.json names the proxy, network.direct its exceptions`,
+      (name) =>
+        `${name} is set and not used: network.proxy of config.json names the proxy, network.direct its exceptions`,
     ),
-    ...set(certificates).map((name) => `${name} is set and not used: network.ca of config.json names the file of certificates`),
+    ...set(certificates).map(
+      (name) =>
+        `${name} is set and not used: network.ca of config.json names the file of certificates`,
+    ),
   ];
 }

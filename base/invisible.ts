@@ -81,7 +81,12 @@ export function assertVisible(text: Uint8Array, label: string): void {
   const before = Buffer.from(text.subarray(0, unseen.at)).toString("utf8");
   const line = before.split("\n").length;
   const column = before.length - before.lastIndexOf("\n");
-  throw new AgentError("CONFIG_INVISIBLE", "none", `${label}line ${line}, column ${column}: ${unseen.name}`, { line });
+  throw new AgentError(
+    "CONFIG_INVISIBLE",
+    "none",
+    `${label}line ${line}, column ${column}: ${unseen.name}`,
+    { line },
+  );
 }
 
 /**
@@ -100,7 +105,8 @@ export function oddityOf(bytes: Uint8Array): string {
   const blank = bytes.findIndex((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));
   const unseen = findInvisible(bytes);
   if (blank < 0 && unseen === null) return "";
-  if (unseen !== null && (blank < 0 || unseen.at <= blank)) return `${unseen.name} ${placeOf(bytes, unseen.at)}`;
+  if (unseen !== null && (blank < 0 || unseen.at <= blank))
+    return `${unseen.name} ${placeOf(bytes, unseen.at)}`;
   const name = bytes[blank] === 0x20 ? "a space" : bytes[blank] === 0x09 ? "a tab" : "a line break";
   return `${name} ${placeOf(bytes, blank)}`;
 }
@@ -109,15 +115,22 @@ export function oddityOf(bytes: Uint8Array): string {
 function placeOf(bytes: Uint8Array, at: number): string {
   if (at === 0) return "at the beginning";
   const rest = bytes.subarray(at);
-  const isEnd = rest.every((byte) => byte === 0x20 || byte >= 0x80 || (byte >= 0x09 && byte <= 0x0d));
+  const isEnd = rest.every(
+    (byte) => byte === 0x20 || byte >= 0x80 || (byte >= 0x09 && byte <= 0x0d),
+  );
   return isEnd ? "at the end" : `after character ${charactersIn(bytes.subarray(0, at))}`;
 }
 
-const charactersIn = (bytes: Uint8Array): number => bytes.reduce((count, byte) => count + ((byte & 0xc0) === 0x80 ? 0 : 1), 0);
+const charactersIn = (bytes: Uint8Array): number =>
+  bytes.reduce((count, byte) => count + ((byte & 0xc0) === 0x80 ? 0 : 1), 0);
 
 function nameOf(codePoint: number): string {
   if (codePoint > 0x1f && codePoint < 0x7f) return "";
-  return named.get(codePoint) ?? kinds.find(([first, last]) => codePoint >= first && codePoint <= last)?.[2] ?? "";
+  return (
+    named.get(codePoint) ??
+    kinds.find(([first, last]) => codePoint >= first && codePoint <= last)?.[2] ??
+    ""
+  );
 }
 
 function withNumber(name: string, codePoint: number): string {
@@ -126,7 +139,10 @@ function withNumber(name: string, codePoint: number): string {
 }
 
 /** RFC 3629 section 3. A malformed byte counts as one character of its own. */
-function codePointAt(bytes: Uint8Array, at: number): { readonly codePoint: number; readonly length: number } {
+function codePointAt(
+  bytes: Uint8Array,
+  at: number,
+): { readonly codePoint: number; readonly length: number } {
   const lead = bytes[at] as number;
   const length = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 1;
   if (length === 1) return { codePoint: lead < 0x80 ? lead : 0xfffd, length };

@@ -21,7 +21,13 @@ export interface JsonLimits {
 }
 
 /** The limits of the protocol; a caller may widen single ones. */
-export const jsonLimits: JsonLimits = { bytesMax: 65536, depthMax: 16, keysMax: 64, itemsMax: 1024, stringBytesMax: 4096 };
+export const jsonLimits: JsonLimits = {
+  bytesMax: 65536,
+  depthMax: 16,
+  keysMax: 64,
+  itemsMax: 1024,
+  stringBytesMax: 4096,
+};
 
 const depthCeiling = 64;
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
@@ -46,14 +52,17 @@ export function parseJson(input: string | Uint8Array, limits?: Partial<JsonLimit
   skipSpace(cursor);
   const value = readValue(cursor, 0);
   skipSpace(cursor);
-  if (cursor.at !== cursor.text.length) throw fault("JSON_SYNTAX", "unexpected text after the value", cursor.at);
+  if (cursor.at !== cursor.text.length)
+    throw fault("JSON_SYNTAX", "unexpected text after the value", cursor.at);
   return value;
 }
 
 function textOf(input: string | Uint8Array, bytesMax: number): string {
   const units = input.length;
   // A UTF-16 unit is one to three UTF-8 bytes, so only texts in between need counting.
-  const tooLarge = units > bytesMax || (typeof input === "string" && units * 3 > bytesMax && Buffer.byteLength(input) > bytesMax);
+  const tooLarge =
+    units > bytesMax ||
+    (typeof input === "string" && units * 3 > bytesMax && Buffer.byteLength(input) > bytesMax);
   if (tooLarge) throw fault("JSON_TOO_LARGE", `longer than ${bytesMax} bytes`, bytesMax);
   if (typeof input === "string") return input;
   try {
@@ -94,7 +103,8 @@ function readValue(cursor: Cursor, depth: number): JsonValue {
 }
 
 function readObject(cursor: Cursor, depth: number): JsonObject {
-  if (depth > cursor.limits.depthMax) throw fault("JSON_DEPTH", `nested deeper than ${cursor.limits.depthMax}`, cursor.at);
+  if (depth > cursor.limits.depthMax)
+    throw fault("JSON_DEPTH", `nested deeper than ${cursor.limits.depthMax}`, cursor.at);
   const object: Record<string, JsonValue> = Object.create(null);
   let count = 0;
   cursor.at += 1;
@@ -102,11 +112,18 @@ function readObject(cursor: Cursor, depth: number): JsonObject {
   if (takes(cursor, 0x7d)) return object;
   for (;;) {
     const keyAt = cursor.at;
-    if (cursor.text.charCodeAt(keyAt) !== 0x22) throw fault("JSON_SYNTAX", "expected a key in quotes", keyAt);
+    if (cursor.text.charCodeAt(keyAt) !== 0x22)
+      throw fault("JSON_SYNTAX", "expected a key in quotes", keyAt);
     const key = readString(cursor);
     count += 1;
-    if (count > cursor.limits.keysMax) throw fault("JSON_ITEMS", `more than ${cursor.limits.keysMax} keys in one object`, keyAt);
-    if (forbiddenKeys.has(key)) throw fault("JSON_FORBIDDEN_KEY", "a key that objects of this language treat specially", keyAt);
+    if (count > cursor.limits.keysMax)
+      throw fault("JSON_ITEMS", `more than ${cursor.limits.keysMax} keys in one object`, keyAt);
+    if (forbiddenKeys.has(key))
+      throw fault(
+        "JSON_FORBIDDEN_KEY",
+        "a key that objects of this language treat specially",
+        keyAt,
+      );
     if (key in object) throw fault("JSON_DUPLICATE_KEY", "the same key twice", keyAt);
     skipSpace(cursor);
     if (!takes(cursor, 0x3a)) throw fault("JSON_SYNTAX", "expected a colon", cursor.at);
@@ -114,25 +131,32 @@ function readObject(cursor: Cursor, depth: number): JsonObject {
     object[key] = readValue(cursor, depth);
     skipSpace(cursor);
     if (takes(cursor, 0x7d)) return object;
-    if (!takes(cursor, 0x2c)) throw fault("JSON_SYNTAX", "expected a comma or the end of the object", cursor.at);
+    if (!takes(cursor, 0x2c))
+      throw fault("JSON_SYNTAX", "expected a comma or the end of the object", cursor.at);
     skipSpace(cursor);
   }
 }
 
 function readList(cursor: Cursor, depth: number): readonly JsonValue[] {
-  if (depth > cursor.limits.depthMax) throw fault("JSON_DEPTH", `nested deeper than ${cursor.limits.depthMax}`, cursor.at);
+  if (depth > cursor.limits.depthMax)
+    throw fault("JSON_DEPTH", `nested deeper than ${cursor.limits.depthMax}`, cursor.at);
   const list: JsonValue[] = [];
   cursor.at += 1;
   skipSpace(cursor);
   if (takes(cursor, 0x5d)) return list;
   for (;;) {
     if (list.length === cursor.limits.itemsMax) {
-      throw fault("JSON_ITEMS", `more than ${cursor.limits.itemsMax} values in one list`, cursor.at);
+      throw fault(
+        "JSON_ITEMS",
+        `more than ${cursor.limits.itemsMax} values in one list`,
+        cursor.at,
+      );
     }
     list.push(readValue(cursor, depth));
     skipSpace(cursor);
     if (takes(cursor, 0x5d)) return list;
-    if (!takes(cursor, 0x2c)) throw fault("JSON_SYNTAX", "expected a comma or the end of the list", cursor.at);
+    if (!takes(cursor, 0x2c))
+      throw fault("JSON_SYNTAX", "expected a comma or the end of the list", cursor.at);
     skipSpace(cursor);
   }
 }
@@ -175,9 +199,12 @@ function resolveEscapes(text: string, start: number, end: number): string {
 
 function checkString(value: string, wide: boolean, cursor: Cursor): void {
   const { stringBytesMax } = cursor.limits;
-  const tooLong = value.length > stringBytesMax || (wide && Buffer.byteLength(value) > stringBytesMax);
-  if (tooLong) throw fault("JSON_STRING", `a string longer than ${stringBytesMax} bytes`, cursor.at);
-  if (wide && loneSurrogate.test(value)) throw fault("JSON_SURROGATE", "half of a surrogate pair", cursor.at);
+  const tooLong =
+    value.length > stringBytesMax || (wide && Buffer.byteLength(value) > stringBytesMax);
+  if (tooLong)
+    throw fault("JSON_STRING", `a string longer than ${stringBytesMax} bytes`, cursor.at);
+  if (wide && loneSurrogate.test(value))
+    throw fault("JSON_SURROGATE", "half of a surrogate pair", cursor.at);
 }
 
 /**
@@ -197,10 +224,12 @@ function readNumber(cursor: Cursor): number {
     value = value * 10 + digit;
   }
   if (at === first) throw fault("JSON_SYNTAX", "expected a value", start);
-  if (at - first > 1 && text.charCodeAt(first) === 0x30) throw fault("JSON_SYNTAX", "a number with a leading zero", start);
+  if (at - first > 1 && text.charCodeAt(first) === 0x30)
+    throw fault("JSON_SYNTAX", "a number with a leading zero", start);
   const next = text.charCodeAt(at);
   const fractional = next === 0x2e || next === 0x65 || next === 0x45;
-  if (fractional && !endsAsNumber(text, at)) throw fault("JSON_SYNTAX", "a number that breaks off", start);
+  if (fractional && !endsAsNumber(text, at))
+    throw fault("JSON_SYNTAX", "a number that breaks off", start);
   // A sum past 2^53 stays past it, so rounding cannot bring a longer number back into range.
   if (fractional || value > Number.MAX_SAFE_INTEGER || (negative && value === 0)) {
     throw fault("JSON_NUMBER", "not a whole number within ±(2^53-1)", start);
@@ -215,7 +244,8 @@ function endsAsNumber(text: string, at: number): boolean {
 }
 
 function readWord<T extends boolean | null>(cursor: Cursor, word: string, value: T): T {
-  if (!cursor.text.startsWith(word, cursor.at)) throw fault("JSON_SYNTAX", "expected a value", cursor.at);
+  if (!cursor.text.startsWith(word, cursor.at))
+    throw fault("JSON_SYNTAX", "expected a value", cursor.at);
   cursor.at += word.length;
   return value;
 }

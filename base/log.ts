@@ -11,7 +11,9 @@ import type { gatewayEvents } from "./events-gateway.ts";
 type Table = Readonly<Record<string, readonly [string, Level, string, string]>>;
 
 /** The names of a table's events at one level. */
-type NamesAt<T extends Table, L extends Level> = { [N in keyof T]: T[N][1] extends L ? N : never }[keyof T];
+type NamesAt<T extends Table, L extends Level> = {
+  [N in keyof T]: T[N][1] extends L ? N : never;
+}[keyof T];
 
 /** A call's context. The keys of the form itself are not allowed in it. */
 interface Context<E> {
@@ -57,7 +59,10 @@ export function logLine(
   const { at, level, process, event, message } = form;
   const own = { at: new Date(at).toISOString(), level, process, event, message };
   const rest = Object.entries(context).filter(([name]) => !Object.hasOwn(own, name));
-  const cut = rest.map(([name, value]) => [name, typeof value === "string" ? value.slice(0, textCharactersMax) : value]);
+  const cut = rest.map(([name, value]) => [
+    name,
+    typeof value === "string" ? value.slice(0, textCharactersMax) : value,
+  ]);
   return JSON.stringify({ ...own, ...Object.fromEntries(cut) });
 }
 

@@ -5,5 +5,7 @@
  * listen on. A URL has already brought other spellings of an IPv4 address into dotted form.
  */
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+  return (
+    host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host)
+  );
 }

@@ -4,7 +4,9 @@
  */
 import { AgentError } from "./fault.ts";
 
-export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: AgentError };
+export type Result<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly fault: AgentError };
 
 export function good<T>(value: T): Result<T> {
   return { ok: true, value };

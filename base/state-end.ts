@@ -11,13 +11,21 @@
  * `what` is the state in words, `evidence` what shows it, `command` the line to type ("" if only a
  * clock ends it), `effect` what holds afterwards.
  */
-export type StateEnd = readonly [by: "person" | "clock", what: string, evidence: string, command: string, effect: string];
+export type StateEnd = readonly [
+  by: "person" | "clock",
+  what: string,
+  evidence: string,
+  command: string,
+  effect: string,
+];
 
 /** What stands in the place of the words in capitals of a line, such as `ID`. */
 export type Names = Readonly<Record<string, string>>;
 
 function filled(text: string, names: Names): string {
-  return text.replace(/\b[A-Z]{2,}\b/g, (word) => (Object.hasOwn(names, word) ? (names[word] ?? word) : word));
+  return text.replace(/\b[A-Z]{2,}\b/g, (word) =>
+    Object.hasOwn(names, word) ? (names[word] ?? word) : word,
+  );
 }
 
 /** The line to type; "" if only a clock ends the state. */

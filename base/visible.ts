@@ -23,7 +23,9 @@ export function visibleLines(text: string): string {
  */
 export function jsonText(value: object): string {
   return JSON.stringify(value).replace(unseen, (found) =>
-    [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+    [...Array(found.length).keys()]
+      .map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`)
+      .join(""),
   );
 }
 
@@ -36,7 +38,9 @@ function cleaned(value: JsonValue): JsonValue {
   if (typeof value === "string") return visible(value);
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(cleaned);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [visible(name), cleaned(inner)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [visible(name), cleaned(inner)]),
+  );
 }
 
 /**

@@ -11,7 +11,10 @@ import type { ParsedAddress } from "./family.ts";
  * job that was refused may name.
  */
 export function parseAddress(text: string, network: string): ParsedAddress {
-  return findFamily(network)?.parseAddress(text, network) ?? refuse("ADDRESS_FORMAT", "the network is of no family");
+  return (
+    findFamily(network)?.parseAddress(text, network) ??
+    refuse("ADDRESS_FORMAT", "the network is of no family")
+  );
 }
 
 /**

@@ -9,7 +9,14 @@ import { examineEvm } from "./evm/node-probe.ts";
 import { createSender } from "./evm/node-sender.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
-import type { NodeLog, NodeQuestion, NodeView, PaidToken, SenderNodes, WatcherNodes } from "./nodes.ts";
+import type {
+  NodeLog,
+  NodeQuestion,
+  NodeView,
+  PaidToken,
+  SenderNodes,
+  WatcherNodes,
+} from "./nodes.ts";
 import type { ReadSecretFile } from "./providers/further-headers.ts";
 import type { Examined } from "./providers/node-check.ts";
 import { type ServerAddress, type ServerOptions, serverOf } from "./providers/server.ts";
@@ -26,7 +33,10 @@ import { createXrpSender } from "./xrp/node-sender.ts";
 import { createXrpWatcher } from "./xrp/node-watcher.ts";
 
 export interface NodesOptions {
-  readonly chain: ConfiguredChain & { readonly nodes: readonly string[]; readonly confirmations: number | "finalized" };
+  readonly chain: ConfiguredChain & {
+    readonly nodes: readonly string[];
+    readonly confirmations: number | "finalized";
+  };
   readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
@@ -35,7 +45,9 @@ export interface NodesOptions {
 }
 
 /** Without a clock, the process's own. */
-type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile"> & { readonly clock?: () => number };
+type WatchOptions = Pick<NodesOptions, "chain" | "log" | "readSecretFile"> & {
+  readonly clock?: () => number;
+};
 type Opened<O> = Omit<O, "readSecretFile"> & { readonly urls: readonly ServerAddress[] };
 
 /** Names one block of one node. */
@@ -52,8 +64,10 @@ interface Connectors {
 
 function utxoConnectors(network: UtxoNetwork): Connectors {
   return {
-    sender: ({ urls, chain: { confirmations }, clock, log }) => createUtxoSender({ urls, network, confirmations, clock, log }),
-    watcher: ({ chain: { confirmations }, ...options }) => createUtxoWatcher({ ...options, network, confirmations }),
+    sender: ({ urls, chain: { confirmations }, clock, log }) =>
+      createUtxoSender({ urls, network, confirmations, clock, log }),
+    watcher: ({ chain: { confirmations }, ...options }) =>
+      createUtxoWatcher({ ...options, network, confirmations }),
     examine: ({ url, timeoutMs }) => examineUtxo({ url, timeoutMs, network }),
   };
 }
@@ -63,27 +77,52 @@ const connectors: Readonly<Record<FamilyName, Connectors>> = {
     sender: ({ urls, chain, tokens, clock, log }) => {
       const { confirmations } = chain;
       const chainId = Number(chain.chainId);
-      const nodes = createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log, clock });
+      const nodes = createEvmNodes({
+        urls,
+        chainId,
+        confirmations,
+        feeModel: feeModelOf(chain),
+        log,
+        clock,
+      });
       return createSender(nodes, tokens, clock);
     },
     watcher: ({ urls, chain, log, clock }) =>
-      createWatcher({ ...chain, nodes: urls, chainId: Number(chain.chainId), ...(clock === undefined ? {} : { clock }) }, log),
+      createWatcher(
+        {
+          ...chain,
+          nodes: urls,
+          chainId: Number(chain.chainId),
+          ...(clock === undefined ? {} : { clock }),
+        },
+        log,
+      ),
     examine: ({ chain, ...question }) => {
       const { chainId, confirmations } = chain;
-      return examineEvm({ ...question, chainId: Number(chainId), confirmations, feeModel: feeModelOf(chain) });
+      return examineEvm({
+        ...question,
+        chainId: Number(chainId),
+        confirmations,
+        feeModel: feeModelOf(chain),
+      });
     },
   },
   tron: {
     sender: ({ urls, chain: { chainId }, tokens, clock, log }) =>
       createTronSender({ urls, chainId: String(chainId), tokens, clock, log }),
-    watcher: ({ chain: { chainId }, ...options }) => createTronWatcher({ ...options, chainId: String(chainId) }),
-    examine: ({ chain: { chainId }, ...question }) => examineTron({ ...question, chainId: String(chainId) }),
+    watcher: ({ chain: { chainId }, ...options }) =>
+      createTronWatcher({ ...options, chainId: String(chainId) }),
+    examine: ({ chain: { chainId }, ...question }) =>
+      examineTron({ ...question, chainId: String(chainId) }),
   },
   ...ofEachFamily(utxoConnectors),
   xrp: {
-    sender: ({ urls, chain: { chainId }, clock, log }) => createXrpSender({ urls, networkId: Number(chainId), clock, log }),
-    watcher: ({ chain: { chainId }, ...options }) => createXrpWatcher({ ...options, networkId: Number(chainId) }),
-    examine: ({ chain: { chainId }, url, timeoutMs }) => examineXrp({ url, timeoutMs, networkId: Number(chainId) }),
+    sender: ({ urls, chain: { chainId }, clock, log }) =>
+      createXrpSender({ urls, networkId: Number(chainId), clock, log }),
+    watcher: ({ chain: { chainId }, ...options }) =>
+      createXrpWatcher({ ...options, networkId: Number(chainId) }),
+    examine: ({ chain: { chainId }, url, timeoutMs }) =>
+      examineXrp({ url, timeoutMs, networkId: Number(chainId) }),
   },
 };
 
@@ -110,7 +149,9 @@ export function openSender({ readSecretFile, ...options }: NodesOptions): Sender
 export function openWatcher({ readSecretFile, ...options }: WatchOptions): WatcherNodes {
   const { chain, clock } = options;
   const clocked = clock === undefined ? {} : { clock };
-  const urls = chain.nodes.map((url) => opened(chain, url, { ...reading(readSecretFile), ...clocked }));
+  const urls = chain.nodes.map((url) =>
+    opened(chain, url, { ...reading(readSecretFile), ...clocked }),
+  );
   return connectors[chain.family].watcher({ ...options, urls });
 }
 
@@ -129,7 +170,10 @@ export function blockHashAt(question: BlockQuestion, number: number): Promise<st
 
 function examined({ readSecretFile, ...question }: NodeQuestion): Examined {
   const { chain, url } = question;
-  return connectors[chain.family].examine({ ...question, url: opened(chain, url, reading(readSecretFile)) });
+  return connectors[chain.family].examine({
+    ...question,
+    url: opened(chain, url, reading(readSecretFile)),
+  });
 }
 
 function reading(readSecretFile: ReadSecretFile | undefined): Partial<ServerOptions> {

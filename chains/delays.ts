@@ -37,7 +37,9 @@ function finalDelay({ chain, nodes, nowMs, stale }: Ages): readonly Delay[] {
   const { agreed, ageMs } = stale;
   const of = agreed.atMs === 0 ? "" : `, of ${clockTime(agreed.atMs, nowMs)}`;
   const words = `the final block of ${chain} is ${agreed.number}${of}, ${spanWords(ageMs)} old, while new blocks come: confirmation takes longer`;
-  const finals = nodes.flatMap(({ url, final }) => (final === null ? [] : [{ url, number: final.number }]));
+  const finals = nodes.flatMap(({ url, final }) =>
+    final === null ? [] : [{ url, number: final.number }],
+  );
   const isOne = new Set(finals.map(({ number }) => number)).size < 2;
   const each = finals.map(({ url, number }) => `${url} ${number}`).join(", ");
   return [{ code: "CHAIN_FINAL_STALE", words: isOne ? words : `${words} (${each})`, plain: words }];
@@ -47,7 +49,8 @@ function finalDelay({ chain, nodes, nowMs, stale }: Ages): readonly Delay[] {
 function historyDelay({ chain, nodes, neededFrom, finalNumber }: Ages): readonly Delay[] {
   if (neededFrom === null || finalNumber === null || neededFrom > finalNumber) return [];
   const short = nodes.filter(
-    ({ ranges }) => ranges !== null && !ranges.some(([from, to]) => from <= neededFrom && to >= neededFrom),
+    ({ ranges }) =>
+      ranges !== null && !ranges.some(([from, to]) => from <= neededFrom && to >= neededFrom),
   );
   if (nodes.length - short.length >= Math.min(2, nodes.length)) return [];
   const ends = short.map(({ ranges }) => firstAfter(ranges ?? [], neededFrom) - 1);
@@ -55,7 +58,9 @@ function historyDelay({ chain, nodes, neededFrom, finalNumber }: Ages): readonly
   const has = nodes.length - short.length === 0 ? "no node keeps them" : "only 1 node keeps them";
   const span = last === neededFrom ? `block ${neededFrom}` : `blocks ${neededFrom} to ${last}`;
   const plain = `${span} of ${chain} are still to be read, and ${has}: name a node with the full history`;
-  const each = short.map(({ url, ranges }) => `${url} keeps ${rangeWords(ranges ?? [])}`).join(", ");
+  const each = short
+    .map(({ url, ranges }) => `${url} keeps ${rangeWords(ranges ?? [])}`)
+    .join(", ");
   return [{ code: "NODE_HISTORY_SHORT", words: `${plain} (${each})`, plain }];
 }
 
@@ -64,7 +69,9 @@ function hourDelay({ chain, nodes }: Ages): readonly Delay[] {
   if (near.length === 0) return [];
   const each = near.map(({ url, hour }) => `${url} ${hour?.asked} of ${hour?.perHour}`).join(", ");
   const plain = `${near.length === 1 ? "a node" : `${near.length} nodes`} of ${chain} had almost as many questions in the last hour as questionsPerHour allows`;
-  return [{ code: "NODE_HOUR_NEAR", words: `${plain} (${each}): comparison and looks wait`, plain }];
+  return [
+    { code: "NODE_HOUR_NEAR", words: `${plain} (${each}): comparison and looks wait`, plain },
+  ];
 }
 
 function firstAfter(ranges: NonNullable<NodeStatus["ranges"]>, number: number): number {

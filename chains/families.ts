@@ -4,7 +4,13 @@
  */
 import { invariant } from "../base/fault.ts";
 import { evm } from "./evm/family.ts";
-import type { ConfiguredChain, ExpiryExclusion, Family, FamilyName, PinExclusion } from "./family.ts";
+import type {
+  ConfiguredChain,
+  ExpiryExclusion,
+  Family,
+  FamilyName,
+  PinExclusion,
+} from "./family.ts";
 import { familyNames } from "./family.ts";
 import { tron } from "./tron/family.ts";
 import { utxoFamilies } from "./utxo/family.ts";
@@ -19,7 +25,9 @@ const everyFamily: readonly Family[] = familyNames.map((name) => families[name])
  * names.
  */
 export function titlesOf(isOne: (name: FamilyName) => boolean): string {
-  return [...new Set(everyFamily.filter(({ name }) => isOne(name)).map(({ title }) => title))].join(", ");
+  return [...new Set(everyFamily.filter(({ name }) => isOne(name)).map(({ title }) => title))].join(
+    ", ",
+  );
 }
 
 /** The family of a network that came from outside; undefined for an unknown network. */
@@ -72,8 +80,13 @@ export function isFeeInside(network: string, mode: string): boolean {
  * this line the answer is true for chains with exclusion by expiry: there a second payment needs
  * statements of both gateway and nodes, which then have one source.
  */
-export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {
-  return nodesFrom === undefined ? families[family].exclusion.kind === "expiry" : nodesFrom === "gateway";
+export function isNodesOfGateway({
+  family,
+  nodesFrom,
+}: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {
+  return nodesFrom === undefined
+    ? families[family].exclusion.kind === "expiry"
+    : nodesFrom === "gateway";
 }
 
 /** A family by a name that came from outside; undefined for an unknown name. */

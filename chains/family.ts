@@ -66,7 +66,10 @@ export interface Payment extends Place {
  * The content of unsigned bytes. `account` is "" if the bytes name no sender. `feeMaxUnits` is the
  * most that the transaction can cost, in units of the fee coin.
  */
-export type Description = Omit<Payment, "isFeeInside"> & { readonly txParams: TxParams; readonly feeMaxUnits: bigint };
+export type Description = Omit<Payment, "isFeeInside"> & {
+  readonly txParams: TxParams;
+  readonly feeMaxUnits: bigint;
+};
 
 /** The recorded values of unsigned bytes. `describe` takes only those that stand in no byte. */
 export interface Told extends Place {

@@ -19,7 +19,9 @@ const finalMsUnknown = 1_200_000;
 export const paceUnknown: ChainPace = { blockMs: null, final: { ms: finalMsUnknown } };
 
 export function paceOf(
-  chain: Pick<ConfiguredChain, "family" | "chainId"> & { readonly confirmations: number | "finalized" },
+  chain: Pick<ConfiguredChain, "family" | "chainId"> & {
+    readonly confirmations: number | "finalized";
+  },
 ): ChainPace {
   const { confirmations } = chain;
   const preset = presetOf(chain);
@@ -41,6 +43,11 @@ export function presetBlockMs(chain: Pick<ConfiguredChain, "family" | "chainId">
 }
 
 /** The preset of this network, if it has one. */
-export function presetOf({ family, chainId }: Pick<ConfiguredChain, "family" | "chainId">): ChainPreset | undefined {
-  return Object.values(chainPresets).find(({ lines }) => lines.family === family && `${lines.chainId}` === `${chainId}`);
+export function presetOf({
+  family,
+  chainId,
+}: Pick<ConfiguredChain, "family" | "chainId">): ChainPreset | undefined {
+  return Object.values(chainPresets).find(
+    ({ lines }) => lines.family === family && `${lines.chainId}` === `${chainId}`,
+  );
 }

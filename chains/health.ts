@@ -83,8 +83,18 @@ export function healthOf(
   const finalLimitMs = Math.max(usualTimes * usualMs, usualMs + blocksMax * pace);
   // A chain whose head stands still is told by its head.
   const isStill = health.code !== "" || headAgeMs === null || headAgeMs > limitMs;
-  const stale = isStill || agreed === null || (finalAgeMs ?? 0) <= finalLimitMs ? null : { agreed, ageMs: finalAgeMs ?? 0 };
-  const delays = delaysOf({ chain, nodes, nowMs, stale, neededFrom, finalNumber: agreed?.number ?? null });
+  const stale =
+    isStill || agreed === null || (finalAgeMs ?? 0) <= finalLimitMs
+      ? null
+      : { agreed, ageMs: finalAgeMs ?? 0 };
+  const delays = delaysOf({
+    chain,
+    nodes,
+    nowMs,
+    stale,
+    neededFrom,
+    finalNumber: agreed?.number ?? null,
+  });
   return { ...health, limitMs, headAgeMs, finalAgeMs, nodes: judged, delays };
 }
 
@@ -93,12 +103,17 @@ function highest(nodes: readonly NodeStatus[]): Seen | null {
   const height = comparedHeight(seen.map(({ head }) => head.number));
   const there = seen.filter(({ head }) => head.number === height);
   // At one height, the newest look counts for the age.
-  return there.reduce<Seen | null>((best, node) => (best !== null && best.head.atMs >= node.head.atMs ? best : node), null);
+  return there.reduce<Seen | null>(
+    (best, node) => (best !== null && best.head.atMs >= node.head.atMs ? best : node),
+    null,
+  );
 }
 
 /** The newest final block that enough nodes have reached. */
 function agreedFinal(nodes: readonly NodeStatus[]): HeadView | null {
-  const finals = nodes.flatMap(({ final }) => (final === null ? [] : [final])).sort((a, b) => b.number - a.number);
+  const finals = nodes
+    .flatMap(({ final }) => (final === null ? [] : [final]))
+    .sort((a, b) => b.number - a.number);
   return finals[Math.min(2, nodes.length) - 1] ?? null;
 }
 
@@ -120,34 +135,44 @@ interface Measures {
 function judge(node: NodeStatus, measures: Measures): NodeHealth {
   const { url, ok, outForMs, head, detail } = node;
   const { best, limitMs, nowMs, blockMs } = measures;
-  const lagBlocks = best === null || head === null ? null : Math.max(0, best.head.number - head.number);
+  const lagBlocks =
+    best === null || head === null ? null : Math.max(0, best.head.number - head.number);
   const shown = { url, lagBlocks, headAgeMs: head === null ? null : ageOf(head, nowMs) };
   if (!ok && outForMs !== null) {
     const since = Math.max(1, Math.round(nowMs - outForMs));
     const { code, words, plain } = refusalOf(detail, since, nowMs);
     return { ...shown, code, words, plain, since, isUsable: outForMs < outMsMin };
   }
-  if (head === null || best === null) return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
+  if (head === null || best === null)
+    return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
   const isOld = ageOf(head, nowMs) > limitMs;
   const isBehind = (lagBlocks ?? 0) * blockMs > limitMs;
   const rolledBack = (head.highest - head.number) * blockMs > limitMs;
-  if (!isOld && !isBehind && !rolledBack) return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
+  if (!isOld && !isBehind && !rolledBack)
+    return { ...shown, code: "", words: "", plain: "", since: 0, isUsable: true };
   const newestWords = `its newest block is ${head.number}${head.atMs === 0 ? "" : `, of ${clockTime(head.atMs, nowMs)}`}`;
   const back = rolledBack ? `rolled back from block ${head.highest} to block ${head.number}` : "";
-  const lag = isBehind && lagBlocks !== null && lagBlocks > 0 ? `is ${lagBlocks} blocks behind` : "";
+  const lag =
+    isBehind && lagBlocks !== null && lagBlocks > 0 ? `is ${lagBlocks} blocks behind` : "";
   const still = `shows no new block for ${spanWords(ageOf(head, nowMs))}`;
-  const said = [back, lag, lag === "" && isOld ? still : ""].filter((part) => part !== "").join(" and ");
+  const said = [back, lag, lag === "" && isOld ? still : ""]
+    .filter((part) => part !== "")
+    .join(" and ");
   const code = rolledBack ? "NODE_ROLLED_BACK" : lag === "" ? "NODE_STALE" : "NODE_LAG";
   const words = `${said}: ${newestWords}`;
   const since = head.atMs === 0 ? Math.max(1, Math.round(nowMs - head.stoodForMs)) : head.atMs;
   return { ...shown, code, words, plain: words, since, isUsable: !isOld && !isBehind };
 }
 
-function chainHealth(chain: string, nodes: readonly NodeHealth[]): Pick<ChainHealth, "code" | "words" | "plain"> {
+function chainHealth(
+  chain: string,
+  nodes: readonly NodeHealth[],
+): Pick<ChainHealth, "code" | "words" | "plain"> {
   const out = nodes.filter(({ isUsable }) => !isUsable);
   const usable = nodes.length - out.length;
   const [first] = out;
-  if (first === undefined || usable >= Math.min(2, nodes.length)) return { code: "", words: "", plain: "" };
+  if (first === undefined || usable >= Math.min(2, nodes.length))
+    return { code: "", words: "", plain: "" };
   const head =
     usable === 0
       ? `no node of chain ${chain} can be used`
@@ -161,8 +186,16 @@ function chainHealth(chain: string, nodes: readonly NodeHealth[]): Pick<ChainHea
 }
 
 /** A node's failure, whose detail begins with a code, as a clause after the node's name. */
-function refusalOf(detail: string, sinceMs: number, nowMs: number): Pick<NodeHealth, "code" | "words" | "plain"> {
-  const [, code = "NODE_UNREACHABLE", message = ""] = /^(NODE_[A-Z_]+): (.*)$/s.exec(detail) ?? [undefined, undefined, detail];
+function refusalOf(
+  detail: string,
+  sinceMs: number,
+  nowMs: number,
+): Pick<NodeHealth, "code" | "words" | "plain"> {
+  const [, code = "NODE_UNREACHABLE", message = ""] = /^(NODE_[A-Z_]+): (.*)$/s.exec(detail) ?? [
+    undefined,
+    undefined,
+    detail,
+  ];
   const since = `since ${clockTime(sinceMs, nowMs)}`;
   const http = /^HTTP status (\d{3}(?: \([a-z ]+\))?)(?:: )?(.*)$/s.exec(message);
   if (http !== null) {

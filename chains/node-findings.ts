@@ -12,7 +12,13 @@ import { headLimitMs } from "./health.ts";
 import type { Lack, NodeView } from "./nodes.ts";
 
 /** Codes of failures that do not pass by themselves. */
-const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_PATH", "NODE_NO_BLOCK", "CHAIN_PLAIN_GAS"]);
+const lasting: ReadonlySet<Code> = new Set([
+  "NODE_PRUNED",
+  "NODE_ERROR",
+  "NODE_PATH",
+  "NODE_NO_BLOCK",
+  "CHAIN_PLAIN_GAS",
+]);
 
 /** Heads of honest nodes may differ by this number of blocks at any time. */
 const lagBlocksMax = 3;
@@ -51,7 +57,8 @@ export function nodeFindings(
   nowMs: number,
   lagCode: Code,
 ): readonly Finding[] {
-  const isComplete = ({ lacks }: NodeView): boolean => lacks.every((lack) => lack.isOptional || !lasting.has(lack.code));
+  const isComplete = ({ lacks }: NodeView): boolean =>
+    lacks.every((lack) => lack.isOptional || !lasting.has(lack.code));
   const isEnough = views.filter(isComplete).length >= Math.min(2, views.length);
   const answered = views.filter(({ code }) => code === "");
   const best = answered.reduce<NodeView | null>(
@@ -61,12 +68,18 @@ export function nodeFindings(
   const limitMs = headLimitMs(presetBlockMs(chain) ?? best?.blockMs ?? null);
   return views.flatMap((view) => [
     ...lackFindings(name, view, isEnough),
-    ...(best === null || view.code !== "" ? [] : headFindings(name, view, { best, limitMs, nowMs, lagCode })),
+    ...(best === null || view.code !== ""
+      ? []
+      : headFindings(name, view, { best, limitMs, nowMs, lagCode })),
   ]);
 }
 
 /** One finding for each code of a node, with the first text that the node gave. */
-function lackFindings(name: string, { url, lacks }: NodeView, isEnough: boolean): readonly Finding[] {
+function lackFindings(
+  name: string,
+  { url, lacks }: NodeView,
+  isEnough: boolean,
+): readonly Finding[] {
   const groups = new Map<string, Lack[]>();
   for (const lack of lacks) {
     const key = `${lack.code} ${lack.isOptional ? lack.question : ""}`;
@@ -93,7 +106,11 @@ interface Heads {
 }
 
 /** Compares each node with the best one, and the best one with the clock. */
-function headFindings(name: string, { url, block, blockAtMs }: NodeView, heads: Heads): readonly Finding[] {
+function headFindings(
+  name: string,
+  { url, block, blockAtMs }: NodeView,
+  heads: Heads,
+): readonly Finding[] {
   const { best, limitMs, nowMs, lagCode } = heads;
   const lagMs = best.blockAtMs - blockAtMs;
   if (lagMs > limitMs && best.block - block > lagBlocksMax) {

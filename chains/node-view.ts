@@ -42,7 +42,13 @@ export interface HeadView {
 
 /** Receives events of a chain's nodes, for logs and metrics. Fields hold no secret. */
 export type NodeLog = (
-  event: "node-failed" | "node-recovered" | "node-wrong-chain" | "node-outlier" | "entry-unknown" | "coin-unused",
+  event:
+    | "node-failed"
+    | "node-recovered"
+    | "node-wrong-chain"
+    | "node-outlier"
+    | "entry-unknown"
+    | "coin-unused",
   fields: Readonly<Record<string, string | number>>,
 ) => void;
 

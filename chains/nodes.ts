@@ -14,8 +14,23 @@ import type { NodeStatus } from "./node-view.ts";
 
 export type { BroadcastAnswer, Meaning, NodeAnswer, Standing } from "./broadcast-answer.ts";
 export type { ChainState, StatePart, UnusableCoin } from "./chain-state.ts";
-export type { Arriving, ArrivingPayment, Finds, MissingHistory, UnreadTransaction } from "./finds.ts";
-export type { BlockRange, HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
+export type {
+  Arriving,
+  ArrivingPayment,
+  Finds,
+  MissingHistory,
+  UnreadTransaction,
+} from "./finds.ts";
+export type {
+  BlockRange,
+  HeadView,
+  Lack,
+  NodeLog,
+  NodeQuestion,
+  NodeStatus,
+  NodeView,
+  TokenView,
+} from "./node-view.ts";
 
 export interface BlockId {
   readonly number: number;
@@ -99,12 +114,18 @@ export interface SenderNodes extends Watched {
    * The compute limit that a payment needs, with room. Refuses with NODE_WOULD_REVERT if the chain
    * would not execute the payment.
    */
-  computeLimit(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly computeLimit: bigint } | Refusal>;
+  computeLimit(
+    account: string,
+    payment: WantedPayment,
+  ): Promise<{ readonly ok: true; readonly computeLimit: bigint } | Refusal>;
   /**
    * Locations of these attempts of an account, in the same order; null if the nodes could not
    * answer.
    */
-  locations(account: string, wanted: readonly LocationQuestion[]): Promise<readonly (Found | null)[]>;
+  locations(
+    account: string,
+    wanted: readonly LocationQuestion[],
+  ): Promise<readonly (Found | null)[]>;
   /** Null until one of the attempts, or another spend of their pin, is final. */
   chainOutcome(payment: PaidFrom, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null>;
   /** True if the chain has this block. */
@@ -162,7 +183,10 @@ export interface LocationQuestion {
   readonly txHashes: readonly string[];
 }
 
-export type WantedPayment = Pick<Payment, "contract" | "destination" | "tag" | "amountUnits" | "isFeeInside">;
+export type WantedPayment = Pick<
+  Payment,
+  "contract" | "destination" | "tag" | "amountUnits" | "isFeeInside"
+>;
 
 export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 
@@ -275,7 +299,10 @@ export interface WatcherNodes extends Watched {
    * As `balance` for each question, in their order, in bounded batches. One that cannot be answered
    * costs none of the others. Rejects with NODE_CLOSED only.
    */
-  balances(questions: readonly BalanceQuestion[], block: number): Promise<readonly Result<bigint>[]>;
+  balances(
+    questions: readonly BalanceQuestion[],
+    block: number,
+  ): Promise<readonly Result<bigint>[]>;
   /**
    * Says for each account if it was ever used, as far as the chain keeps this. A used account sent
    * a transaction, or exists on a chain where the first coins make an account. At the end of a

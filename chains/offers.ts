@@ -81,10 +81,16 @@ export interface FirstOffers {
   /** Reads the fees that an operator types. A problem is described in words. */
   typed(
     options: TypedFees,
-  ): { readonly ok: true; readonly txParams: TxParams } | { readonly ok: false; readonly problem: string };
+  ):
+    | { readonly ok: true; readonly txParams: TxParams }
+    | { readonly ok: false; readonly problem: string };
   /** The offer for the operator: as one line, and as rows next to those of an earlier attempt. */
   say(txParams: TxParams): string;
-  rows(txParams: TxParams, before: TxParams | null, beforeName: string): readonly (readonly [name: string, text: string])[];
+  rows(
+    txParams: TxParams,
+    before: TxParams | null,
+    beforeName: string,
+  ): readonly (readonly [name: string, text: string])[];
 }
 
 /** The part that replaces earlier attempts at the market. */

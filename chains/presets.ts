@@ -10,7 +10,12 @@ import { tronChains, tronCurrencies } from "./presets/tron.ts";
 import { utxoChains, utxoCurrencies } from "./presets/utxo.ts";
 import { xrpChains, xrpCurrencies } from "./presets/xrp.ts";
 
-export const chainPresets: Readonly<Record<string, ChainPreset>> = { ...evmChains, ...tronChains, ...utxoChains, ...xrpChains };
+export const chainPresets: Readonly<Record<string, ChainPreset>> = {
+  ...evmChains,
+  ...tronChains,
+  ...utxoChains,
+  ...xrpChains,
+};
 
 export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = {
   ...evmCurrencies,
@@ -29,7 +34,9 @@ export function findCurrencyPreset(name: string): CurrencyPreset | undefined {
 
 /** The lines that differ from the preset. */
 export function linesBeside(preset: JsonObject, lines: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(lines).filter(([name, value]) => preset[name] !== value));
+  return Object.fromEntries(
+    Object.entries(lines).filter(([name, value]) => preset[name] !== value),
+  );
 }
 
 export interface Expanding {
@@ -56,7 +63,11 @@ export interface Expanded {
  * an entry to the configuration's reader.
  * @throws the fault that `wrong` makes
  */
-export function expandPresets(chains: JsonObject, currencies: JsonObject, options: Expanding): Expanded {
+export function expandPresets(
+  chains: JsonObject,
+  currencies: JsonObject,
+  options: Expanding,
+): Expanded {
   const { chainLines, currencyLines, wrong } = options;
   const chainPreset = new Map<string, string>();
   const currencyPreset = new Map<string, string>();
@@ -71,19 +82,34 @@ export function expandPresets(chains: JsonObject, currencies: JsonObject, option
     const found = named(preset, findCurrencyPreset, Object.keys(currencyPresets), path, wrong);
     currencyPreset.set(id, preset as string);
     const chain = given.chain ?? onlyChain(found, chainPreset);
-    if (chain === undefined) throw wrong(path, `is of the preset ${found.chain}: ${whichChain(found, chainPreset)}`, [], "");
-    const isFit = typeof chain !== "string" || isFor(found, chainPreset.get(chain), expandedChains[chain]);
+    if (chain === undefined)
+      throw wrong(
+        path,
+        `is of the preset ${found.chain}: ${whichChain(found, chainPreset)}`,
+        [],
+        "",
+      );
+    const isFit =
+      typeof chain !== "string" || isFor(found, chainPreset.get(chain), expandedChains[chain]);
     if (!isFit) {
       const preset = chainPreset.get(chain as string);
       const other = preset === undefined ? "is another chain" : `is of the preset ${preset}`;
-      throw wrong(path, `is a currency of the preset ${found.chain}, and the chain ${JSON.stringify(chain)} ${other}`, [], "");
+      throw wrong(
+        path,
+        `is a currency of the preset ${found.chain}, and the chain ${JSON.stringify(chain)} ${other}`,
+        [],
+        "",
+      );
     }
     return { ...pick({ ...found.lines }, currencyLines), ...given, chain };
   });
   return { chains: expandedChains, currencies: expandedCurrencies, chainPreset, currencyPreset };
 }
 
-function each(entries: JsonObject, expand: (name: string, entry: JsonObject) => JsonObject): JsonObject {
+function each(
+  entries: JsonObject,
+  expand: (name: string, entry: JsonObject) => JsonObject,
+): JsonObject {
   const read = Object.entries(entries).map(([name, entry]) => {
     const isNamed = isObject(entry) && entry.preset !== undefined;
     return [name, isNamed ? expand(name, entry) : entry] as const;
@@ -104,7 +130,10 @@ function named<T>(
 }
 
 /** The configured chain for which a currency's preset is meant, if there is exactly one. */
-function onlyChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, string>): string | undefined {
+function onlyChain(
+  { chain }: CurrencyPreset,
+  presetOf: ReadonlyMap<string, string>,
+): string | undefined {
   const fitting = [...presetOf].filter(([, preset]) => preset === chain).map(([name]) => name);
   return fitting.length === 1 ? fitting[0] : undefined;
 }
@@ -112,11 +141,17 @@ function onlyChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, stri
 /** The reason why no chain of the configuration could be chosen for the preset. */
 function whichChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, string>): string {
   const fitting = [...presetOf].filter(([, preset]) => preset === chain).map(([name]) => name);
-  return fitting.length === 0 ? "no chain here has that preset" : `name one of ${fitting.join(", ")} as its chain`;
+  return fitting.length === 0
+    ? "no chain here has that preset"
+    : `name one of ${fitting.join(", ")} as its chain`;
 }
 
 /** On another network, the address of a contract is empty or belongs to another contract. */
-function isFor({ chain }: CurrencyPreset, preset: string | undefined, configured: JsonValue | undefined): boolean {
+function isFor(
+  { chain }: CurrencyPreset,
+  preset: string | undefined,
+  configured: JsonValue | undefined,
+): boolean {
   // The configuration's reader reports a missing chain.
   if (preset === chain || configured === undefined || !isObject(configured)) return true;
   const lines = findChainPreset(chain)?.lines;

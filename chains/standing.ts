@@ -10,7 +10,16 @@ const standings: readonly Standing[] = ["taken", "doubtful", "refused", "unsent"
  * The words that help most come first of several refusals: those that a later attempt can answer.
  * "expired" counts only where nobody leaves the attempt open.
  */
-const meanings: readonly (Meaning | "")[] = ["slot-used", "price", "", "funds", "bytes", "known", "node", "expired"];
+const meanings: readonly (Meaning | "")[] = [
+  "slot-used",
+  "price",
+  "",
+  "funds",
+  "bytes",
+  "known",
+  "node",
+  "expired",
+];
 /** Refusals that a new attempt at a higher fee does not change. */
 const incurable: ReadonlySet<Meaning | ""> = new Set(["funds", "bytes", "node"]);
 
@@ -20,7 +29,8 @@ const none: NodeAnswer = { node: "", standing: "unsent", meaning: "", text: "no 
 export function bestAnswer(answers: readonly NodeAnswer[]): NodeAnswer {
   const [best = none] = [...answers].sort(
     (a, b) =>
-      standings.indexOf(a.standing) - standings.indexOf(b.standing) || meanings.indexOf(a.meaning) - meanings.indexOf(b.meaning),
+      standings.indexOf(a.standing) - standings.indexOf(b.standing) ||
+      meanings.indexOf(a.meaning) - meanings.indexOf(b.meaning),
   );
   return best;
 }

@@ -32,9 +32,15 @@ export async function showAddress(
   terminal: Terminal,
 ): Promise<number> {
   const progress = readable(state);
-  const wanted = progress === "closed" ? await fromSigner(state, currency) : fromPairing(state, progress, currency);
+  const wanted =
+    progress === "closed"
+      ? await fromSigner(state, currency)
+      : fromPairing(state, progress, currency);
   const [only] = wanted;
-  if (isJson) terminal.out(`${jsonText(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`);
+  if (isJson)
+    terminal.out(
+      `${jsonText(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`,
+    );
   else if (currency !== undefined) terminal.out(`${only?.address}\n`);
   else {
     const rows = wanted.map((one) => [one.currency, one.network, one.address]);
@@ -53,17 +59,29 @@ function readable(state: StateFolder): Progress | null | "closed" {
   }
 }
 
-function fromPairing(state: StateFolder, progress: Progress | null, currency: string | undefined): readonly Funded[] {
+function fromPairing(
+  state: StateFolder,
+  progress: Progress | null,
+  currency: string | undefined,
+): readonly Funded[] {
   if (progress === null) throw unpaired(state);
   const hotWallets = accountsFor(progress.wallet.accounts, "hot", progress.networks);
   const known = progress.currencies.map(({ id, network, contract }) => {
     const address = hotWallets.find(({ networks }) => networks.includes(network))?.id ?? "";
     return { currency: id, network, contract, address };
   });
-  return chosen(known, currency, "this agent was not paired for", "no currency had a policy when it was paired");
+  return chosen(
+    known,
+    currency,
+    "this agent was not paired for",
+    "no currency had a policy when it was paired",
+  );
 }
 
-async function fromSigner(state: StateFolder, currency: string | undefined): Promise<readonly Funded[]> {
+async function fromSigner(
+  state: StateFolder,
+  currency: string | undefined,
+): Promise<readonly Funded[]> {
   const { accounts, limits } = (await askOperator(state, "status", {})).status;
   const hotWallets = accounts.filter(({ deposit }) => deposit !== true);
   const known = limits.map(({ currency: id, network, contract }) => {
@@ -74,7 +92,12 @@ async function fromSigner(state: StateFolder, currency: string | undefined): Pro
 }
 
 /** All of them, or the one that is asked for. @throws AgentError COMMAND_CURRENCY */
-function chosen(known: readonly Funded[], currency: string | undefined, unknown: string, none: string): readonly Funded[] {
+function chosen(
+  known: readonly Funded[],
+  currency: string | undefined,
+  unknown: string,
+  none: string,
+): readonly Funded[] {
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);
   if (wanted.length > 0) return wanted;
   const names = known.map((one) => one.currency).join(", ");

@@ -26,36 +26,75 @@ export interface AdoptOptions {
  * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
  * COMMAND_DAEMON_AWAY
  */
-export async function adopt(state: StateFolder, chain: string, options: AdoptOptions, terminal: Terminal): Promise<number> {
+export async function adopt(
+  state: StateFolder,
+  chain: string,
+  options: AdoptOptions,
+  terminal: Terminal,
+): Promise<number> {
   const of = options.address === undefined ? { chain } : { chain, address: options.address };
   const { first } = await askOperator(state, "adopt", { ...of, slot: "" });
   if (options.json !== true) terminal.out(describe(first));
   if (first.isBegun) return done(first, options, terminal, "nothing to adopt");
   if (first.counted === "") {
-    throw new AgentError("ACCOUNT_NOT_ADOPTED", "none", "the nodes have not agreed on a count yet", {
-      hint: "wait until the gateway's link is up and the nodes answer: status",
-    });
+    throw new AgentError(
+      "ACCOUNT_NOT_ADOPTED",
+      "none",
+      "the nodes have not agreed on a count yet",
+      {
+        hint: "wait until the gateway's link is up and the nodes answer: status",
+      },
+    );
   }
   if (first.adopted === first.counted) return done(first, options, terminal, "nothing to adopt");
   const slot = options.yes ?? first.counted;
   if (options.yes === undefined) await confirmed(first, terminal);
   const answer = await askOperator(state, "adopt", { ...of, slot });
-  return done(answer.first, options, terminal, `adopted: the first withdrawal gets ${saySlot(first.network, slot)}`);
+  return done(
+    answer.first,
+    options,
+    terminal,
+    `adopted: the first withdrawal gets ${saySlot(first.network, slot)}`,
+  );
 }
 
-async function confirmed({ chain, network, counted }: FirstSlotView, terminal: Terminal): Promise<void> {
+async function confirmed(
+  { chain, network, counted }: FirstSlotView,
+  terminal: Terminal,
+): Promise<void> {
   if (!terminal.isInteractive) {
-    throw new AgentError("COMMAND_USAGE", "none", "adopt asks for a yes on a terminal, and this is none", {
-      hint: `when a block explorer counts as many: ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
-    });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "adopt asks for a yes on a terminal, and this is none",
+      {
+        hint: `when a block explorer counts as many: ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })} --yes ${counted}`,
+      },
+    );
   }
   if (!(await terminal.confirm(`begin at ${saySlot(network, counted)}? (yes/no) `)))
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function describe({ chain, network, account, adopted, isBegun, counted, quorum }: FirstSlotView): string {
-  const begins = adopted === "" ? "not known yet" : isBegun ? `${adopted}, and payments were made` : `${adopted}, not used yet`;
-  const says = counted === "" ? "nothing yet" : `${saySlot(network, counted)} next (${quorum} nodes, as the courier says)`;
+function describe({
+  chain,
+  network,
+  account,
+  adopted,
+  isBegun,
+  counted,
+  quorum,
+}: FirstSlotView): string {
+  const begins =
+    adopted === ""
+      ? "not known yet"
+      : isBegun
+        ? `${adopted}, and payments were made`
+        : `${adopted}, not used yet`;
+  const says =
+    counted === ""
+      ? "nothing yet"
+      : `${saySlot(network, counted)} next (${quorum} nodes, as the courier says)`;
   const word = slotWord([network]);
   const rows = [
     ["chain", `${chain} (${network})`],
@@ -71,7 +110,12 @@ function describe({ chain, network, account, adopted, isBegun, counted, quorum }
   return `${fields(rows)}\n${isBegun ? "" : `\n${warning.join("\n")}\n`}`;
 }
 
-function done(first: FirstSlotView, options: AdoptOptions, terminal: Terminal, text: string): number {
+function done(
+  first: FirstSlotView,
+  options: AdoptOptions,
+  terminal: Terminal,
+  text: string,
+): number {
   terminal.out(options.json === true ? `${jsonText({ ok: true, first })}\n` : `${text}\n`);
   return exitCodes.fine;
 }

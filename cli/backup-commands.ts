@@ -32,10 +32,16 @@ export interface BackupOptions extends EncKeyOptions {
  * @throws AgentError BACKUP_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, LEDGER_*, COMMAND_*,
  * STATE_NOT_PAIRED
  */
-export async function backup(state: StateFolder, named: string, options: BackupOptions, terminal: Terminal): Promise<number> {
+export async function backup(
+  state: StateFolder,
+  named: string,
+  options: BackupOptions,
+  terminal: Terminal,
+): Promise<number> {
   const file = resolve(named);
   if (options.check === true) return check(file, options, terminal);
-  if (existsSync(file) && options.yes !== true) throw new AgentError("BACKUP_EXISTS", "none", `${file} is there already`);
+  if (existsSync(file) && options.yes !== true)
+    throw new AgentError("BACKUP_EXISTS", "none", `${file} is there already`);
   const hasKeys = options.withoutKeys !== true;
   const config = findConfigFile(options.config);
   const isNamed = options.config !== undefined;
@@ -49,7 +55,13 @@ export async function backup(state: StateFolder, named: string, options: BackupO
     hasKeys,
     madeAt: terminal.now(),
   };
-  const { manifest } = await askBackup<"make">(task, hasKeys, options, terminal, "copying, and reading the copy back");
+  const { manifest } = await askBackup<"make">(
+    task,
+    hasKeys,
+    options,
+    terminal,
+    "copying, and reading the copy back",
+  );
   if (options.json === true) terminal.out(`${jsonText({ ok: true, file, manifest })}\n`);
   else
     terminal.out(
@@ -97,10 +109,13 @@ export async function restore(
     "reading it through, and restoring",
   );
   const next = nextSteps(manifest, config);
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, state: state.root, manifest, config, next })}\n`);
+  if (options.json === true)
+    terminal.out(`${jsonText({ ok: true, state: state.root, manifest, config, next })}\n`);
   else {
     const lines = next.map((line) => `  - ${line}\n`).join("");
-    terminal.out(`restored into ${state.root}\n\n${manifestRows(file, manifest)}\n\nbefore anything is paid:\n${lines}`);
+    terminal.out(
+      `restored into ${state.root}\n\n${manifestRows(file, manifest)}\n\nbefore anything is paid:\n${lines}`,
+    );
   }
   return exitCodes.fine;
 }
@@ -129,7 +144,11 @@ async function askBackup<A extends keyof BackupAnswers>(
   const encKey = needsKey ? (await encKeyInUse(options, terminal)).bytes : null;
   try {
     const parts = [Buffer.from(JSON.stringify(task)), ...(encKey === null ? [] : [encKey])];
-    return await withProgress(terminal, what, askClosedChild<BackupAnswers[A]>(terminal, "./backup/main", parts));
+    return await withProgress(
+      terminal,
+      what,
+      askClosedChild<BackupAnswers[A]>(terminal, "./backup/main", parts),
+    );
   } finally {
     encKey?.fill(0);
   }
@@ -143,16 +162,27 @@ function manifestRows(file: string, manifest: Manifest): string {
     ["agent", agent],
     ["wallet", wallet],
     ["made", `${moment(madeAt)}, by version ${software}`],
-    ["ledger", `up to record ${head.seq}, ${isRunning ? "as the running signer had it on disk" : "while no signer ran"}`],
+    [
+      "ledger",
+      `up to record ${head.seq}, ${isRunning ? "as the running signer had it on disk" : "while no signer ran"}`,
+    ],
     ["head", head.hash],
-    ["holds", `${parts.length} parts, ${bytes} bytes${hasKeys ? ", sealed under encKey" : ", no keys and nothing secret"}`],
+    [
+      "holds",
+      `${parts.length} parts, ${bytes} bytes${hasKeys ? ", sealed under encKey" : ", no keys and nothing secret"}`,
+    ],
   ]);
 }
 
 function keepWords({ hasKeys }: Manifest, config: string, copied: object | null): string {
-  const missing = copied === null ? [`  - there is no ${config}, so config.json is not in it: name it with --config`] : [];
+  const missing =
+    copied === null
+      ? [`  - there is no ${config}, so config.json is not in it: name it with --config`]
+      : [];
   const keys = hasKeys
-    ? ["  - encKey is not in it: keep that apart, where this file is not. Anybody who has both has the keys"]
+    ? [
+        "  - encKey is not in it: keep that apart, where this file is not. Anybody who has both has the keys",
+      ]
     : ["  - no keys are in it: it shows what was done, and cannot bring an agent back"];
   const rest = [
     "  - keep it on another machine; try it now and then: backup --check FILE",

@@ -23,7 +23,10 @@ const answerBytesMax = 16 * 1024 * 1024;
  * Prints what `crypto --check` prints. Changes nothing, so a repetition is harmless.
  * @returns 0 if crypto would start and pay, 2 if not, 70 for a bug
  */
-export function check({ config, state, encKeyFile, encKeyFd, json }: CheckOptions, terminal: Terminal): number {
+export function check(
+  { config, state, encKeyFile, encKeyFd, json }: CheckOptions,
+  terminal: Terminal,
+): number {
   const words = [
     ...(config === undefined ? [] : ["--config", config]),
     ...(state === undefined ? [] : ["--state", state]),
@@ -31,12 +34,16 @@ export function check({ config, state, encKeyFile, encKeyFd, json }: CheckOption
     ...(encKeyFd === undefined ? [] : ["--enc-key-fd", "3"]),
     ...(json === true ? ["--json"] : []),
   ];
-  const { status, stdout } = spawnSync(process.execPath, [join(programFolder(), "crypto.js"), "--check", ...words], {
-    // encKey may be typed, and a descriptor of this process gets another number in the child.
-    stdio: ["inherit", "pipe", "inherit", ...(encKeyFd === undefined ? [] : [encKeyFd])],
-    maxBuffer: answerBytesMax,
-    encoding: "utf8",
-  });
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(programFolder(), "crypto.js"), "--check", ...words],
+    {
+      // encKey may be typed, and a descriptor of this process gets another number in the child.
+      stdio: ["inherit", "pipe", "inherit", ...(encKeyFd === undefined ? [] : [encKeyFd])],
+      maxBuffer: answerBytesMax,
+      encoding: "utf8",
+    },
+  );
   terminal.out(stdout ?? "");
   return status ?? exitCodes.bug;
 }

@@ -46,7 +46,11 @@ function findWithoutNetwork(): readonly string[] | null {
     ["unshare", "--user", "--map-root-user", "--net", "--"],
   ]) {
     const [program = "", ...args] = command;
-    if (spawnSync(program, [...args, "true"], { stdio: "ignore", env: systemEnvironment }).status === 0) return command;
+    if (
+      spawnSync(program, [...args, "true"], { stdio: "ignore", env: systemEnvironment }).status ===
+      0
+    )
+      return command;
   }
   return null;
 }
@@ -55,8 +59,16 @@ function findWithoutNetwork(): readonly string[] | null {
  * Starts the program `name` (a path from cli/, without its ending) and gives it the parts. Wipes
  * the framed copies; the caller owns the parts.
  */
-async function runChild(name: string, parts: readonly Uint8Array[], within: readonly string[]): Promise<ProgramEnd> {
-  const child = startChild({ program: fileURLToPath(programPath(inCli, name)), within, env: process.env });
+async function runChild(
+  name: string,
+  parts: readonly Uint8Array[],
+  within: readonly string[],
+): Promise<ProgramEnd> {
+  const child = startChild({
+    program: fileURLToPath(programPath(inCli, name)),
+    within,
+    env: process.env,
+  });
   const framed = parts.map(frame);
   for (const part of framed) child.stdin?.write(part);
   child.stdin?.end(() => {

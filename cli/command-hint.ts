@@ -11,6 +11,9 @@ export function typedEnd(end: StateEnd, names: Names = {}): string {
 }
 
 /** `words` are the command with its arguments: `approve ID`. */
-export function typed(words: string, installedState: string | undefined = process.env.AUTOWITHDRAW_STATE): string {
+export function typed(
+  words: string,
+  installedState: string | undefined = process.env.AUTOWITHDRAW_STATE,
+): string {
   return `${(installedState ?? "") === "" ? "node autowithdraw.js" : "autowithdraw"} ${words}`;
 }

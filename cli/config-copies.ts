@@ -39,8 +39,11 @@ export function secretCopies(config: string): readonly SecretCopy[] {
 export function isCopyOf(name: string, original: string): boolean {
   if (name === original) return false;
   const [, stem = original, extension = ""] = /^(.+?)(\.[^.]+)$/.exec(original) ?? [];
-  const [whole, begin, end] = [original, stem, extension].map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const added = "(?:[ ._-]?(?:copy|old|backup|bak|orig|save|saved|prev|new|tmp|(?:19|20)\\d\\d[\\d_-]*|\\(?\\d{1,3}\\)?|kopya))+";
+  const [whole, begin, end] = [original, stem, extension].map((part) =>
+    part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"),
+  );
+  const added =
+    "(?:[ ._-]?(?:copy|old|backup|bak|orig|save|saved|prev|new|tmp|(?:19|20)\\d\\d[\\d_-]*|\\(?\\d{1,3}\\)?|kopya))+";
   const patterns = [
     `\\.?#?${whole}(?:~\\d*~?|#|[._-].+|${added})`,
     `\\.${whole}\\.sw[a-p]`,
@@ -77,7 +80,13 @@ function holds(text: Buffer, name: string): boolean {
   for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {
     let next = at + key.length;
     const skip = (): void => {
-      while (text[next] === 0x20 || text[next] === 0x09 || text[next] === 0x0a || text[next] === 0x0d) next += 1;
+      while (
+        text[next] === 0x20 ||
+        text[next] === 0x09 ||
+        text[next] === 0x0a ||
+        text[next] === 0x0d
+      )
+        next += 1;
     };
     skip();
     if (text[next] !== 0x3a) continue;

@@ -6,7 +6,12 @@
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/exit-status.ts";
-import { approverMax, type OperatorAnswers, type OperatorView, type WaitView } from "../agent/socket/verbs.ts";
+import {
+  approverMax,
+  type OperatorAnswers,
+  type OperatorView,
+  type WaitView,
+} from "../agent/socket/verbs.ts";
 import { agentEnds } from "../agent/state-ends.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
@@ -38,7 +43,8 @@ export async function approve(
   const given = addressFrom(options.address ?? "", now.withdrawal.network);
   // Shows the withdrawal as it would be paid, because the operator must see what the given address
   // resembles before the yes.
-  const { withdrawal, wait, outgoing } = given === "" ? now : await askOperator(state, "show", { transactionId, address: given });
+  const { withdrawal, wait, outgoing } =
+    given === "" ? now : await askOperator(state, "show", { transactionId, address: given });
   if (withdrawal.state !== "held" && withdrawal.state !== "quarantined") {
     throw new AgentError(
       "WITHDRAWAL_NOT_HELD",
@@ -71,7 +77,8 @@ export async function refuse(
   const approver = approverOf(options, terminal);
   const { withdrawal, wait, outgoing } = await askOperator(state, "show", { transactionId });
   assertRefusable(withdrawal);
-  if (options.json !== true) terminal.out(await decidedUpon(state, { withdrawal, wait, outgoing }, terminal));
+  if (options.json !== true)
+    terminal.out(await decidedUpon(state, { withdrawal, wait, outgoing }, terminal));
   await confirmed("refuse", withdrawal, options, terminal);
   const answer = await askOperator(state, "refuse", { transactionId, approver });
   return done(answer.withdrawal, null, options, terminal);
@@ -82,10 +89,21 @@ function assertRefusable({ state, network, slot }: OperatorView): void {
   if (state === "held" || state === "approved" || state === "refused") return;
   const isClosed = closed.includes(state);
   const code = isClosed ? "WITHDRAWAL_CLOSED" : "WITHDRAWAL_HAS_SLOT";
-  throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`);
+  throw new AgentError(
+    code,
+    "none",
+    `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`,
+  );
 }
 
-const closed: readonly OperatorView["state"][] = ["paid", "reverted", "conflicted", "expired", "cancelled", "moved"];
+const closed: readonly OperatorView["state"][] = [
+  "paid",
+  "reverted",
+  "conflicted",
+  "expired",
+  "cancelled",
+  "moved",
+];
 
 /**
  * The name that stands in the ledger. A user of the socket may give any name: it is only a claim,
@@ -107,7 +125,12 @@ export function approverOf({ as }: Pick<DecideOptions, "as">, terminal: Terminal
 function addressFrom(given: string, network: string): string {
   if (given === "") return "";
   const parsed = parseAddress(given, network);
-  if (!parsed.ok) throw new AgentError(parsed.code, "none", `${JSON.stringify(given.slice(0, 100))} cannot be paid to`);
+  if (!parsed.ok)
+    throw new AgentError(
+      parsed.code,
+      "none",
+      `${JSON.stringify(given.slice(0, 100))} cannot be paid to`,
+    );
   return parsed.address;
 }
 
@@ -117,9 +140,14 @@ function addressFrom(given: string, network: string): string {
  */
 function addressToSend(own: string, given: string, transactionId: string): string {
   if (own === "" && given === "") {
-    throw new AgentError("COMMAND_USAGE", "none", `withdrawal ${transactionId} has no address yet`, {
-      hint: `${typedEnd(agentEnds.withdrawals.held, { ID: transactionId })} --address ADDRESS`,
-    });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      `withdrawal ${transactionId} has no address yet`,
+      {
+        hint: `${typedEnd(agentEnds.withdrawals.held, { ID: transactionId })} --address ADDRESS`,
+      },
+    );
   }
   if (own === "") return given;
   if (given === "" || own === given) return "";
@@ -150,16 +178,29 @@ async function confirmed(
 ): Promise<void> {
   if (options.yes === true) return;
   if (!terminal.isInteractive) {
-    throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
-      hint: `when all of it is right: ${typed(`${act} ${withdrawal.transactionId} --yes`)}`,
-    });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      `${act} asks for a yes on a terminal, and this is none`,
+      {
+        hint: `when all of it is right: ${typed(`${act} ${withdrawal.transactionId} --yes`)}`,
+      },
+    );
   }
-  const question = act === "approve" ? "approve it, so that it is paid? (yes/no) " : "refuse it for good? (yes/no) ";
+  const question =
+    act === "approve"
+      ? "approve it, so that it is paid? (yes/no) "
+      : "refuse it for good? (yes/no) ";
   if (!(await terminal.confirm(question)))
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function done(withdrawal: OperatorView, wait: WaitView | null, options: DecideOptions, terminal: Terminal): number {
+function done(
+  withdrawal: OperatorView,
+  wait: WaitView | null,
+  options: DecideOptions,
+  terminal: Terminal,
+): number {
   const { state, address } = withdrawal;
   const sum = sumWords(withdrawal);
   const first = wait?.confirmed ?? null;

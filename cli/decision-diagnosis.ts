@@ -11,7 +11,14 @@ import { remedyIn } from "./status/remedies.ts";
 import { momentHere } from "./terminal.ts";
 
 export interface Diagnosis {
-  readonly verdict: "goes on" | "waits for an operator" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
+  readonly verdict:
+    | "goes on"
+    | "waits for an operator"
+    | "waits"
+    | "STUCK"
+    | "ended well"
+    | "ended, nothing paid"
+    | "FAILED";
   readonly why: string;
   readonly what: string; // the action to take now; "" for nothing
 }
@@ -21,7 +28,9 @@ export function heldDiagnosis(one: OperatorView, compared: Compared): Diagnosis 
   const address = one.address === "" ? " --address ADDRESS" : "";
   const type = `to pay it: ${typedEnd(agentEnds.withdrawals.held, { ID: one.transactionId })}${address}; to reject it: ${typed(`refuse ${one.transactionId}`)}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
-  const expiry = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
+  const expiry = isOfRecovery
+    ? "time does not end it"
+    : `without an answer it expires at ${momentHere(one.expiresAt)}`;
   const first = compareWords(one, compared);
   return {
     verdict: "waits for an operator",
@@ -39,7 +48,8 @@ export function quarantinedDiagnosis(one: OperatorView, compared: Compared): Dia
     typed(`cancel ${one.transactionId}`),
   ];
   if (one.code === "RECOVERY_HOLD") {
-    const why = "ledger and gateway may both have forgotten a payment of it, and nothing on this chain keeps a second one out";
+    const why =
+      "ledger and gateway may both have forgotten a payment of it, and nothing on this chain keeps a second one out";
     return {
       verdict,
       why,

@@ -10,6 +10,9 @@ export function stateWords(installed = process.env.AUTOWITHDRAW_STATE ?? ""): st
 }
 
 /** The description of `--config`. `use` says for what, e.g. "configuration". */
-export function configWords(use: string, installed = process.env.AUTOWITHDRAW_CONFIG ?? ""): string {
+export function configWords(
+  use: string,
+  installed = process.env.AUTOWITHDRAW_CONFIG ?? "",
+): string {
   return `${use} (default: ${installed === "" ? "config.json beside pair.js" : installed})`;
 }

@@ -5,7 +5,12 @@
  */
 
 import type { OutgoingView } from "../agent/socket/recovery-plan.ts";
-import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
+import type {
+  CourierStatus,
+  LedgerLine,
+  OperatorView,
+  SignerStatus,
+} from "../agent/socket/verbs.ts";
 import { agentEnds } from "../agent/state-ends.ts";
 import { codes } from "../base/codes.ts";
 import { effectOf } from "../base/state-end.ts";
@@ -88,7 +93,10 @@ export function diagnosisOf(judged: Judged): Diagnosis {
         what: remedyIn("CHAIN_SLOT_CONFLICTED"),
       };
     case "refused":
-      return endedDiagnosis(`it was refused${codeOf(one)} ${endWords(one)}, and never comes back`, refusedWords(one));
+      return endedDiagnosis(
+        `it was refused${codeOf(one)} ${endWords(one)}, and never comes back`,
+        refusedWords(one),
+      );
     case "expired":
       return endedDiagnosis(expiredWords(one), orderAgainWords(one));
   }
@@ -97,7 +105,10 @@ export function diagnosisOf(judged: Judged): Diagnosis {
 function beyondDiagnosis({ transactionId, code, left = "" }: OperatorView): Diagnosis | null {
   if (code !== unreachable && code !== "COIN_UNKNOWN" && code !== "SLOT_UNREACHABLE") return null;
   const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
-  return stuck(`${codes[code][3]} (${code})`, left === "" ? by : `${by}, which is too early now: ${left}`);
+  return stuck(
+    `${codes[code][3]} (${code})`,
+    left === "" ? by : `${by}, which is too early now: ${left}`,
+  );
 }
 
 function codeOf({ code }: OperatorView): string {
@@ -109,16 +120,20 @@ function endedDiagnosis(why: string, what: string): Diagnosis {
 }
 
 function endWords({ attempts }: OperatorView): string {
-  return attempts.length === 0 ? "before anything was signed" : "and no block takes any more what was signed of it";
+  return attempts.length === 0
+    ? "before anything was signed"
+    : "and no block takes any more what was signed of it";
 }
 
 function expiredWords(one: OperatorView): string {
-  if (one.code === "COIN_UNKNOWN") return "an operator ended it, since no node showed the coin that it spends (COIN_UNKNOWN)";
+  if (one.code === "COIN_UNKNOWN")
+    return "an operator ended it, since no node showed the coin that it spends (COIN_UNKNOWN)";
   if (one.code === "SLOT_UNREACHABLE")
     return `an operator ended it, since its account began above its ${slotWord([one.network])} (SLOT_UNREACHABLE)`;
   if (one.code === unreachable)
     return `an operator ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
-  if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
+  if (one.isCancelling !== true)
+    return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
   return `an operator cancelled it${one.attempts.length === 0 ? "" : ","} ${endWords(one)}`;
 }
 
@@ -129,9 +144,15 @@ function hindrance(judged: Judged): Diagnosis | null {
   const { courier } = status;
   const isSigning = one.state === "approved" || one.state === "intent";
   if (status.locked !== "" && isSigning)
-    return stuck(`the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+    return stuck(
+      `the signer is locked (${status.locked}): ${status.lockedDetail}`,
+      remedyIn(status.locked),
+    );
   if (!status.courierConnected || courier === null)
-    return stuck("the courier does not run, and nothing moves without it", "status says why and what to type");
+    return stuck(
+      "the courier does not run, and nothing moves without it",
+      "status says why and what to type",
+    );
   const own = courier.waiting.find(({ transactionId }) => transactionId === one.transactionId);
   if (own !== undefined && !isStale(own.why, judged)) return waitingDiagnosis(own.why, judged);
   if (one.state === "signed" && courier.link !== "up")
@@ -141,7 +162,8 @@ function hindrance(judged: Judged): Diagnosis | null {
       what: "nothing is lost, and it goes on by itself when the link is up; to end it sooner: status says what to mend",
     };
   const chain = courier.chains.find((known) => known.chain === one.chain);
-  if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking) return nodesDiagnosis(chain);
+  if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking)
+    return nodesDiagnosis(chain);
   return null;
 }
 
@@ -164,7 +186,8 @@ function stuck(why: string, what: string): Diagnosis {
  * meanwhile.
  */
 function isStale(why: string, { one, history }: Judged): boolean {
-  if (codeIn(why) !== "WITHDRAWAL_WAITS_FOR_OPERATOR" || expiryExclusionOf(one.network) === null) return false;
+  if (codeIn(why) !== "WITHDRAWAL_WAITS_FOR_OPERATOR" || expiryExclusionOf(one.network) === null)
+    return false;
   return !isVoid(one) || one.isCancelling === true || isOperatorsWordGiven(history);
 }
 
@@ -179,14 +202,19 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (naming !== null) return naming;
   const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
   if (fee !== undefined)
-    return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee, one)}` };
+    return {
+      verdict: "waits",
+      why: `the chain's fees are above the limits (${fee})`,
+      what: `nothing, or ${raised(fee, one)}`,
+    };
   if (/^POLICY_ABOVE_(?:HOUR|DAY)/.test(why))
     return {
       verdict: "waits",
       why: `what was assigned since its approval uses the limit up (${why})`,
       what: `nothing: it is signed when the sum allows it, or expires at ${momentHere(one.expiresAt)}; or raise the limit`,
     };
-  if (why === "WITHDRAWAL_WAITS_FOR_LIMIT") return { verdict: "waits", why: `${codes[why][3]} (${why})`, what: remedyIn(why) };
+  if (why === "WITHDRAWAL_WAITS_FOR_LIMIT")
+    return { verdict: "waits", why: `${codes[why][3]} (${why})`, what: remedyIn(why) };
   if (/^funds/.test(why)) {
     const more = fundsFor[why] ?? "amount and fee";
     const isOrderedAgain = one.mode === "sweep" && why === "funds for another attempt";
@@ -209,7 +237,11 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
       what: `nothing is lost, and it is ${effectOf(agentEnds.offers.doubtful)}; status says what the nodes lack`,
     };
   if (why === "others in flight")
-    return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
+    return {
+      verdict: "waits",
+      why: "as many before it as may be under way are under way",
+      what: "",
+    };
   const gap = /^([a-z]+ [\x21-\x7e]+) of the account comes first$/.exec(why)?.[1];
   if (gap !== undefined)
     return stuck(
@@ -220,13 +252,19 @@ function waitingDiagnosis(why: string, judged: Judged): Diagnosis {
   if (code === "SWEEP_OR_TOPUP_OPEN") return oneAtATimeDiagnosis(code);
   if (code === "WITHDRAWAL_WAITS_FOR_OPERATOR") return operatorsDiagnosis(judged);
   const told = code === "" ? why : `${codes[code][3]} (${code})`;
-  const operators = (what: string): Diagnosis => ({ verdict: "waits for an operator", why: told, what });
+  const operators = (what: string): Diagnosis => ({
+    verdict: "waits for an operator",
+    why: told,
+    what,
+  });
   const { paused, networkStopped, currencyStopped } = agentEnds.signer;
   if (code === "SIGNER_PAUSED") return operators(`${typedEnd(paused)}, when signing may go on`);
-  if (code === "NETWORK_PAUSED") return operators(`${seeStatus}, then ${typedEnd(networkStopped, { CHAIN: one.chain })}`);
+  if (code === "NETWORK_PAUSED")
+    return operators(`${seeStatus}, then ${typedEnd(networkStopped, { CHAIN: one.chain })}`);
   if (code === "CURRENCY_MOVES_OTHERWISE")
     return operators(`${seeStatus}, then ${typedEnd(currencyStopped, { ID: one.currency })}`);
-  if (code === "WITHDRAWAL_TOO_SOON") return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
+  if (code === "WITHDRAWAL_TOO_SOON")
+    return { verdict: "waits", why: told, what: "nothing: it goes on by itself" };
   if (code !== "") return stuck(told, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.attempts.length > 0) return revertingDiagnosis(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
@@ -253,7 +291,10 @@ function revertingDiagnosis({ transactionId }: OperatorView): Diagnosis {
 
 function operatorsDiagnosis(judged: Judged): Diagnosis {
   const { transactionId, network, attempts } = judged.one;
-  const because = { above: "the amount is above manualReplaceAbove", many: `${attempts.length} attempts are made` } as const;
+  const because = {
+    above: "the amount is above manualReplaceAbove",
+    many: `${attempts.length} attempts are made`,
+  } as const;
   const maker = nextMakerOf(judged);
   const [, , , either] = codes.WITHDRAWAL_WAITS_FOR_OPERATOR;
   const look =
@@ -262,7 +303,10 @@ function operatorsDiagnosis(judged: Judged): Diagnosis {
       : "look the receiver up in a block explorer, then";
   return {
     verdict: "waits for an operator",
-    why: maker === "above" || maker === "many" ? `the next attempt is an operator's, since ${because[maker]}` : either,
+    why:
+      maker === "above" || maker === "many"
+        ? `the next attempt is an operator's, since ${because[maker]}`
+        : either,
     what: `${look} ${typedEnd(agentEnds.signer.allVoid, { ID: transactionId })}, or cancel in its place`,
   };
 }
@@ -279,12 +323,17 @@ function endingDiagnosis(why: string, judged: Judged): Diagnosis {
     isOver === true && code === ""
       ? ". That time is over: the nodes read the blocks of that time, to see whether one has it"
       : "";
-  const standing = isOver === false ? ". Where that time does not move, the chain or its nodes stand still" : "";
-  const next = afterEnding(judged, isOver === false ? "come back after that time" : "look again in some minutes");
+  const standing =
+    isOver === false ? ". Where that time does not move, the chain or its nodes stand still" : "";
+  const next = afterEnding(
+    judged,
+    isOver === false ? "come back after that time" : "look again in some minutes",
+  );
   return {
     verdict: "waits",
     why: `no block has taken it, and it ends by the chain's own time: ${why}${over}`,
-    what: code === "" ? `nothing now: ${next}${standing}; ${neverByHand}` : remedyIn(code) || seeStatus,
+    what:
+      code === "" ? `nothing now: ${next}${standing}; ${neverByHand}` : remedyIn(code) || seeStatus,
   };
 }
 
@@ -324,8 +373,10 @@ const fundsFor: Readonly<Record<string, string>> = {
 };
 
 const waitRemedies: Readonly<Record<string, string>> = {
-  "no node takes it": "look at the chain's nodes, or name better ones in config.json; it is handed to them again by itself",
-  [wouldRevert]: "look whether the receiver can take this token; after half a minute it is refused by itself",
+  "no node takes it":
+    "look at the chain's nodes, or name better ones in config.json; it is handed to them again by itself",
+  [wouldRevert]:
+    "look whether the receiver can take this token; after half a minute it is refused by itself",
   "the token's balance cannot be read": "check contract and nodes of this currency in config.json",
 };
 
@@ -340,7 +391,10 @@ function movingDiagnosis(judged: Judged): Diagnosis {
   const endsByWaiting = one.state === "broadcast" && expiryExclusionOf(one.network) !== null;
   if (endsByWaiting && isVoid(one) && isOperators(judged)) return operatorsDiagnosis(judged);
   const next = endsByWaiting ? waitedFor(judged) : nextSteps[one.state as keyof typeof nextSteps];
-  const isLate = ageMs > (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) * (status === null ? 4 : 1);
+  const isLate =
+    ageMs >
+    (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) *
+      (status === null ? 4 : 1);
   if (!isLate) return { verdict: "goes on", why: next, what: "" };
   const late = `for ${Math.floor(ageMs / 60_000)} minutes: ${next}`;
   const what = endsByWaiting
@@ -355,7 +409,8 @@ const nextSteps = {
   intent: "its signature is made and recorded next, within a second",
   signed: "the gateway confirms it next, within seconds; until then nothing leaves this machine",
   released: "it is handed to the nodes, and none has said yet that it took it",
-  broadcast: "the nodes took it, and a block takes it next; where nodes replace it, its fee is raised by itself, up to maxFee",
+  broadcast:
+    "the nodes took it, and a block takes it next; where nodes replace it, its fee is raised by itself, up to maxFee",
   included: "a block has it, and it is paid once that block is final",
 } as const;
 
@@ -373,13 +428,15 @@ function waitedFor(judged: Judged): string {
     return isVoid(one)
       ? "an operator has cancelled it and all that was signed of it is void: it ends unpaid next, within seconds"
       : "an operator has cancelled it: a block may still take what the nodes have, and else it ends unpaid";
-  if (!isVoid(one)) return `the nodes have it, and a block takes it next; what no block takes in its time ${notTaken[maker]}`;
+  if (!isVoid(one))
+    return `the nodes have it, and a block takes it next; what no block takes in its time ${notTaken[maker]}`;
   return maker === "nobody"
     ? "every attempt so far is void, and it ran out: it ends unpaid next, within seconds"
     : "every attempt so far is void, and another one is made next, within seconds";
 }
 
-const onlyByOperator = "above manualReplaceAbove and after 14 attempts by an operator's replace alone";
+const onlyByOperator =
+  "above manualReplaceAbove and after 14 attempts by an operator's replace alone";
 const notTaken = {
   courier: "is signed again by itself, since nothing can pay it twice by then",
   above: "waits for an operator, since it is above manualReplaceAbove",

@@ -9,7 +9,13 @@ import { type Config, readConfig } from "../agent/config/config.ts";
 import { findConfigFile } from "../agent/config/location.ts";
 import { fixedBytes } from "../agent/files/fixed-bytes.ts";
 import { syncFolder } from "../agent/files/replace-file.ts";
-import { type EncKey, encKeyInDescriptor, encKeyInFile, encKeyTyped, findEncKey } from "../agent/launcher/enc-key.ts";
+import {
+  type EncKey,
+  encKeyInDescriptor,
+  encKeyInFile,
+  encKeyTyped,
+  findEncKey,
+} from "../agent/launcher/enc-key.ts";
 import { AgentError, reasonOf } from "../base/fault.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -32,7 +38,8 @@ export async function encKeyInUse(options: EncKeyOptions, terminal: Terminal): P
   mnemonic?.fill(0);
   apiKey?.fill(0);
   const found = await findEncKey({
-    missingHint: "name the file that holds it with --enc-key-file FILE; on a terminal it is asked for",
+    missingHint:
+      "name the file that holds it with --enc-key-file FILE; on a terminal it is asked for",
     credentials,
     file: options.encKeyFile,
     fd: options.encKeyFd,
@@ -46,9 +53,15 @@ export async function encKeyInUse(options: EncKeyOptions, terminal: Terminal): P
 
 function openConfig(named: string | undefined, privateFolder: string | undefined): Config | null {
   try {
-    return readConfig(findConfigFile(named), { requireSecrets: [], privateFolder, isNamed: named !== undefined });
+    return readConfig(findConfigFile(named), {
+      requireSecrets: [],
+      privateFolder,
+      isNamed: named !== undefined,
+    });
   } catch (error) {
-    const isAway = error instanceof AgentError && (error.code === "CONFIG_MISSING" || error.code === "CONFIG_UNREADABLE");
+    const isAway =
+      error instanceof AgentError &&
+      (error.code === "CONFIG_MISSING" || error.code === "CONFIG_UNREADABLE");
     if (named === undefined && isAway) return null;
     throw error;
   }
@@ -71,10 +84,18 @@ export interface NewEncKey {
  * @throws AgentError COMMAND_USAGE unless there is exactly one place, or none and an operator who
  * can type it
  */
-export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewEncKeyOptions, { isInteractive }: Terminal): void {
-  const given = [newEncKeyFile, newEncKeyFd, makeEncKey].filter((each) => each !== undefined).length;
+export function assertOneNewKey(
+  { newEncKeyFile, newEncKeyFd, makeEncKey }: NewEncKeyOptions,
+  { isInteractive }: Terminal,
+): void {
+  const given = [newEncKeyFile, newEncKeyFd, makeEncKey].filter(
+    (each) => each !== undefined,
+  ).length;
   if (given === 1 || (given === 0 && isInteractive)) return;
-  const message = given === 0 ? "there is no terminal to type a new encKey on" : "a new encKey comes from one place only";
+  const message =
+    given === 0
+      ? "there is no terminal to type a new encKey on"
+      : "a new encKey comes from one place only";
   throw new AgentError("COMMAND_USAGE", "none", message, {
     hint: "--make-enc-key FILE makes one and writes it there; --new-enc-key-file FILE takes one that is there",
   });
@@ -88,8 +109,13 @@ export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewE
 export async function newEncKey(options: NewEncKeyOptions, terminal: Terminal): Promise<NewEncKey> {
   const { newEncKeyFile, newEncKeyFd, makeEncKey } = options;
   if (newEncKeyFile !== undefined)
-    return { bytes: encKeyInFile(newEncKeyFile, "--new-enc-key-file"), file: resolve(newEncKeyFile), isMade: false };
-  if (newEncKeyFd !== undefined) return { bytes: encKeyInDescriptor(newEncKeyFd), file: null, isMade: false };
+    return {
+      bytes: encKeyInFile(newEncKeyFile, "--new-enc-key-file"),
+      file: resolve(newEncKeyFile),
+      isMade: false,
+    };
+  if (newEncKeyFd !== undefined)
+    return { bytes: encKeyInDescriptor(newEncKeyFd), file: null, isMade: false };
   if (makeEncKey !== undefined) return makeKey(resolve(makeEncKey));
   const bytes = await encKeyTyped(process.stdin, terminal.err, "new encKey: ");
   const again = await encKeyTyped(process.stdin, terminal.err, "new encKey once more: ");
@@ -97,7 +123,12 @@ export async function newEncKey(options: NewEncKeyOptions, terminal: Terminal): 
   again.fill(0);
   if (isSame) return { bytes, file: null, isMade: false };
   bytes.fill(0);
-  throw new AgentError("COMMAND_USAGE", "none", "the two that were typed differ: nothing was changed", { hint: "run it again" });
+  throw new AgentError(
+    "COMMAND_USAGE",
+    "none",
+    "the two that were typed differ: nothing was changed",
+    { hint: "run it again" },
+  );
 }
 
 const hexDigits = Buffer.from("0123456789abcdef");
@@ -128,7 +159,11 @@ function makeKey(path: string): NewEncKey {
       "COMMAND_USAGE",
       "none",
       isThere ? `${path} is there already` : `${path} cannot be made (${reasonOf(cause)})`,
-      { hint: isThere ? `if an earlier rekey made it: --new-enc-key-file ${path}` : "name a file in a folder of your own" },
+      {
+        hint: isThere
+          ? `if an earlier rekey made it: --new-enc-key-file ${path}`
+          : "name a file in a folder of your own",
+      },
       { cause },
     );
   }

@@ -32,10 +32,20 @@ export interface EndOptions {
 /**
  * @throws AgentError COMMAND_*, WITHDRAWAL_*, REPLACEMENT_*, SIGNER_*
  */
-export async function end(state: StateFolder, transactionId: string, options: EndOptions, terminal: Terminal): Promise<number> {
+export async function end(
+  state: StateFolder,
+  transactionId: string,
+  options: EndOptions,
+  terminal: Terminal,
+): Promise<number> {
   const approver = approverOf(options, terminal);
-  const { withdrawal, plan } = await askOperator(state, "end", { transactionId, slot: "", approver });
-  if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
+  const { withdrawal, plan } = await askOperator(state, "end", {
+    transactionId,
+    slot: "",
+    approver,
+  });
+  if (options.json !== true)
+    terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
   if (options.yes !== true) await confirmed(transactionId, terminal);
   const done = await askOperator(state, "end", { transactionId, slot: plan.slot, approver });
   if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
@@ -47,17 +57,24 @@ const endLine = (id: string): string => typedEnd(agentEnds.signer.unreachable, {
 
 async function confirmed(id: string, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {
-    throw new AgentError("COMMAND_USAGE", "none", "end asks for a yes on a terminal, and this is none", {
-      hint: `when all of it is right: ${endLine(id)} --yes`,
-    });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "end asks for a yes on a terminal, and this is none",
+      {
+        hint: `when all of it is right: ${endLine(id)} --yes`,
+      },
+    );
   }
   if (!(await terminal.confirm("end it? (yes/no) ")))
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
 function doneWords({ mode, transactionId, code }: OperatorView, { isFirstYes }: EndPlan): string {
-  if (isFirstYes === true) return `the first yes of two: another operator types ${endLine(transactionId)}`;
-  if (code === "SLOT_UNREACHABLE") return "ended: the shop hears that it failed (slot_unreachable), and may renew the order";
+  if (isFirstYes === true)
+    return `the first yes of two: another operator types ${endLine(transactionId)}`;
+  if (code === "SLOT_UNREACHABLE")
+    return "ended: the shop hears that it failed (slot_unreachable), and may renew the order";
   return mode === "sweep" || mode === "topup"
     ? "ended: the gateway gives its place back when it learns of it, and may order another sweep"
     : "ended: the shop hears that it failed (coin_unknown), and may renew the order; never pay it by hand";
@@ -69,17 +86,24 @@ function planWords(one: OperatorView, plan: EndPlan): string {
 }
 
 /** The bytes stay signed, and the words say why nobody can use them. */
-function belowWords({ network, account, slot }: OperatorView, { counted, isFirstYes }: EndPlan, began: string): string {
+function belowWords(
+  { network, account, slot }: OperatorView,
+  { counted, isFirstYes }: EndPlan,
+  began: string,
+): string {
   const onChain =
     `no ledger takes ${saySlot(network, slot)}: an account begins at the number of the ledger that made it, and only rises from there. ` +
     "No ledger before has it, since the account was not there when the order was made";
-  const does = "the payment ends as expired; the shop hears Failed, slot_unreachable, and may renew the order";
+  const does =
+    "the payment ends as expired; the shop hears Failed, slot_unreachable, and may renew the order";
   const rows = [
     ["began", `${account} at ${saySlot(network, began)}, as the nodes of both sides show`],
     ["nodes count", counted],
     ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
     ...wrapped(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
-    ...(isFirstYes === true ? [["yes", "the first of two: another operator gives the second"] as const] : []),
+    ...(isFirstYes === true
+      ? [["yes", "the first of two: another operator gives the second"] as const]
+      : []),
   ] as const;
   return `\n${fields(rows)}\n`;
 }
@@ -91,25 +115,35 @@ function coinWords(one: OperatorView, { pin = "", owed = [], isFirstYes }: EndPl
     ? `then the signed bytes move ${sumWords(one)} to your own hot wallet`
     : `then the signed bytes may still pay ${sumWords(one)} beside a renewal, with money that is not in the wallet today`;
   const onChain = `no block takes it while that coin does not exist. If the coin appears after all, ${
-    owed.length === 0 ? alone : "its renewal spends a coin that the signed bytes spend too, so only one of the two is paid"
+    owed.length === 0
+      ? alone
+      : "its renewal spends a coin that the signed bytes spend too, so only one of the two is paid"
   }. Look the coin up in a block explorer first: where it is there, say no`;
   const does = own
     ? "the sweep ends as expired; the gateway may order another one"
     : "the payment ends as expired; the shop hears Failed, coin_unknown, and may renew the order. Pay nothing by hand";
   const rows = [
     ["coin", pin.slice(0, pin.lastIndexOf(":"))],
-    ["nodes", "neither side's nodes have shown it for 24 hours of chain time, in blocks and mempools"],
-    ...owed.map((coin) => ["owed", `its renewal spends ${coin.slice(0, coin.lastIndexOf(":"))}`] as const),
+    [
+      "nodes",
+      "neither side's nodes have shown it for 24 hours of chain time, in blocks and mempools",
+    ],
+    ...owed.map(
+      (coin) => ["owed", `its renewal spends ${coin.slice(0, coin.lastIndexOf(":"))}`] as const,
+    ),
     ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
     ...wrapped(does, wordsWidth).map((line, at) => [at === 0 ? "does" : "", line] as const),
-    ...(isFirstYes === true ? [["yes", "the first of two: another operator gives the second"] as const] : []),
+    ...(isFirstYes === true
+      ? [["yes", "the first of two: another operator gives the second"] as const]
+      : []),
   ] as const;
   return `\n${fields(rows)}\n`;
 }
 
 function slotWords(one: OperatorView, { counted }: EndPlan): string {
   const { network, slot, account, attempts } = one;
-  const dearest = attempts.map(({ feeMax }) => BigInt(feeMax)).sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  const dearest =
+    attempts.map(({ feeMax }) => BigInt(feeMax)).sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
   const fee = feeWords(dearest, network);
   const onChain =
     `no block takes ${saySlot(network, slot)} before all below it are used, and nobody fills them. The signed bytes stay ` +
@@ -119,7 +153,9 @@ function slotWords(one: OperatorView, { counted }: EndPlan): string {
     ["nodes count", `${counted} final transactions of ${account}`],
     ["gateway", "its own nodes say so too"],
     ...wrapped(onChain, wordsWidth).map((line, at) => [at === 0 ? "on chain" : "", line] as const),
-    ...wrapped("the sweep ends as expired, and its slot stays its own", wordsWidth).map((line) => ["does", line] as const),
+    ...wrapped("the sweep ends as expired, and its slot stays its own", wordsWidth).map(
+      (line) => ["does", line] as const,
+    ),
   ] as const;
   return `\n${fields(rows)}\n`;
 }

@@ -10,22 +10,35 @@ import type { Machine } from "./machine.ts";
 import { type Common, onState, type Run, withEncKey } from "./state-command.ts";
 import { type StatusOptions, showStatus } from "./status/status.ts";
 import { verify } from "./verify.ts";
-import { type ListOptions, limitFrom, listWithdrawals, showWithdrawal, transactionIdFrom } from "./withdrawals.ts";
+import {
+  type ListOptions,
+  limitFrom,
+  listWithdrawals,
+  showWithdrawal,
+  transactionIdFrom,
+} from "./withdrawals.ts";
 
 /** A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970. */
 function moment(text: string): number {
   const at = readMoment(text);
-  if (at === null) throw new InvalidArgumentError("A time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z.");
+  if (at === null)
+    throw new InvalidArgumentError("A time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z.");
   return at;
 }
 
 export function lookingCommands(run: Run, machine: Machine): readonly Command[] {
   return [
-    onState("status", "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked, 5 no right.")
+    onState(
+      "status",
+      "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked, 5 no right.",
+    )
       .option("--watch", "show it again every two seconds")
       .option("--held", "only the ids that wait for an operator; exit code 1 when there are any")
       .action((options: Common & StatusOptions) =>
-        run((terminal) => showStatus(stateFolder(options.state), options, terminal, machine), options.json === true),
+        run(
+          (terminal) => showStatus(stateFolder(options.state), options, terminal, machine),
+          options.json === true,
+        ),
       ),
     onState("withdrawals", "Lists withdrawals, newest first.")
       .option("--open", "only those that are not final")
@@ -36,7 +49,12 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
       .option("--limit <number>", "at most so many, 1 to 500", "20")
       .action((options: Common & Omit<ListOptions, "limit"> & { limit: string }) =>
         run(
-          (terminal) => listWithdrawals(stateFolder(options.state), { ...options, limit: limitFrom(options.limit) }, terminal),
+          (terminal) =>
+            listWithdrawals(
+              stateFolder(options.state),
+              { ...options, limit: limitFrom(options.limit) },
+              terminal,
+            ),
           options.json === true,
         ),
       ),
@@ -44,7 +62,13 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
       .argument("<id>", "its transactionId")
       .action((id: string, options: Common) =>
         run(
-          (terminal) => showWithdrawal(stateFolder(options.state), transactionIdFrom(id), options.json === true, terminal),
+          (terminal) =>
+            showWithdrawal(
+              stateFolder(options.state),
+              transactionIdFrom(id),
+              options.json === true,
+              terminal,
+            ),
           options.json === true,
         ),
       ),
@@ -52,12 +76,17 @@ export function lookingCommands(run: Run, machine: Machine): readonly Command[] 
       .argument("[currency]", "its id, as in config.json")
       .action((currency: string | undefined, options: Common) =>
         run(
-          (terminal) => showAddress(stateFolder(options.state), currency, options.json === true, terminal),
+          (terminal) =>
+            showAddress(stateFolder(options.state), currency, options.json === true, terminal),
           options.json === true,
         ),
       ),
-    onState("verify", "Reads the whole ledger back and checks every hash.").action((options: Common) =>
-      run((terminal) => verify(stateFolder(options.state), options.json === true, terminal), options.json === true),
+    onState("verify", "Reads the whole ledger back and checks every hash.").action(
+      (options: Common) =>
+        run(
+          (terminal) => verify(stateFolder(options.state), options.json === true, terminal),
+          options.json === true,
+        ),
     ),
   ];
 }
@@ -67,10 +96,14 @@ export function doctorCommand(run: Run, machine: Machine): Command {
     "doctor",
     "Looks at everything around the agent that is known to go wrong: exit code 0 nothing found, 1 findings.",
   )
-    .option("--config <file>", "the config.json to look at (default: the one that the signer goes by)")
+    .option(
+      "--config <file>",
+      "the config.json to look at (default: the one that the signer goes by)",
+    )
     .action((options: Common & DoctorOptions) =>
       run(
-        (terminal) => doctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
+        (terminal) =>
+          doctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
         options.json === true,
       ),
     );
@@ -78,6 +111,11 @@ export function doctorCommand(run: Run, machine: Machine): Command {
 
 export function checkCommand(run: Run): Command {
   return withEncKey(
-    onState("check", "Looks whether crypto would start and pay, and starts nothing: exit code 0 yes, 2 no."),
-  ).action((options: Common & CheckOptions) => run((terminal) => check(options, terminal), options.json === true));
+    onState(
+      "check",
+      "Looks whether crypto would start and pay, and starts nothing: exit code 0 yes, 2 no.",
+    ),
+  ).action((options: Common & CheckOptions) =>
+    run((terminal) => check(options, terminal), options.json === true),
+  );
 }

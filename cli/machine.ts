@@ -26,7 +26,12 @@ export type UnitView = Readonly<Record<string, string>>;
  */
 export type ConfigOnDisk =
   | { readonly is: "read"; readonly digest: string }
-  | { readonly is: "invalid"; readonly code: string; readonly message: string; readonly hint: string }
+  | {
+      readonly is: "invalid";
+      readonly code: string;
+      readonly message: string;
+      readonly hint: string;
+    }
   | { readonly is: "closed"; readonly changedAtMs: number } // exists, but this user may not read it
   | { readonly is: "gone" }
   | { readonly is: "unseen" }; // this user may not look into its folder
@@ -47,15 +52,22 @@ export interface Machine {
 }
 
 /** The folders that systemd reads units from. */
-const unitFolders = ["/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
+const unitFolders = [
+  "/etc/systemd/system",
+  "/run/systemd/system",
+  "/usr/local/lib/systemd/system",
+  "/usr/lib/systemd/system",
+];
 const systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
-const properties = "Id,ActiveState,SubState,Result,ExecMainStatus,NRestarts,StatusText,StateChangeTimestamp";
+const properties =
+  "Id,ActiveState,SubState,Result,ExecMainStatus,NRestarts,StatusText,StateChangeTimestamp";
 const unitsMs = 3_000;
 
 /** This machine. */
 export const thisMachine: Machine = {
   isUnderUnits: (state) =>
-    state.root === installedState && unitFolders.some((folder) => existsSync(`${folder}/${serviceNames[0]}`)),
+    state.root === installedState &&
+    unitFolders.some((folder) => existsSync(`${folder}/${serviceNames[0]}`)),
   units: (names) => {
     const program = systemctl.find((path) => existsSync(path));
     if (program === undefined) return new Map();

@@ -50,7 +50,11 @@ function decidingCommands(run: Run): readonly Command[] {
       .option("--as <name>", approverHelp)
       .option("--yes", "do not ask")
       .action((id: string, options: Common & DecideOptions) =>
-        run((terminal) => approve(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
+        run(
+          (terminal) =>
+            approve(stateFolder(options.state), transactionIdFrom(id), options, terminal),
+          options.json === true,
+        ),
       ),
     onState("refuse", "Refuses a held withdrawal for good.")
       .alias("reject")
@@ -58,7 +62,11 @@ function decidingCommands(run: Run): readonly Command[] {
       .option("--as <name>", approverHelp)
       .option("--yes", "do not ask")
       .action((id: string, options: Common & DecideOptions) =>
-        run((terminal) => refuse(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
+        run(
+          (terminal) =>
+            refuse(stateFolder(options.state), transactionIdFrom(id), options, terminal),
+          options.json === true,
+        ),
       ),
   ];
 }
@@ -72,7 +80,10 @@ function adoptCommand(run: Run): Command {
     .option("--address <address>", "a deposit address that is swept; the hot wallet unless named")
     .option("--yes <slot>", "do not ask: the count that was shown")
     .action((chain: string, options: Common & AdoptOptions) =>
-      run((terminal) => adopt(stateFolder(options.state), chain, options, terminal), options.json === true),
+      run(
+        (terminal) => adopt(stateFolder(options.state), chain, options, terminal),
+        options.json === true,
+      ),
     );
 }
 
@@ -84,25 +95,44 @@ function replacementCommand(run: Run, act: "replace" | "cancel", description: st
       "most per unit of computation (default: what the fee market wants and at least twice the attempt before, within the limits)",
     )
     .option("--tip <price>", "the tip per unit of computation (default: likewise)")
-    .option("--compute-limit <number>", "the compute limit (default: as before; a cancel has the least)")
-    .option("--data-fee <price>", "what a rollup may bill for data beside the computation (default: as before)")
+    .option(
+      "--compute-limit <number>",
+      "the compute limit (default: as before; a cancel has the least)",
+    )
+    .option(
+      "--data-fee <price>",
+      "what a rollup may bill for data beside the computation (default: as before)",
+    )
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((id: string, options: Common & ReplacementOptions) =>
       run(
-        (terminal) => manualReplacement(stateFolder(options.state), act, transactionIdFrom(id), options, terminal),
+        (terminal) =>
+          manualReplacement(
+            stateFolder(options.state),
+            act,
+            transactionIdFrom(id),
+            options,
+            terminal,
+          ),
         options.json === true,
       ),
     );
 }
 
 function endCommand(run: Run): Command {
-  return onState("end", "Ends a withdrawal that no block takes, after showing what its bytes may still do.")
+  return onState(
+    "end",
+    "Ends a withdrawal that no block takes, after showing what its bytes may still do.",
+  )
     .argument("<id>", "its transactionId")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((id: string, options: Common & EndOptions) =>
-      run((terminal) => end(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
+      run(
+        (terminal) => end(stateFolder(options.state), transactionIdFrom(id), options, terminal),
+        options.json === true,
+      ),
     );
 }
 
@@ -112,12 +142,19 @@ function pauseCommand(run: Run, act: "pause" | "resume", description: string): C
     "a chain's name in config.json: first payments there alone",
   );
   // The signer alone stops a currency.
-  if (act === "resume") command.option("--currency <id>", "a currency that the signer stopped: first payments in it alone");
+  if (act === "resume")
+    command.option(
+      "--currency <id>",
+      "a currency that the signer stopped: first payments in it alone",
+    );
   return command
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((options: Common & PauseOptions) =>
-      run((terminal) => pause(stateFolder(options.state), act, options, terminal), options.json === true),
+      run(
+        (terminal) => pause(stateFolder(options.state), act, options, terminal),
+        options.json === true,
+      ),
     );
 }
 
@@ -134,8 +171,16 @@ function helpingCommands(run: Run): readonly Command[] {
       "Tries to stop a sent withdrawal: pays nothing to yourself on the same nonce. The chain takes one of the two.",
     ),
     endCommand(run),
-    pauseCommand(run, "pause", "Stops new signatures until resume, or first ones on one chain; what is signed goes on."),
-    pauseCommand(run, "resume", "Lets the signer sign again after pause, or where it stopped itself: on a chain, in a currency."),
+    pauseCommand(
+      run,
+      "pause",
+      "Stops new signatures until resume, or first ones on one chain; what is signed goes on.",
+    ),
+    pauseCommand(
+      run,
+      "resume",
+      "Lets the signer sign again after pause, or where it stopped itself: on a chain, in a currency.",
+    ),
   ];
 }
 
@@ -146,12 +191,24 @@ function recoverCommand(run: Run): Command {
       "Shows the plan of a recovery that the gateway ordered, and carries it out after your yes (docs/recovering.md).",
     ),
   )
-    .option("--yes <digest>", "do not ask: the digest that was shown; with --finish and --new-ledger the agent's id")
-    .option("--both-restored", "the gateway was restored too: every withdrawal without a slot is held for an operator")
+    .option(
+      "--yes <digest>",
+      "do not ask: the digest that was shown; with --finish and --new-ledger the agent's id",
+    )
+    .option(
+      "--both-restored",
+      "the gateway was restored too: every withdrawal without a slot is held for an operator",
+    )
     .option("--finish", "end that: policy approves by itself again")
-    .option("--new-ledger", "begin a new, locked ledger where the old one is gone or unreadable; crypto must not run")
+    .option(
+      "--new-ledger",
+      "begin a new, locked ledger where the old one is gone or unreadable; crypto must not run",
+    )
     .action((options: Common & RecoverOptions) =>
-      run((terminal) => recover(stateFolder(options.state), options, terminal), options.json === true),
+      run(
+        (terminal) => recover(stateFolder(options.state), options, terminal),
+        options.json === true,
+      ),
     );
 }
 
@@ -162,38 +219,66 @@ function keepingCommands(run: Run): readonly Command[] {
       .option("--new-enc-key-fd <number>", "read the new one from this open descriptor", descriptor)
       .option("--make-enc-key <file>", "make a new one and write it into this new file, mode 0600")
       .action((options: Common & RekeyOptions) =>
-        run((terminal) => rekey(stateFolder(options.state), options, terminal), options.json === true),
+        run(
+          (terminal) => rekey(stateFolder(options.state), options, terminal),
+          options.json === true,
+        ),
       ),
-    withEncKey(onState("backup", "Copies keystore, link, ledger and config.json into one sealed file, also while crypto runs."))
+    withEncKey(
+      onState(
+        "backup",
+        "Copies keystore, link, ledger and config.json into one sealed file, also while crypto runs.",
+      ),
+    )
       .argument("<file>", "the file to write, or with --check to read")
-      .option("--without-keys", "ledger and config.json alone, readable by anybody and with nothing secret in it")
+      .option(
+        "--without-keys",
+        "ledger and config.json alone, readable by anybody and with nothing secret in it",
+      )
       .option("--check", "read a backup through and show what is in it; nothing is written")
       .option("--yes", "replace a file that is there")
       .action((file: string, options: Common & BackupOptions) =>
-        run((terminal) => backup(stateFolder(options.state), file, options, terminal), options.json === true),
+        run(
+          (terminal) => backup(stateFolder(options.state), file, options, terminal),
+          options.json === true,
+        ),
       ),
     withEncKey(onState("restore", "Puts a backup into an empty state folder, never over anything."))
       .argument("<file>", "the backup")
       .action((file: string, options: Common & BackupOptions) =>
-        run((terminal) => restore(stateFolder(options.state), file, options, terminal), options.json === true),
+        run(
+          (terminal) => restore(stateFolder(options.state), file, options, terminal),
+          options.json === true,
+        ),
       ),
   ];
 }
 
 function tokenCommand(run: Run): Command {
-  return onState("token", "Makes one signatureToken; the shop's key comes over stdin unless a file is named.")
+  return onState(
+    "token",
+    "Makes one signatureToken; the shop's key comes over stdin unless a file is named.",
+  )
     .option("--api-key-file <file>", "read the shop's key from this file, mode 0600")
     .addOption(
-      new Option("--profile <profile>", "what the token is bound to").choices(["compatible", "strict"]).default("compatible"),
+      new Option("--profile <profile>", "what the token is bound to")
+        .choices(["compatible", "strict"])
+        .default("compatible"),
     )
-    .addOption(new Option("--alg <algorithm>", "as the key was made").choices(["HS256", "EdDSA"]).default("HS256"))
+    .addOption(
+      new Option("--alg <algorithm>", "as the key was made")
+        .choices(["HS256", "EdDSA"])
+        .default("HS256"),
+    )
     .option("--method <method>", "strict: the request's method")
     .option("--path <path>", "strict: the request's path from /api on, query included")
     .option("--body <text>", "strict: the request's exact body")
     .option("--body-file <file>", "strict: the file with the request's exact body")
     .option("--audience <origin>", "the gateway's publicUrl")
     .option("--lifetime <seconds>", "how long it is good for", lifetime, 60)
-    .action((options: TokenOptions) => run((terminal) => printToken(options, terminal), options.json === true));
+    .action((options: TokenOptions) =>
+      run((terminal) => printToken(options, terminal), options.json === true),
+    );
 }
 
 /**
@@ -217,11 +302,15 @@ function installingCommands(ended: (exitCode: number) => void): readonly Command
 
 function completionCommand(run: Run, root: () => Command): Command {
   return new Command("completion")
-    .description("Prints what makes a shell complete these commands: source it from the shell's start-up file.")
+    .description(
+      "Prints what makes a shell complete these commands: source it from the shell's start-up file.",
+    )
     .addArgument(new Argument("<shell>", "which shell").choices(shells))
     .action((shell: Shell) =>
       run((terminal) => {
-        terminal.out(completionScript(shell, root(), { program: "autowithdraw", offered: agentIds }));
+        terminal.out(
+          completionScript(shell, root(), { program: "autowithdraw", offered: agentIds }),
+        );
         return exitCodes.fine;
       }, false),
     );
@@ -229,7 +318,12 @@ function completionCommand(run: Run, root: () => Command): Command {
 
 /** Every command with its options, for the manual and completion; runs nothing. */
 export function commandTree(): Command {
-  const nothing: World = { run: async () => {}, ended: () => {}, terminal: { out: () => {} }, machine: thisMachine };
+  const nothing: World = {
+    run: async () => {},
+    ended: () => {},
+    terminal: { out: () => {} },
+    machine: thisMachine,
+  };
   return program(nothing);
 }
 
@@ -259,7 +353,12 @@ function program({ run, ended, terminal, machine }: World): Command {
       "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration,\n3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",
     );
   const commands = [
-    ...[...installingCommands(ended), pairCommand(run), ...lookingCommands(run, machine), doctorCommand(run, machine)],
+    ...[
+      ...installingCommands(ended),
+      pairCommand(run),
+      ...lookingCommands(run, machine),
+      doctorCommand(run, machine),
+    ],
     ...[...decidingCommands(run), ...helpingCommands(run), adoptCommand(run), recoverCommand(run)],
     ...[checkCommand(run), ...keepingCommands(run), tokenCommand(run)],
     completionCommand(run, () => root),
@@ -268,7 +367,11 @@ function program({ run, ended, terminal, machine }: World): Command {
     command
       .allowExcessArguments(false)
       .exitOverride()
-      .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: () => {}, getOutHelpWidth: () => helpWidth });
+      .configureOutput({
+        writeOut: (text) => terminal.out(text),
+        writeErr: () => {},
+        getOutHelpWidth: () => helpWidth,
+      });
   }
   for (const command of commands) root.addCommand(command);
   root.configureHelp({ formatHelp: groupedHelp(root, commandGroups) });
@@ -276,7 +379,11 @@ function program({ run, ended, terminal, machine }: World): Command {
 }
 
 /** Runs one command line; resolves with its exit code. */
-export async function runCommand(argv: readonly string[], terminal: Terminal, machine: Machine = thisMachine): Promise<number> {
+export async function runCommand(
+  argv: readonly string[],
+  terminal: Terminal,
+  machine: Machine = thisMachine,
+): Promise<number> {
   let exitCode: number = exitCodes.fine;
   const fail = (error: unknown, isJson: boolean): void => {
     const verdict = verdictOn(error);
@@ -314,7 +421,11 @@ function usage(message: string): AgentError {
     .replace(/^error: /, "")
     .replaceAll(/\s*\n\s*/g, " ")
     .trim();
-  return new AgentError("COMMAND_USAGE", "none", words === "(outputHelp)" ? "no command given" : words);
+  return new AgentError(
+    "COMMAND_USAGE",
+    "none",
+    words === "(outputHelp)" ? "no command given" : words,
+  );
 }
 
 /** The entry point of autowithdraw.js. */

@@ -43,22 +43,35 @@ export async function manualReplacement(
   const typedFees = familyOf(network).fees.typed(options);
   if (!typedFees.ok) throw new AgentError("COMMAND_USAGE", "none", typedFees.problem);
   const wish = { transactionId, act, approver, txParams: typedFees.txParams };
-  const { withdrawal, plan, feeMarket } = await askOperator(state, "manualReplacement", { ...wish, plan: null });
-  if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan, feeMarket)}`);
-  await confirmed(act, transactionId, options, terminal, isOrder(withdrawal) ? `${act} it?` : "sign it?");
+  const { withdrawal, plan, feeMarket } = await askOperator(state, "manualReplacement", {
+    ...wish,
+    plan: null,
+  });
+  if (options.json !== true)
+    terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan, feeMarket)}`);
+  await confirmed(
+    act,
+    transactionId,
+    options,
+    terminal,
+    isOrder(withdrawal) ? `${act} it?` : "sign it?",
+  );
   const done = await askOperator(state, "manualReplacement", { ...wish, plan });
   if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
   else if (isOrder(withdrawal)) terminal.out(`${orderedWords(done.withdrawal, plan)}\n`);
   else {
     const made = done.withdrawal.attempts.find(({ attempt }) => attempt === plan.attempt);
-    terminal.out(`signed attempt ${plan.attempt}${made === undefined ? "" : `, ${made.txHash}`}\n${afterWords[plan.act]}\n`);
+    terminal.out(
+      `signed attempt ${plan.attempt}${made === undefined ? "" : `, ${made.txHash}`}\n${afterWords[plan.act]}\n`,
+    );
   }
   return exitCodes.fine;
 }
 
 const afterWords = {
   replace: "it leaves as soon as the gateway has confirmed it; show follows it",
-  cancel: "it leaves as soon as the gateway has confirmed it; show says which of the attempts the chain takes",
+  cancel:
+    "it leaves as soon as the gateway has confirmed it; show says which of the attempts the chain takes",
 } as const;
 
 /**
@@ -86,22 +99,36 @@ async function confirmed(
 ): Promise<void> {
   if (options.yes === true) return;
   if (!terminal.isInteractive) {
-    throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
-      hint: `when all of it is right: ${typed(`${act} ${id} --yes`)}`,
-    });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      `${act} asks for a yes on a terminal, and this is none`,
+      {
+        hint: `when all of it is right: ${typed(`${act} ${id} --yes`)}`,
+      },
+    );
   }
   if (!(await terminal.confirm(`${question} (yes/no) `)))
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
 /** Everything to which a yes agrees, and its meaning on chain. */
-function planWords(withdrawal: OperatorView, plan: ReplacementPlan, feeMarket: FeeMarketTexts | null): string {
+function planWords(
+  withdrawal: OperatorView,
+  plan: ReplacementPlan,
+  feeMarket: FeeMarketTexts | null,
+): string {
   if (isOrder(withdrawal)) return orderWords(withdrawal, plan);
   const before = withdrawal.attempts.at(-1);
   const { fees } = familyOf(withdrawal.network);
   const rows: (readonly [string, string])[] = [
     ["will sign", `attempt ${plan.attempt} on ${saySlot(withdrawal.network, withdrawal.slot)}`],
-    ["pays", plan.act === "cancel" ? `nothing, to ${withdrawal.account} itself` : `the same, with a higher fee`],
+    [
+      "pays",
+      plan.act === "cancel"
+        ? `nothing, to ${withdrawal.account} itself`
+        : `the same, with a higher fee`,
+    ],
     ...fees.rows(plan.txParams, before?.txParams ?? null, `attempt ${before?.attempt}`),
     ["fee at most", feeWords(fees.most(plan.txParams), withdrawal.network)],
   ];
@@ -116,10 +143,16 @@ function marketRows(
 ): readonly (readonly [string, string])[] {
   const { bidding } = familyOf(network).fees;
   if (feeMarket === null || bidding === null)
-    return wrappedRow("market now", "not known: the chain's nodes do not answer the courier; status shows why");
+    return wrappedRow(
+      "market now",
+      "not known: the chain's nodes do not answer the courier; status shows why",
+    );
   const { now, tooLow } = bidding.beside(txParams, readFeeMarket(feeMarket));
   const warning = `${tooLow}. A higher offer: --max-fee, within maxFee of config.json`;
-  return [...wrappedRow("market now", now), ...(tooLow === "" ? [] : wrappedRow("WARNING", warning))];
+  return [
+    ...wrappedRow("market now", now),
+    ...(tooLow === "" ? [] : wrappedRow("WARNING", warning)),
+  ];
 }
 
 function wrappedRow(name: string, text: string): readonly (readonly [string, string])[] {
@@ -151,8 +184,11 @@ function onChain(withdrawal: OperatorView, { act }: ReplacementPlan): string {
   const oneOf = `one attempt of ${slot === "" ? "it" : saySlot(network, slot)} comes into a block`;
   const isCancelled = attempts.some(({ isCancel }) => isCancel === true);
   if (act === "replace") return `${oneOf}, never two: ${sum} is paid once`;
-  if (isCancelled) return `it was cancelled before, so a replacement with a higher fee of it pays nothing either`;
-  const paying = state !== "quarantined" || attempts.some(({ isOut, raw }) => isOut === true || raw !== undefined);
+  if (isCancelled)
+    return `it was cancelled before, so a replacement with a higher fee of it pays nothing either`;
+  const paying =
+    state !== "quarantined" ||
+    attempts.some(({ isOut, raw }) => isOut === true || raw !== undefined);
   return paying
     ? `${oneOf}: an earlier one, and ${sum} is paid, or this one, and nothing is ` +
         `paid and the order ends as failed; nothing that pays is signed for it any more`

@@ -19,13 +19,16 @@ export function namingDiagnosis(why: string, { chain }: OperatorView): Diagnosis
       why: "the gateway's nodes are asked about it and what it would spend, which takes seconds",
       what: "",
     };
-  const code = /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(why)?.[0] as Code | undefined;
+  const code = /WITHDRAWAL_UNCLEARED|ACCOUNT_(?:PIN_UNNAMED|FIRST_UNNAMED|FIRST_SLOT)/.exec(
+    why,
+  )?.[0] as Code | undefined;
   if (code === undefined) return null;
   const told = `${codes[code][3]} (${code})`;
   if (code === "ACCOUNT_PIN_UNNAMED" || code === "WITHDRAWAL_UNCLEARED")
     return { verdict: "waits", why: told, what: remedyIn(code) };
   const adopt = `compare the count with a block explorer, then ${typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain })}`;
-  if (code === "ACCOUNT_FIRST_SLOT") return { verdict: "waits for an operator", why: told, what: adopt };
+  if (code === "ACCOUNT_FIRST_SLOT")
+    return { verdict: "waits for an operator", why: told, what: adopt };
   return {
     verdict: "waits",
     why: told,

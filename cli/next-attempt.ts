@@ -42,6 +42,8 @@ export function isVoid({ attempts }: OperatorView): boolean {
 
 /** True if an operator has ordered the attempt after the newest one. */
 export function isOperatorsWordGiven(history: readonly LedgerLine[]): boolean {
-  const newest = history.filter(({ kind }) => kind === "MANUAL_REPLACEMENT" || kind === "INTENT").at(-1);
+  const newest = history
+    .filter(({ kind }) => kind === "MANUAL_REPLACEMENT" || kind === "INTENT")
+    .at(-1);
   return newest?.kind === "MANUAL_REPLACEMENT" && newest.detail.startsWith("replace ");
 }

@@ -30,9 +30,12 @@ export async function askOperator<V extends OperatorVerb>(
   body: OperatorRequests[V],
   machine: Machine = thisMachine,
 ): Promise<OperatorAnswers[V]> {
-  const client = createSocketClient<OperatorRequests, OperatorAnswers>(socketPaths(state).operator, {
-    timeoutMs: verb === "verify" || verb === "recover" ? verifyTimeoutMs : timeoutMs,
-  });
+  const client = createSocketClient<OperatorRequests, OperatorAnswers>(
+    socketPaths(state).operator,
+    {
+      timeoutMs: verb === "verify" || verb === "recover" ? verifyTimeoutMs : timeoutMs,
+    },
+  );
   try {
     // The signer passes on its courier's text, which an attacker may have written.
     const answer = visibleAll(await client.request(verb, body));
@@ -60,9 +63,21 @@ function wordsOf(code: string, detail: string): string {
 
 function away(state: StateFolder, cause: AgentError): AgentError {
   if (cause.context.reason === "EACCES")
-    return new AgentError("COMMAND_RIGHT", "none", "this user may not use crypto's operator socket", {}, { cause });
+    return new AgentError(
+      "COMMAND_RIGHT",
+      "none",
+      "this user may not use crypto's operator socket",
+      {},
+      { cause },
+    );
   if (isUnpaired(state)) return unpaired(state);
-  return new AgentError("COMMAND_DAEMON_AWAY", "none", `crypto does not run on ${state.root}`, {}, { cause });
+  return new AgentError(
+    "COMMAND_DAEMON_AWAY",
+    "none",
+    `crypto does not run on ${state.root}`,
+    {},
+    { cause },
+  );
 }
 
 /**

@@ -20,7 +20,8 @@ export function orderAgainWords(one: OperatorView): string {
 /** The gateway repeats a failed sweep after an hour (gateway/sweeps/sweep-threshold.ts). */
 function sweptAgain(one: OperatorView): string {
   const whole = `by itself, where it sweeps this currency automatically; else: ${sweepLine(one)}`;
-  if (one.code === "SWEEP_UNREACHABLE" || one.code === "COIN_UNKNOWN") return `the gateway orders another one ${whole}`;
+  if (one.code === "SWEEP_UNREACHABLE" || one.code === "COIN_UNKNOWN")
+    return `the gateway orders another one ${whole}`;
   return `the gateway orders it again by itself an hour later, where it sweeps this currency automatically; at once: ${sweepLine(one)}`;
 }
 

@@ -2,23 +2,43 @@
  * Outgoing transactions of the account without an explanation, next to the withdrawals that a
  * recovery holds. Nothing is shortened.
  */
-import type { OutgoingView, RecoveryAccountView, RecoveryPlan } from "../agent/socket/recovery-plan.ts";
+import type {
+  OutgoingView,
+  RecoveryAccountView,
+  RecoveryPlan,
+} from "../agent/socket/recovery-plan.ts";
 import type { OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
 import { familyOf } from "../chains/families.ts";
 import { farthestSlot, slotWord } from "../chains/several-networks.ts";
 import { table } from "./terminal.ts";
 
 /** Final transactions of the account that no withdrawal explains. */
-export function outgoingTable(outgoing: readonly OutgoingView[], columns: number | undefined): string {
+export function outgoingTable(
+  outgoing: readonly OutgoingView[],
+  columns: number | undefined,
+): string {
   const rows = outgoing.map((one) => [
-    ...[one.network, one.slot, String(one.block), one.receiver, one.contract || "the native coin", one.units, one.txHash],
+    ...[
+      one.network,
+      one.slot,
+      String(one.block),
+      one.receiver,
+      one.contract || "the native coin",
+      one.units,
+      one.txHash,
+    ],
   ]);
   return `${table(["network", slotWord(outgoing.map(({ network }) => network)), "block", "paid to", "token", "base units", "txHash"], rows, columns)}\n`;
 }
 
 /** The outgoing transactions that may have paid the withdrawal above them; "" for none. */
-export function outgoingWordsOf(outgoing: readonly OutgoingView[], columns: number | undefined): string {
-  return outgoing.length === 0 ? "" : `\none of these may have paid it:\n${outgoingTable(outgoing, columns)}`;
+export function outgoingWordsOf(
+  outgoing: readonly OutgoingView[],
+  columns: number | undefined,
+): string {
+  return outgoing.length === 0
+    ? ""
+    : `\none of these may have paid it:\n${outgoingTable(outgoing, columns)}`;
 }
 
 /**
@@ -46,9 +66,11 @@ export function chainWords(
   { code, network }: Pick<OperatorView, "code" | "network">,
   { outgoing, isCompared }: Compared,
 ): string {
-  if (outgoing.length > 0) return `the chain shows ${countOf(outgoing)} that may have paid it, below`;
+  if (outgoing.length > 0)
+    return `the chain shows ${countOf(outgoing)} that may have paid it, below`;
   if (code !== "RECOVERY_HOLD") return "";
-  if (!isCompared) return "its outgoing transactions are listed no more: look for its receiver in a block explorer";
+  if (!isCompared)
+    return "its outgoing transactions are listed no more: look for its receiver in a block explorer";
   // An account with a later payment signs nothing on a chain that counts, and is recovered again.
   return familyOf(network).slots.isCounted
     ? "no outgoing transaction on the chain matches"
@@ -56,24 +78,34 @@ export function chainWords(
 }
 
 /** The same as a first action; "" for nothing. */
-export function compareWords(one: Pick<OperatorView, "code" | "network">, compared: Compared): string {
+export function compareWords(
+  one: Pick<OperatorView, "code" | "network">,
+  compared: Compared,
+): string {
   const { outgoing } = compared;
-  if (outgoing.length === 1) return "first compare it with the outgoing transaction below, which may have paid it; then ";
-  if (outgoing.length > 1) return `first compare it with the ${countOf(outgoing)} below: one of them may have paid it; then `;
+  if (outgoing.length === 1)
+    return "first compare it with the outgoing transaction below, which may have paid it; then ";
+  if (outgoing.length > 1)
+    return `first compare it with the ${countOf(outgoing)} below: one of them may have paid it; then `;
   const words = chainWords(one, compared);
   const isSure = compared.isCompared && familyOf(one.network).slots.isCounted;
   return words === "" ? "" : `${words}; ${isSure ? "" : "then "}`;
 }
 
 function countOf(outgoing: readonly OutgoingView[]): string {
-  return outgoing.length === 1 ? "1 outgoing transaction" : `${outgoing.length} outgoing transactions`;
+  return outgoing.length === 1
+    ? "1 outgoing transaction"
+    : `${outgoing.length} outgoing transactions`;
 }
 
 /**
  * The list under the accounts of a plan: the transactions that both sides forgot, apart from those
  * that only the gateway reported.
  */
-export function outgoingOfPlan({ accounts, outgoing }: RecoveryPlan, columns: number | undefined): string {
+export function outgoingOfPlan(
+  { accounts, outgoing }: RecoveryPlan,
+  columns: number | undefined,
+): string {
   const firstOf = new Map(accounts.map((one) => [one.network, firstUnknownOf(one)]));
   const isForgotten = ({ network, slot }: OutgoingView): boolean => {
     const first = firstOf.get(network);
@@ -99,7 +131,9 @@ export function unknownOf({ accounts, bothRestored, outgoing }: RecoveryPlan): s
     const unknown = chainCount === "" ? 0n : between(first, chainCount);
     if (unknown === 0n) return "";
     const many = unknown === 1n ? "transaction" : "transactions";
-    const listed = outgoing.filter((one) => one.network === network && compare(one.slot, first) >= 0).length;
+    const listed = outgoing.filter(
+      (one) => one.network === network && compare(one.slot, first) >= 0,
+    ).length;
     const what = bothRestored
       ? comparedWords(BigInt(listed), unknown)
       : "both were rolled back, add --both-restored (docs/recovering.md)";
@@ -120,10 +154,16 @@ function firstUnknownOf({ network, ledgerNext, gatewayNext }: RecoveryAccountVie
 }
 
 /** The facts for an operator before the hold ends: from then on, policy pays every request. */
-export function unmatchedWords(outgoing: readonly OutgoingView[], held: number, columns: number | undefined): string {
+export function unmatchedWords(
+  outgoing: readonly OutgoingView[],
+  held: number,
+  columns: number | undefined,
+): string {
   const count = `outgoing transactions matched to no order: ${outgoing.length}\n`;
   const late =
-    held === 0 ? "" : `withdrawals still held: ${held}; after a yes show lists no outgoing transactions beside them any more\n`;
+    held === 0
+      ? ""
+      : `withdrawals still held: ${held}; after a yes show lists no outgoing transactions beside them any more\n`;
   if (outgoing.length === 0) return `${count}${late}\n`;
   return `${count}${late}${outgoingTable(outgoing, columns)}${unmatchedWarning}\n`;
 }

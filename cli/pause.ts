@@ -25,7 +25,12 @@ export interface PauseOptions {
 
 type Act = "pause" | "resume";
 
-export async function pause(state: StateFolder, act: Act, options: PauseOptions, terminal: Terminal): Promise<number> {
+export async function pause(
+  state: StateFolder,
+  act: Act,
+  options: PauseOptions,
+  terminal: Terminal,
+): Promise<number> {
   const approver = approverOf(options, terminal);
   const { network, currency } = options;
   if (network !== undefined && currency !== undefined)
@@ -36,19 +41,37 @@ export async function pause(state: StateFolder, act: Act, options: PauseOptions,
     if (!terminal.isInteractive) {
       const place = network === undefined ? "" : ` --network ${network}`;
       const line = `${act}${currency === undefined ? place : ` --currency ${currency}`}`;
-      throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
-        hint: `when that is right: ${typed(`${line} --yes`)}`,
-      });
+      throw new AgentError(
+        "COMMAND_USAGE",
+        "none",
+        `${act} asks for a yes on a terminal, and this is none`,
+        {
+          hint: `when that is right: ${typed(`${line} --yes`)}`,
+        },
+      );
     }
     if (!(await terminal.confirm(`${act}? (yes/no) `)))
-      throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+      throw new AgentError(
+        "COMMAND_DECLINED",
+        "none",
+        "not answered with yes: nothing was changed",
+      );
   }
-  const where = { ...(network === undefined ? {} : { network }), ...(currency === undefined ? {} : { currency }) };
-  const { paused } = await askOperator(state, "pause", { paused: act === "pause", approver, ...where });
+  const where = {
+    ...(network === undefined ? {} : { network }),
+    ...(currency === undefined ? {} : { currency }),
+  };
+  const { paused } = await askOperator(state, "pause", {
+    paused: act === "pause",
+    approver,
+    ...where,
+  });
   const { head, acked } = (await askOperator(state, "status", {})).status;
   const isHeld = acked >= head.seq;
   if (options.json === true)
-    terminal.out(`${jsonText({ ok: true, paused, network: network ?? "", currency: currency ?? "", isHeld })}\n`);
+    terminal.out(
+      `${jsonText({ ok: true, paused, network: network ?? "", currency: currency ?? "", isHeld })}\n`,
+    );
   else terminal.out(`${doneWords(paused, options)}; ${heldWords(isHeld)}\n`);
   return exitCodes.fine;
 }

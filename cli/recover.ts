@@ -35,7 +35,11 @@ export interface RecoverOptions extends EncKeyOptions {
  * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
  * COMMAND_DAEMON_AWAY, STATE_*
  */
-export async function recover(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+export async function recover(
+  state: StateFolder,
+  options: RecoverOptions,
+  terminal: Terminal,
+): Promise<number> {
   if (options.newLedger === true && options.finish === true) {
     throw new AgentError(
       "COMMAND_USAGE",
@@ -44,31 +48,55 @@ export async function recover(state: StateFolder, options: RecoverOptions, termi
     );
   }
   if (options.newLedger === true) return newLedger(state, options, terminal);
-  return options.finish === true ? finish(state, options, terminal) : carryOut(state, options, terminal);
+  return options.finish === true
+    ? finish(state, options, terminal)
+    : carryOut(state, options, terminal);
 }
 
-async function carryOut(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+async function carryOut(
+  state: StateFolder,
+  options: RecoverOptions,
+  terminal: Terminal,
+): Promise<number> {
   const bothRestored = options.bothRestored === true;
   const asking = askOperator(state, "recover", { digest: "", bothRestored });
-  const { plan } = await withProgress(terminal, "holding ledger and order against each other", asking);
+  const { plan } = await withProgress(
+    terminal,
+    "holding ledger and order against each other",
+    asking,
+  );
   if (options.json !== true) terminal.out(describe(plan, terminal.columns));
   if (options.yes === undefined && !terminal.isInteractive) {
     const message = "recover asks for a yes on a terminal, and this is none";
     const hint = `look at all of it, then give --yes ${plan.digest}`;
     if (options.json !== true) throw new AgentError("COMMAND_USAGE", "none", message, { hint });
     // The plan to which a script would say yes, in its one line; nothing is done yet.
-    terminal.out(`${jsonText({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`);
+    terminal.out(
+      `${jsonText({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`,
+    );
     return exitCodes.configuration;
   }
   const digest = options.yes ?? plan.digest;
   if (digest !== plan.digest) {
-    throw new AgentError("RECOVERY_NONE", "none", "what --yes names is not what the order would do now");
+    throw new AgentError(
+      "RECOVERY_NONE",
+      "none",
+      "what --yes names is not what the order would do now",
+    );
   }
-  if (options.yes === undefined && !(await terminal.confirm("open the new ledger exactly so? (yes/no) "))) {
+  if (
+    options.yes === undefined &&
+    !(await terminal.confirm("open the new ledger exactly so? (yes/no) "))
+  ) {
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  const done = await withProgress(terminal, "opening the ledger", askOperator(state, "recover", { digest, bothRestored }));
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, done: true, plan: done.plan })}\n`);
+  const done = await withProgress(
+    terminal,
+    "opening the ledger",
+    askOperator(state, "recover", { digest, bothRestored }),
+  );
+  if (options.json === true)
+    terminal.out(`${jsonText({ ok: true, done: true, plan: done.plan })}\n`);
   else {
     terminal.out(
       `\nopened, epoch ${plan.newLedgerEpoch}. ${bothRestored ? heldWords(slotOf(plan)) : goesOnWords(slotOf(plan))}\n`,
@@ -77,7 +105,11 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
   return exitCodes.fine;
 }
 
-async function finish(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+async function finish(
+  state: StateFolder,
+  options: RecoverOptions,
+  terminal: Terminal,
+): Promise<number> {
   const { status } = await askOperator(state, "status", {});
   if (status.recovery === "RECOVERY_OFFERED") {
     const words = "the recovery was only offered: nothing is carried out yet that could be ended";
@@ -90,17 +122,28 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
   }
   if (options.yes === undefined && status.recovery !== "") {
     if (!terminal.isInteractive) {
-      throw new AgentError("COMMAND_USAGE", "none", "recover --finish asks for a yes on a terminal, and this is none", {
-        hint: `give --yes ${status.agent}`,
-      });
+      throw new AgentError(
+        "COMMAND_USAGE",
+        "none",
+        "recover --finish asks for a yes on a terminal, and this is none",
+        {
+          hint: `give --yes ${status.agent}`,
+        },
+      );
     }
     if (!(await terminal.confirm("let policy approve new withdrawals by itself again? (yes/no) ")))
-      throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+      throw new AgentError(
+        "COMMAND_DECLINED",
+        "none",
+        "not answered with yes: nothing was changed",
+      );
   }
   const { held, quarantined, outgoing } = await askOperator(state, "finish", {});
-  if (options.json === true) terminal.out(`${jsonText({ ok: true, held, quarantined, outgoing })}\n`);
+  if (options.json === true)
+    terminal.out(`${jsonText({ ok: true, held, quarantined, outgoing })}\n`);
   else {
-    const what = status.recovery === "" ? "nothing was held by a recovery" : "policy decides by itself again";
+    const what =
+      status.recovery === "" ? "nothing was held by a recovery" : "policy decides by itself again";
     terminal.out(
       `${what}; waiting for approve or refuse: ${held}; quarantined, for approve or their end on the chain: ${quarantined}\n`,
     );
@@ -115,7 +158,11 @@ function assertNames(agent: string, yes: string | undefined): void {
 }
 
 /** The new ledger is locked before any process can read it; the process with the keys begins it. */
-async function newLedger(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+async function newLedger(
+  state: StateFolder,
+  options: RecoverOptions,
+  terminal: Terminal,
+): Promise<number> {
   const progress = readProgress(state);
   if (progress === null || progress.granted === null) {
     throw unpaired(state);
@@ -125,12 +172,21 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
   if (options.json !== true) terminal.out(newLedgerWords);
   if (options.yes === undefined) {
     if (!terminal.isInteractive) {
-      throw new AgentError("COMMAND_USAGE", "none", "recover --new-ledger asks for a yes on a terminal, and this is none", {
-        hint: `read docs/recovering.md, then give --yes ${agent}`,
-      });
+      throw new AgentError(
+        "COMMAND_USAGE",
+        "none",
+        "recover --new-ledger asks for a yes on a terminal, and this is none",
+        {
+          hint: `read docs/recovering.md, then give --yes ${agent}`,
+        },
+      );
     }
     if (!(await terminal.confirm("begin a new, locked ledger? (yes/no) ")))
-      throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+      throw new AgentError(
+        "COMMAND_DECLINED",
+        "none",
+        "not answered with yes: nothing was changed",
+      );
   }
   if (!isThere(join(state.signer, keystoreName))) throw unpaired(state);
   const encKey = await encKeyInUse(options, terminal);
@@ -161,9 +217,11 @@ the last payment; and never when the gateway's database was itself restored from
 `;
 
 /** The term for the slots of a plan. */
-const slotOf = ({ accounts }: RecoveryPlan): string => slotWord(accounts.map(({ network }) => network));
+const slotOf = ({ accounts }: RecoveryPlan): string =>
+  slotWord(accounts.map(({ network }) => network));
 
-const goesOnWords = (slot: string): string => `What had no ${slot} comes again by itself; status shows when all of it is done.`;
+const goesOnWords = (slot: string): string =>
+  `What had no ${slot} comes again by itself; status shows when all of it is done.`;
 
 const heldWords = (
   slot: string,
@@ -171,7 +229,8 @@ const heldWords = (
 that stand there, then approve ID or refuse ID; then recover --finish.`;
 
 // The order does not name these withdrawals; they come as jobs.
-const gatewaysWords = (slot: string): string => `from the gateway whatever else it has open without a ${slot}`;
+const gatewaysWords = (slot: string): string =>
+  `from the gateway whatever else it has open without a ${slot}`;
 
 const noSlotWords = `no slot was ever given out, as far as ledger, gateway and chain have said. When status does not show
 the chain's block yet, wait for it and look again before you say yes`;
@@ -184,15 +243,25 @@ function describe(plan: RecoveryPlan, columns: number | undefined): string {
     ["lock", plan.locked === "" ? "none" : `${plan.locked}: ${plan.lockedDetail}`],
     ["this ledger", headWords(plan.head)],
     ["the gateway's", plan.gatewayHead === null ? "nothing" : headWords(plan.gatewayHead)],
-    ["rolled back", plan.bothRestored ? `both: what has no ${slot} is held for an operator` : rolledBack(plan)],
-    [`keep their ${slot}`, plan.kept === 0 ? "none" : `${plan.kept}, signed again on it as far as policy says yes`],
-    ["come again", `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords(slot)}`],
+    [
+      "rolled back",
+      plan.bothRestored ? `both: what has no ${slot} is held for an operator` : rolledBack(plan),
+    ],
+    [
+      `keep their ${slot}`,
+      plan.kept === 0 ? "none" : `${plan.kept}, signed again on it as far as policy says yes`,
+    ],
+    [
+      "come again",
+      `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords(slot)}`,
+    ],
   ];
   return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${outgoingOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
 }
 
 function rolledBack({ isHere, gatewayHead }: RecoveryPlan): string {
-  if (gatewayHead === null) return "not known: the gateway holds nothing of this ledger, and is told what there is";
+  if (gatewayHead === null)
+    return "not known: the gateway holds nothing of this ledger, and is told what there is";
   return isHere
     ? "not this ledger: the gateway is told what it lacks"
     : "this ledger; if the gateway was restored too, add --both-restored";
@@ -207,9 +276,23 @@ function accountsOf(plan: RecoveryPlan, columns: number | undefined): string {
   if (accounts.length === 0) return `${noSlotWords}\n\n`;
   const or = (text: string): string => text || "-";
   const rows = accounts.map((one) => [
-    ...[one.network, one.account, or(one.ledgerNext), or(one.gatewayNext), or(one.chainCount), one.next],
+    ...[
+      one.network,
+      one.account,
+      or(one.ledgerNext),
+      or(one.gatewayNext),
+      or(one.chainCount),
+      one.next,
+    ],
   ]);
-  const heading = ["network", "account", "ledger next", "gateway next", "chain count", `next ${slotOf(plan)}`];
+  const heading = [
+    "network",
+    "account",
+    "ledger next",
+    "gateway next",
+    "chain count",
+    `next ${slotOf(plan)}`,
+  ];
   return `${table(heading, rows, columns)}\n${unknownOf(plan)}\n`;
 }
 
@@ -219,7 +302,16 @@ function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string 
   const rows = withdrawals.map(rowOf);
   const rest = kept - withdrawals.length;
   const more = rest > 0 ? `and ${rest} more\n` : "";
-  const heading = ["transactionId", "here", "how it ends", slotOf(plan), "amount", "address", "orderId", "txHashes"];
+  const heading = [
+    "transactionId",
+    "here",
+    "how it ends",
+    slotOf(plan),
+    "amount",
+    "address",
+    "orderId",
+    "txHashes",
+  ];
   return `${table(heading, rows, columns)}\n${more}`;
 }
 
@@ -228,9 +320,23 @@ function unknownSumsOf({ unknown }: RecoveryPlan, columns: number | undefined): 
   if (unknown.length === 0) return "";
   const or = (text: string): string => text || "none";
   const rows = unknown.map((one) => [
-    ...[one.limitGroup, String(one.count), one.amount, or(one.maxPerHour), or(one.maxPerDay), String(one.above)],
+    ...[
+      one.limitGroup,
+      String(one.count),
+      one.amount,
+      or(one.maxPerHour),
+      or(one.maxPerDay),
+      String(one.above),
+    ],
   ]);
-  const heading = ["unknown here", "withdrawals", "amount", "limit an hour", "limit a day", "need an operator"];
+  const heading = [
+    "unknown here",
+    "withdrawals",
+    "amount",
+    "limit an hour",
+    "limit a day",
+    "need an operator",
+  ];
   return `\n${table(heading, rows, columns)}\n`;
 }
 
@@ -240,7 +346,11 @@ function rowOf(one: RecoveryWithdrawalView): readonly string[] {
   return [
     one.transactionId,
     one.here || "unknown",
-    one.isContested ? "the chain decides" : one.code === "" ? "signed again" : `waits for an operator: ${one.code}`,
+    one.isContested
+      ? "the chain decides"
+      : one.code === ""
+        ? "signed again"
+        : `waits for an operator: ${one.code}`,
     one.slot,
     amount,
     one.address || "-",

@@ -15,7 +15,14 @@ import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { AgentError } from "../base/fault.ts";
 import { askClosedChild } from "./child.ts";
-import { assertOneNewKey, type EncKeyOptions, encKeyInUse, type NewEncKey, type NewEncKeyOptions, newEncKey } from "./enc-key.ts";
+import {
+  assertOneNewKey,
+  type EncKeyOptions,
+  encKeyInUse,
+  type NewEncKey,
+  type NewEncKeyOptions,
+  newEncKey,
+} from "./enc-key.ts";
 import { fields, type Terminal } from "./terminal.ts";
 
 export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
@@ -27,7 +34,11 @@ export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
  * same two keys does no harm.
  * @throws AgentError COMMAND_USAGE, STATE_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, COMMAND_CHILD
  */
-export async function rekey(state: StateFolder, options: RekeyOptions, terminal: Terminal): Promise<number> {
+export async function rekey(
+  state: StateFolder,
+  options: RekeyOptions,
+  terminal: Terminal,
+): Promise<number> {
   const path = join(state.signer, keystoreName);
   assertOneNewKey(options, terminal);
   if (!isThere(path)) throw unpaired(state);
@@ -58,7 +69,9 @@ export async function rekey(state: StateFolder, options: RekeyOptions, terminal:
       const head = isFromBefore
         ? "the keystore opened with the new encKey already: an earlier run had come that far"
         : "the keystore opens with the new encKey now, and no longer with the old one";
-      terminal.out(`${head}\n\n${fields(rows)}\n\nwhat is left to do:\n${next.map((line) => `  - ${line}\n`).join("")}`);
+      terminal.out(
+        `${head}\n\n${fields(rows)}\n\nwhat is left to do:\n${next.map((line) => `  - ${line}\n`).join("")}`,
+      );
     }
     return exitCodes.fine;
   } finally {
@@ -79,7 +92,10 @@ async function stoppedSigner(state: StateFolder): Promise<Lock> {
     return lock;
   } catch (error) {
     if (!(error instanceof AgentError) || error.code !== "STATE_IN_USE") throw error;
-    const hint = state.root === installedState ? "systemctl stop autowithdraw.target" : "end crypto first, then run rekey again";
+    const hint =
+      state.root === installedState
+        ? "systemctl stop autowithdraw.target"
+        : "end crypto first, then run rekey again";
     throw new AgentError("STATE_IN_USE", "none", error.message, { hint });
   }
 }
@@ -94,11 +110,20 @@ async function sealedAgain(
   try {
     made = await newEncKey(options, terminal);
     const parts = [Buffer.from(state.signer), old.bytes, made.bytes];
-    const done = await askClosedChild<Rekeyed & { readonly ok: true }>(terminal, "./sealing/rekey", parts);
+    const done = await askClosedChild<Rekeyed & { readonly ok: true }>(
+      terminal,
+      "./sealing/rekey",
+      parts,
+    );
     return { done, from: old.from, made };
   } catch (error) {
     // The new key is removed only when it certainly seals nothing.
-    if (made?.isMade === true && made.file !== null && error instanceof AgentError && error.effect === "none")
+    if (
+      made?.isMade === true &&
+      made.file !== null &&
+      error instanceof AgentError &&
+      error.effect === "none"
+    )
       rmSync(made.file, { force: true });
     throw error;
   } finally {
@@ -123,7 +148,15 @@ export interface AfterRekey {
  * The other things that must change, one line each. For a copy on which an operator tries rekey,
  * the lines name neither the credential nor a start, because both belong to the installed agent.
  */
-export function nextSteps({ stateRoot, from, oldFile, configFile, newFile, isMade, installed }: AfterRekey): readonly string[] {
+export function nextSteps({
+  stateRoot,
+  from,
+  oldFile,
+  configFile,
+  newFile,
+  isMade,
+  installed,
+}: AfterRekey): readonly string[] {
   if (installed !== undefined && stateRoot !== installed) {
     return [
       `nothing for the installed agent: ${installed} opens with its own encKey as before, so leave ${installedCredential} as it is`,
@@ -134,19 +167,26 @@ export function nextSteps({ stateRoot, from, oldFile, configFile, newFile, isMad
   const steps: string[] = [];
   if (isInstalled || from === "credential") {
     const typed = newFile === null ? " (type the new encKey, then Ctrl-D)" : "";
-    steps.push(`the credential: systemd-creds encrypt --name=encKey ${newFile ?? "-"} ${installedCredential}${typed}`);
+    steps.push(
+      `the credential: systemd-creds encrypt --name=encKey ${newFile ?? "-"} ${installedCredential}${typed}`,
+    );
   }
-  if (from === "config") steps.push(`config.json: put the new encKey in the place of the old one in ${configFile}`);
+  if (from === "config")
+    steps.push(`config.json: put the new encKey in the place of the old one in ${configFile}`);
   if (from === "file" && !isInstalled && oldFile !== undefined && oldFile !== newFile)
     steps.push(
       `the file: install -m 0600 ${newFile ?? "NEW-ENCKEY-FILE"} ${oldFile}, or start crypto with --enc-key-file on the new one`,
     );
-  steps.push("a copy of the new encKey, kept apart from this server and from every copy of the keystore");
+  steps.push(
+    "a copy of the new encKey, kept apart from this server and from every copy of the keystore",
+  );
   if (isInstalled && isMade) steps.push(`when that copy is kept: shred -u ${newFile}`);
   steps.push(
     "the old encKey stays needed for backups and copies of the keystore made before now: keep it as long as those, or make new ones",
   );
-  const start = isInstalled ? "systemctl start autowithdraw.target" : "node crypto.js, with the options it had";
+  const start = isInstalled
+    ? "systemctl start autowithdraw.target"
+    : "node crypto.js, with the options it had";
   steps.push(`then start crypto: ${start}`);
   return steps;
 }

@@ -10,7 +10,10 @@ export interface Common {
 }
 
 /** Runs a command, and makes an exit code of its result or of its error. */
-export type Run = (act: (terminal: Terminal) => Promise<number> | number, isJson: boolean) => Promise<void>;
+export type Run = (
+  act: (terminal: Terminal) => Promise<number> | number,
+  isJson: boolean,
+) => Promise<void>;
 
 /** A command that works on a state folder. */
 export function onState(name: string, description: string): Command {

@@ -74,7 +74,9 @@ export function processTerminal(): Terminal {
     user: process.env.SUDO_USER || userName(),
     isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
     get columns() {
-      return process.stdout.isTTY === true ? Math.max(columnsMin, process.stdout.columns) : Number.POSITIVE_INFINITY;
+      return process.stdout.isTTY === true
+        ? Math.max(columnsMin, process.stdout.columns)
+        : Number.POSITIVE_INFINITY;
     },
     isWatched: process.stderr.isTTY === true,
     confirm: async (question) => {
@@ -103,11 +105,16 @@ export function processTerminal(): Terminal {
  * Formats names in one column and their texts in the next: `  name      text`. A text wider than
  * `columns` continues in its own column.
  */
-export function fields(rows: readonly (readonly [name: string, text: string])[], columns = columnsMin): string {
+export function fields(
+  rows: readonly (readonly [name: string, text: string])[],
+  columns = columnsMin,
+): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 3;
   const indent = `\n${" ".repeat(width + 2)}`;
   return rows
-    .map(([name, text]) => `  ${name.padEnd(width)}${wrapped(text, columns - width - 2).join(indent)}`.trimEnd())
+    .map(([name, text]) =>
+      `  ${name.padEnd(width)}${wrapped(text, columns - width - 2).join(indent)}`.trimEnd(),
+    )
     .join("\n");
 }
 
@@ -116,8 +123,14 @@ export function fields(rows: readonly (readonly [name: string, text: string])[],
  * the table is wider than `columns`, the last column continues below itself. If this is not enough,
  * each row becomes a block with one line for each cell.
  */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMin): string {
-  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+export function table(
+  heading: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns = columnsMin,
+): string {
+  const widths = heading.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
   const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
   const line = (row: readonly string[]): string =>
     row
@@ -126,10 +139,15 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
       .trimEnd();
   if (before + (widths.at(-1) ?? 0) <= columns) return [heading, ...rows].map(line).join("\n");
   const left = columns - before;
-  const longest = Math.max(...rows.flatMap((row) => (row.at(-1) ?? "").split(" ").map((word) => word.length)));
-  if (left < lastColumnMin || longest > left) return rows.map((row) => block(heading, row)).join("\n\n");
+  const longest = Math.max(
+    ...rows.flatMap((row) => (row.at(-1) ?? "").split(" ").map((word) => word.length)),
+  );
+  if (left < lastColumnMin || longest > left)
+    return rows.map((row) => block(heading, row)).join("\n\n");
   const indent = `\n${" ".repeat(before)}`;
-  return [heading, ...rows].map((row) => line([...row.slice(0, -1), wrapped(row.at(-1) ?? "", left).join(indent)])).join("\n");
+  return [heading, ...rows]
+    .map((row) => line([...row.slice(0, -1), wrapped(row.at(-1) ?? "", left).join(indent)]))
+    .join("\n");
 }
 
 /** In a narrower column, wrapped text is hard to read. */
@@ -145,7 +163,8 @@ export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
   return lines;
@@ -157,7 +176,11 @@ const progressAfterMs = 1_000;
  * Returns the result of `work`. On a terminal, after a second, one line of stderr shows the time
  * each second and is cleared at the end. A pipe or a file gets nothing.
  */
-export async function withProgress<T>(terminal: Terminal, what: string, work: Promise<T>): Promise<T> {
+export async function withProgress<T>(
+  terminal: Terminal,
+  what: string,
+  work: Promise<T>,
+): Promise<T> {
   if (terminal.isWatched !== true) return work;
   const begunAt = terminal.now();
   let shown = "";

@@ -31,13 +31,24 @@ export function printToken(options: TokenOptions, terminal: Terminal): number {
     ...(options.audience === undefined ? {} : { audience: options.audience }),
     lifetimeSeconds: options.lifetime,
   };
-  if (options.profile === "compatible" && (options.method ?? options.path ?? options.body ?? options.bodyFile) !== undefined) {
-    throw new AgentError("COMMAND_USAGE", "none", "method, path and body belong to --profile strict");
+  if (
+    options.profile === "compatible" &&
+    (options.method ?? options.path ?? options.body ?? options.bodyFile) !== undefined
+  ) {
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "method, path and body belong to --profile strict",
+    );
   }
   const nowMs = terminal.now();
   const token = makerOf(options, nowMs)(purpose);
   const expiresAt = new Date((Math.floor(nowMs / 1000) + options.lifetime) * 1000).toISOString();
-  terminal.out(options.json === true ? `${JSON.stringify({ ok: true, signatureToken: token, expiresAt })}\n` : `${token}\n`);
+  terminal.out(
+    options.json === true
+      ? `${JSON.stringify({ ok: true, signatureToken: token, expiresAt })}\n`
+      : `${token}\n`,
+  );
   return exitCodes.fine;
 }
 
@@ -65,14 +76,26 @@ function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: To
 function boundTo(options: TokenOptions): NonNullable<TokenFor["bound"]> {
   const { method, path, body, bodyFile } = options;
   if (method === undefined || path === undefined) {
-    throw new AgentError("COMMAND_USAGE", "none", "--profile strict needs --method and --path, and --body when there is one");
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "--profile strict needs --method and --path, and --body when there is one",
+    );
   }
   if (!/^[A-Za-z]{3,10}$/.test(method) || !path.startsWith("/")) {
-    throw new AgentError("COMMAND_USAGE", "none", "--method is a word such as POST, --path begins with /api");
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "--method is a word such as POST, --path begins with /api",
+    );
   }
   if (body !== undefined && bodyFile !== undefined)
     throw new AgentError("COMMAND_USAGE", "none", "give --body or --body-file, not both");
-  return { method: method.toUpperCase(), path, body: bodyFile === undefined ? (body ?? "") : bodyOf(bodyFile) };
+  return {
+    method: method.toUpperCase(),
+    path,
+    body: bodyFile === undefined ? (body ?? "") : bodyOf(bodyFile),
+  };
 }
 
 function bodyOf(path: string): Uint8Array {
@@ -80,6 +103,12 @@ function bodyOf(path: string): Uint8Array {
     return readFileSync(path);
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new AgentError("COMMAND_USAGE", "none", `${path} cannot be read (${reason})`, {}, { cause });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      `${path} cannot be read (${reason})`,
+      {},
+      { cause },
+    );
   }
 }

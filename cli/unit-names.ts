@@ -1,7 +1,10 @@
 /**
  * The service manager's names of the agent's units, as the files of systemd/ have them.
  */
-export const serviceNames = ["autowithdraw-signer.service", "autowithdraw-courier.service"] as const;
+export const serviceNames = [
+  "autowithdraw-signer.service",
+  "autowithdraw-courier.service",
+] as const;
 
 /** The line that starts a paired agent, now and with the machine. */
 export const startLine = "systemctl enable --now autowithdraw.target";

@@ -33,15 +33,19 @@ export function whyAway(
   if (!(error instanceof AgentError)) return error;
   const isUnderUnits = machine.isUnderUnits(state);
   const isSilent = error.code === "SOCKET_TIMEOUT" || error.code === "COMMAND_DAEMON_AWAY";
-  if (isSilent && machine.isReadOnly(join(state.signer, "ledger"))) return withoutWrites(state, error);
-  if (error.code === "SOCKET_TIMEOUT") return failing(state, machine, error) ?? hung(error, isUnderUnits);
+  if (isSilent && machine.isReadOnly(join(state.signer, "ledger")))
+    return withoutWrites(state, error);
+  if (error.code === "SOCKET_TIMEOUT")
+    return failing(state, machine, error) ?? hung(error, isUnderUnits);
   if (error.code === "COMMAND_RIGHT") return noRight(state, error, isUnderUnits);
   if (error.code !== "COMMAND_DAEMON_AWAY") return error;
   // A courier does not know why its signer is silent, and an attacker inside the courier could make
   // root type its hint.
   const last = machine.exitReason(state).find(({ role }) => role !== "courier");
   if (!isUnderUnits)
-    return last === undefined ? away(error.message, startWords(state, installed), error) : ended(last, last.hint, error);
+    return last === undefined
+      ? away(error.message, startWords(state, installed), error)
+      : ended(last, last.hint, error);
   const units = machine.units(serviceNames);
   const signer = units.get(serviceNames[0]);
   if (signer?.ExecMainStatus === exitCredentials) return withoutCredential(machine, error);
@@ -60,8 +64,13 @@ function startWords({ root }: StateFolder, installed: string | undefined): strin
 /** systemd reports the same for a missing file and for one that does not open. */
 function withoutCredential(machine: Machine, cause: AgentError): AgentError {
   const cannot = (why: string, hint: string): AgentError =>
-    away(`autowithdraw-signer cannot start: ${why}`, `${hint}; then: ${startAll}; more in: ${signerLog}`, cause);
-  if (!machine.isThere(configFile)) return cannot(`${configFile} is not there`, "put it back, mode 0600");
+    away(
+      `autowithdraw-signer cannot start: ${why}`,
+      `${hint}; then: ${startAll}; more in: ${signerLog}`,
+      cause,
+    );
+  if (!machine.isThere(configFile))
+    return cannot(`${configFile} is not there`, "put it back, mode 0600");
   if (!machine.isThere(credential)) return cannot(`${credential} is not there`, sealAgain);
   return cannot("the credential encKey does not open on this machine (status 243)", sealAgain);
 }
@@ -87,14 +96,19 @@ function failing(state: StateFolder, machine: Machine, cause: AgentError): Agent
   const last = machine.exitReason(state).find(({ role }) => role !== "courier");
   if (last === undefined) return null;
   const hint = `${remedyOf(last)}; more in: ${signerLog}`;
-  return away(`autowithdraw-signer ends and is started again, since ${momentHere(last.at)}: ${last.message}`, hint, cause);
+  return away(
+    `autowithdraw-signer ends and is started again, since ${momentHere(last.at)}: ${last.message}`,
+    hint,
+    cause,
+  );
 }
 
 function hung(cause: AgentError, isUnderUnits: boolean): AgentError {
   const hint = isUnderUnits
     ? "systemctl restart autowithdraw-signer (nothing is lost: it reads its ledger back)"
     : "stop crypto, with kill -9 if it must be, and start it again: nothing is lost, it reads its ledger back";
-  const message = "autowithdraw-signer took the question and gave no answer in time: it hangs, or the machine does";
+  const message =
+    "autowithdraw-signer took the question and gave no answer in time: it hangs, or the machine does";
   return new AgentError("SOCKET_TIMEOUT", "unknown", message, { hint }, { cause });
 }
 
@@ -107,7 +121,11 @@ function noRight(state: StateFolder, cause: AgentError, isUnderUnits: boolean): 
 }
 
 function ended({ role, message, at }: ExitReason, hint: string, cause: AgentError): AgentError {
-  return away(`autowithdraw-${role} is not running since ${momentHere(at)}: ${message}`, hint, cause);
+  return away(
+    `autowithdraw-${role} is not running since ${momentHere(at)}: ${message}`,
+    hint,
+    cause,
+  );
 }
 
 function away(message: string, hint: string, cause: AgentError): AgentError {
@@ -124,15 +142,28 @@ function byUnits(
   last: ExitReason | undefined,
   cause: AgentError,
 ): AgentError {
-  const hint = last === undefined ? signerLog : `${remedyOf(last)}; then: ${startAll}; more in: ${signerLog}`;
+  const hint =
+    last === undefined ? signerLog : `${remedyOf(last)}; then: ${startAll}; more in: ${signerLog}`;
   if (signer === undefined)
-    return last === undefined ? away("autowithdraw-signer does not run", signerLog, cause) : ended(last, hint, cause);
-  const { ActiveState: active = "", SubState: sub = "", Result: result = "", ExecMainStatus: exit = "0" } = signer;
+    return last === undefined
+      ? away("autowithdraw-signer does not run", signerLog, cause)
+      : ended(last, hint, cause);
+  const {
+    ActiveState: active = "",
+    SubState: sub = "",
+    Result: result = "",
+    ExecMainStatus: exit = "0",
+  } = signer;
   const restarts = Number(signer.NRestarts ?? 0);
   const why = last === undefined ? "" : `: ${last.message}`;
   if (sub === "auto-restart" || (active === "activating" && restarts > restartsMany))
-    return away(`autowithdraw-signer ends and is started again, ${restarts} times by now${why}`, hint, cause);
-  if (active === "failed") return away(`autowithdraw-signer has failed (${result}, status ${exit})${why}`, hint, cause);
+    return away(
+      `autowithdraw-signer ends and is started again, ${restarts} times by now${why}`,
+      hint,
+      cause,
+    );
+  if (active === "failed")
+    return away(`autowithdraw-signer has failed (${result}, status ${exit})${why}`, hint, cause);
   if (active === "activating" || active === "active")
     return away(
       `autowithdraw-signer is starting, and does not answer yet${why}`,
@@ -141,7 +172,11 @@ function byUnits(
     );
   // A unit that ended by itself with 0 looks like one after an operator's stop.
   if (active === "inactive" && exit === "0" && courier?.ActiveState !== "active")
-    return away("crypto was stopped on purpose: no unit of it runs, and none has failed", `start it with: ${startAll}`, cause);
+    return away(
+      "crypto was stopped on purpose: no unit of it runs, and none has failed",
+      `start it with: ${startAll}`,
+      cause,
+    );
   return last === undefined
     ? away(`autowithdraw-signer does not run (${active})`, `${startAll}; ${signerLog}`, cause)
     : ended(last, hint, cause);

@@ -18,8 +18,16 @@ import { fields, type Terminal, withProgress } from "./terminal.ts";
 /**
  * @throws AgentError LEDGER_* naming file and line, STATE_NOT_PAIRED, COMMAND_RIGHT
  */
-export async function verify(state: StateFolder, isJson: boolean, terminal: Terminal): Promise<number> {
-  const { by, records, segments, head } = await withProgress(terminal, "reading the ledger back", verified(state));
+export async function verify(
+  state: StateFolder,
+  isJson: boolean,
+  terminal: Terminal,
+): Promise<number> {
+  const { by, records, segments, head } = await withProgress(
+    terminal,
+    "reading the ledger back",
+    verified(state),
+  );
   if (isJson) terminal.out(`${jsonText({ ok: true, by, records, segments, head })}\n`);
   else {
     const rows = [
@@ -27,7 +35,9 @@ export async function verify(state: StateFolder, isJson: boolean, terminal: Term
       ["head", `${head.seq} ${head.hash}`],
       [
         "checked by",
-        by === "signer" ? "the running signer, hashes and the wallet's seal" : "this command, hashes alone: no signer answers",
+        by === "signer"
+          ? "the running signer, hashes and the wallet's seal"
+          : "this command, hashes alone: no signer answers",
       ],
     ] as const;
     terminal.out(`the ledger is whole\n\n${fields(rows)}\n`);
@@ -36,7 +46,11 @@ export async function verify(state: StateFolder, isJson: boolean, terminal: Term
 }
 
 /** Faults of a question to a signer that does not run, hangs, or has no disk to write to. */
-const silences: ReadonlySet<string> = new Set(["COMMAND_DAEMON_AWAY", "SOCKET_TIMEOUT", "LEDGER_READ_ONLY"]);
+const silences: ReadonlySet<string> = new Set([
+  "COMMAND_DAEMON_AWAY",
+  "SOCKET_TIMEOUT",
+  "LEDGER_READ_ONLY",
+]);
 
 /**
  * Verifies by the running signer, or from the folder if none answers. Asks a short question first:
@@ -44,7 +58,9 @@ const silences: ReadonlySet<string> = new Set(["COMMAND_DAEMON_AWAY", "SOCKET_TI
  * seconds.
  * @throws AgentError LEDGER_*, STATE_NOT_PAIRED, COMMAND_RIGHT
  */
-export async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
+export async function verified(
+  state: StateFolder,
+): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
   try {
     await askOperator(state, "status", {});
   } catch (error) {
@@ -59,7 +75,10 @@ function readHere(folder: string): OperatorAnswers["verify"] {
   try {
     return namingFile(folder, () => verifyLedger(ledgerDisk(folder), null));
   } catch (error) {
-    if (!(error instanceof AgentError) || !/\b(?:EACCES|EPERM)\b/.test(`${error.message} ${error.context.reason ?? ""}`))
+    if (
+      !(error instanceof AgentError) ||
+      !/\b(?:EACCES|EPERM)\b/.test(`${error.message} ${error.context.reason ?? ""}`)
+    )
       throw error;
     const hint = "run it as root; while crypto runs, any member of autowithdraw-operators may";
     throw new AgentError(

@@ -61,7 +61,8 @@ function wordsOf({ state, network, attempts, code }: OperatorView): string {
     return "expired: an operator ended it, and no node showed the coin that it spends";
   if (state === "expired" && code === "SLOT_UNREACHABLE")
     return `expired: an operator ended it, and its account began above its ${slotWord([network])}`;
-  if (state === "expired" && attempts.length > 0) return "expired: all that was signed is void, and nothing was paid";
+  if (state === "expired" && attempts.length > 0)
+    return "expired: all that was signed is void, and nothing was paid";
   return stateWords(slotWord([network]))[state];
 }
 
@@ -71,9 +72,14 @@ function wordsOf({ state, network, attempts, code }: OperatorView): string {
  */
 export function transactionIdFrom(text: string): string {
   if (/^[0-9a-f]{32}$/.test(text)) return text;
-  throw new AgentError("COMMAND_USAGE", "none", `${JSON.stringify(text.slice(0, 80))} is not a transactionId: 32 hex digits`, {
-    hint: "copy it whole from what withdrawals prints",
-  });
+  throw new AgentError(
+    "COMMAND_USAGE",
+    "none",
+    `${JSON.stringify(text.slice(0, 80))} is not a transactionId: 32 hex digits`,
+    {
+      hint: "copy it whole from what withdrawals prints",
+    },
+  );
 }
 
 /**
@@ -82,20 +88,40 @@ export function transactionIdFrom(text: string): string {
 export function limitFrom(text: string): number {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= withdrawalsListMax) return limit;
-  throw new AgentError("COMMAND_USAGE", "none", `--limit must be a whole number from 1 to ${withdrawalsListMax}`);
+  throw new AgentError(
+    "COMMAND_USAGE",
+    "none",
+    `--limit must be a whole number from 1 to ${withdrawalsListMax}`,
+  );
 }
 
-export async function listWithdrawals(state: StateFolder, options: ListOptions, terminal: Terminal): Promise<number> {
+export async function listWithdrawals(
+  state: StateFolder,
+  options: ListOptions,
+  terminal: Terminal,
+): Promise<number> {
   const { open, limit, order, address, since, until } = options;
-  const filter = Object.fromEntries(Object.entries({ order, address, since, until }).filter(([, value]) => value !== undefined));
-  const { withdrawals } = await askOperator(state, "list", { openOnly: open === true, limit, ...filter });
+  const filter = Object.fromEntries(
+    Object.entries({ order, address, since, until }).filter(([, value]) => value !== undefined),
+  );
+  const { withdrawals } = await askOperator(state, "list", {
+    openOnly: open === true,
+    limit,
+    ...filter,
+  });
   if (options.json === true) {
     terminal.out(`${jsonText({ ok: true, withdrawals })}\n`);
     return exitCodes.fine;
   }
   if (withdrawals.length === 0) {
     const isFiltered = Object.keys(filter).length > 0;
-    terminal.out(isFiltered ? "no such withdrawals\n" : open === true ? "no open withdrawals\n" : "no withdrawals yet\n");
+    terminal.out(
+      isFiltered
+        ? "no such withdrawals\n"
+        : open === true
+          ? "no open withdrawals\n"
+          : "no withdrawals yet\n",
+    );
     return exitCodes.fine;
   }
   const rows = withdrawals.map((one) => [
@@ -111,7 +137,8 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
     `${table(["transactionId", "state", "amount", "address", slotWord(withdrawals.map(({ network }) => network)), "changed", "orderId"], rows, terminal.columns)}\n`,
   );
   // A pipe gets records alone, one a line.
-  if (withdrawals.length === limit) terminal.err(`the newest ${limit}; more with --limit, older ones with --until\n`);
+  if (withdrawals.length === limit)
+    terminal.err(`the newest ${limit}; more with --limit, older ones with --until\n`);
   return exitCodes.fine;
 }
 
@@ -128,11 +155,15 @@ export async function showWithdrawal(
   isJson: boolean,
   terminal: Terminal,
 ): Promise<number> {
-  const { withdrawal, history, wait, outgoing } = await askOperator(state, "show", { transactionId });
+  const { withdrawal, history, wait, outgoing } = await askOperator(state, "show", {
+    transactionId,
+  });
   if (isJson) terminal.out(`${jsonText({ ok: true, withdrawal, history, wait, outgoing })}\n`);
   else {
     const status = await statusIfAny(state);
-    const now = nowWords(diagnosisOf({ one: withdrawal, history, outgoing, status, nowMs: terminal.now() }));
+    const now = nowWords(
+      diagnosisOf({ one: withdrawal, history, outgoing, status, nowMs: terminal.now() }),
+    );
     const compared = { outgoing, isCompared: isHolding(status) };
     const { columns } = terminal;
     terminal.out(
@@ -153,7 +184,10 @@ export async function statusIfAny(state: StateFolder): Promise<SignerStatus | nu
 }
 
 function nowWords({ verdict, why, what }: Diagnosis): string {
-  const lines = [...wrapped(`${verdict}: ${why}`, nowWidth), ...(what === "" ? [] : wrapped(`do: ${what}`, nowWidth))];
+  const lines = [
+    ...wrapped(`${verdict}: ${why}`, nowWidth),
+    ...(what === "" ? [] : wrapped(`do: ${what}`, nowWidth)),
+  ];
   return `${lines.map((line, at) => `  ${(at === 0 ? "now" : "").padEnd(16)}${line}`).join("\n")}\n`;
 }
 
@@ -201,9 +235,17 @@ function isWaiting({ state }: OperatorView): boolean {
  * restored from a backup may have forgotten a payment: `chain` then has the state on chain, ""
  * without a recovery.
  */
-function destinationRows(wait: WaitView | null, chain: string): readonly (readonly [string, string])[] {
+function destinationRows(
+  wait: WaitView | null,
+  chain: string,
+): readonly (readonly [string, string])[] {
   const likeness = wait?.likeness ?? null;
-  const unpaid = likeness !== null ? "to address was never paid" : wait?.isNew === true ? "never paid before" : "";
+  const unpaid =
+    likeness !== null
+      ? "to address was never paid"
+      : wait?.isNew === true
+        ? "never paid before"
+        : "";
   const forgotten = unpaid === "" ? chain : `not paid according to this ledger; ${chain}`;
   const words = chain === "" ? unpaid : forgotten;
   const rows: readonly (readonly [string, string])[] = words === "" ? [] : [["", words]];
@@ -218,7 +260,10 @@ function destinationRows(wait: WaitView | null, chain: string): readonly (readon
 /**
  * The operators who have approved or must approve, and the time when policy decides without them.
  */
-function waitRows({ expiresAt }: OperatorView, wait: WaitView | null): readonly (readonly [string, string])[] {
+function waitRows(
+  { expiresAt }: OperatorView,
+  wait: WaitView | null,
+): readonly (readonly [string, string])[] {
   if (wait === null) return [];
   const rows: (readonly [string, string])[] = [];
   if (wait.until > 0)
@@ -233,7 +278,8 @@ function waitRows({ expiresAt }: OperatorView, wait: WaitView | null): readonly 
       "approved",
       `1 of 2, by ${wait.confirmed.approver} (claimed: the socket does not prove names) at ${moment(wait.confirmed.at)}`,
     ]);
-  else if (wait.needsTwo) rows.push(["approved", "0 of 2: two operators must approve it, each under their own name"]);
+  else if (wait.needsTwo)
+    rows.push(["approved", "0 of 2: two operators must approve it, each under their own name"]);
   return rows;
 }
 

@@ -62,26 +62,47 @@ export function verifyCallback(
   received: ReceivedCallback,
   options: { readonly toleranceSeconds?: number; readonly now?: () => number } = {},
 ): VerifiedCallback {
-  const given: Partial<ReceivedCallback> = typeof received === "object" && received !== null ? received : {};
+  const given: Partial<ReceivedCallback> =
+    typeof received === "object" && received !== null ? received : {};
   const key = keyOf(secret);
   if (key === null) return no("secret_invalid", secretAdvice);
   const body = bytesOf(given.body);
   if (body === null) return no("body_not_raw", bodyAdvice(given.body));
-  const [id, timestamp, signatures] = names.map((name) => headerOf(given.headers, name)) as [string, string, string];
+  const [id, timestamp, signatures] = names.map((name) => headerOf(given.headers, name)) as [
+    string,
+    string,
+    string,
+  ];
   const missing = names.filter((_, at) => [id, timestamp, signatures][at] === "");
-  if (missing.length > 0) return no("headers_missing", `${missing.join(", ")} is missing: pass on every header of the request.`);
+  if (missing.length > 0)
+    return no(
+      "headers_missing",
+      `${missing.join(", ")} is missing: pass on every header of the request.`,
+    );
   const { toleranceSeconds = toleranceSecondsDefault, now = Date.now } = options;
   const laterSeconds = now() / 1000 - Number(timestamp);
   const isNear = /^\d{1,12}$/.test(timestamp) && Math.abs(laterSeconds) <= toleranceSeconds;
   if (!isNear) return no("timestamp_wrong", clockAdvice(timestamp, laterSeconds));
-  const wanted = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
-  if (!signatures.split(" ").some((signature) => fits(signature, wanted))) return no("signature_wrong", signatureAdvice);
+  const wanted = createHmac("sha256", key)
+    .update(`${id}.${timestamp}.`)
+    .update(body)
+    .digest("base64");
+  if (!signatures.split(" ").some((signature) => fits(signature, wanted)))
+    return no("signature_wrong", signatureAdvice);
   const said = read(Buffer.from(body).toString("utf8"));
-  if (said === null) return no("body_invalid", "The message is signed with this secret and is no callback of this service.");
+  if (said === null)
+    return no(
+      "body_invalid",
+      "The message is signed with this secret and is no callback of this service.",
+    );
   return { ok: true, callback: { ...said, id } };
 }
 
-const no = (code: CallbackProblem, message: string): VerifiedCallback => ({ ok: false, code, message });
+const no = (code: CallbackProblem, message: string): VerifiedCallback => ({
+  ok: false,
+  code,
+  message,
+});
 
 const secretAdvice =
   "The secret is missing or is no base64. Give what `callbacks add` printed, `whsec_` and base64; a shopKey or apiKey is another thing.";
@@ -98,7 +119,8 @@ function bodyAdvice(body: unknown): string {
 }
 
 function clockAdvice(timestamp: string, laterSeconds: number): string {
-  if (!Number.isFinite(laterSeconds)) return `webhook-timestamp is no number of seconds: ${timestamp.slice(0, 20)}`;
+  if (!Number.isFinite(laterSeconds))
+    return `webhook-timestamp is no number of seconds: ${timestamp.slice(0, 20)}`;
   const seconds = Math.abs(Math.round(laterSeconds));
   const side = laterSeconds > 0 ? "before" : "after";
   return `The message was sent ${seconds} s ${side} the time of this machine: correct its clock, or refuse an old message.`;
@@ -120,8 +142,11 @@ function keyOf(secret: unknown): Uint8Array | null {
 /** The bytes, also of another realm; null for a value that a framework made of them. */
 function bytesOf(body: unknown): Uint8Array | null {
   if (typeof body === "string") return Buffer.from(body, "utf8");
-  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
-  return Object.prototype.toString.call(body) === "[object ArrayBuffer]" ? new Uint8Array(body as ArrayBuffer) : null;
+  if (ArrayBuffer.isView(body))
+    return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
+  return Object.prototype.toString.call(body) === "[object ArrayBuffer]"
+    ? new Uint8Array(body as ArrayBuffer)
+    : null;
 }
 
 /** A field's value, "" without one. A list of one value is that value, as some hosts give it. */
@@ -131,7 +156,8 @@ function headerOf(headers: ReceivedCallback["headers"] | undefined, name: string
   const value: unknown =
     typeof headers.get === "function"
       ? (headers as Headers).get(name)
-      : (fields[name] ?? Object.entries(fields).find(([field]) => field.toLowerCase() === name)?.[1]);
+      : (fields[name] ??
+        Object.entries(fields).find(([field]) => field.toLowerCase() === name)?.[1]);
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
   return typeof one === "string" ? one : "";
 }
@@ -143,7 +169,11 @@ function headerOf(headers: ReceivedCallback["headers"] | undefined, name: string
 function fits(signature: string, wanted: string): boolean {
   const [version, text = ""] = signature.split(",");
   const given = Buffer.from(text, "utf8");
-  return version === "v1" && given.length === wanted.length && timingSafeEqual(given, Buffer.from(wanted, "utf8"));
+  return (
+    version === "v1" &&
+    given.length === wanted.length &&
+    timingSafeEqual(given, Buffer.from(wanted, "utf8"))
+  );
 }
 
 function read(text: string): Callback | null {
@@ -155,7 +185,8 @@ function read(text: string): Callback | null {
   }
   if (typeof said !== "object" || said === null) return null;
   const { type, timestamp, sequence, data } = said as Readonly<Record<string, unknown>>;
-  if (typeof type !== "string" || typeof timestamp !== "string" || typeof sequence !== "number") return null;
+  if (typeof type !== "string" || typeof timestamp !== "string" || typeof sequence !== "number")
+    return null;
   if (typeof data !== "object" || data === null) return null;
   return { type, timestamp, sequence, data } as Callback;
 }

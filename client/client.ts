@@ -5,7 +5,14 @@
  */
 
 import type { Events } from "./events.ts";
-import { type Answered, answerInvalid, type Failure, failure, failureOf, objectOf } from "./failures.ts";
+import {
+  type Answered,
+  answerInvalid,
+  type Failure,
+  failure,
+  failureOf,
+  objectOf,
+} from "./failures.ts";
 import type {
   CreateCallbackOrder,
   DepositOrder,
@@ -26,7 +33,14 @@ import type {
   WithdrawalResult,
 } from "./records.ts";
 import { createTokenMaker, type TokenKey } from "./signature-token.ts";
-import type { CallbackTarget, CallbackTargets, CreatedTarget, Redelivery, RemovedTarget, TestSent } from "./targets.ts";
+import type {
+  CallbackTarget,
+  CallbackTargets,
+  CreatedTarget,
+  Redelivery,
+  RemovedTarget,
+  TestSent,
+} from "./targets.ts";
 
 export interface ClientOptions {
   readonly baseUrl: string; // {base_url} of the interface: the part before /api/v1
@@ -113,11 +127,13 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(parts).toString("utf8");
 }
 
-const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
+const textOr = (value: unknown, otherwise: string): string =>
+  typeof value === "string" ? value : otherwise;
 
 function queryOf(filter: TransactionsQuery | EventsQuery): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(filter)) if (value !== undefined) parameters.set(name, String(value));
+  for (const [name, value] of Object.entries(filter))
+    if (value !== undefined) parameters.set(name, String(value));
   const text = parameters.toString();
   return text === "" ? "" : `?${text}`;
 }
@@ -132,10 +148,17 @@ function nextOf(headers: Headers): string | null {
 /** No answer: `begun` if its head had come. */
 function describe(error: unknown, begun: boolean): Failure {
   const name = error instanceof Error ? error.name : "";
-  if (name === "TimeoutError" || name === "AbortError") return failure(0, "timeout", "no answer in time", "same-order");
+  if (name === "TimeoutError" || name === "AbortError")
+    return failure(0, "timeout", "no answer in time", "same-order");
   if (error instanceof RangeError) return failure(0, "answer_invalid", error.message, "same-order");
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  return failure(0, "network", `${begun ? "the answer broke off" : "the service was not reached"}${cause}`, "same-order");
+  const cause =
+    error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  return failure(
+    0,
+    "network",
+    `${begun ? "the answer broke off" : "the service was not reached"}${cause}`,
+    "same-order",
+  );
 }
 
 /**
@@ -147,7 +170,8 @@ export function createClient(options: ClientOptions): Client {
   const base = options.baseUrl.replace(/\/+$/, "");
   const origin = new URL(base);
   const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(origin.hostname);
-  if (origin.protocol !== "https:" && !isLocal) throw new TypeError("baseUrl must be https off this machine");
+  if (origin.protocol !== "https:" && !isLocal)
+    throw new TypeError("baseUrl must be https off this machine");
   const makeToken = createTokenMaker(options.key, options.now ?? Date.now);
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const strict = (options.profile ?? "strict") === "strict";
@@ -190,24 +214,41 @@ export function createClient(options: ClientOptions): Client {
     call({ method: "POST", path, body }, ({ body: answer }) => objectWith<T>(answer, fields));
   const get = <T>(path: string, fields: readonly string[]): Promise<Result<T>> =>
     call({ method: "GET", path }, ({ body }) => objectWith<T>(body, fields));
-  const withList = <T>(path: string, name: string, fields: readonly string[] = []): Promise<Result<T>> =>
-    call({ method: "GET", path }, ({ body }) => (Array.isArray(objectOf(body)[name]) ? objectWith<T>(body, fields) : null));
+  const withList = <T>(
+    path: string,
+    name: string,
+    fields: readonly string[] = [],
+  ): Promise<Result<T>> =>
+    call({ method: "GET", path }, ({ body }) =>
+      Array.isArray(objectOf(body)[name]) ? objectWith<T>(body, fields) : null,
+    );
   const list = (path: string): Promise<Result<Page>> =>
     call({ method: "GET", path }, ({ body, headers }) =>
-      Array.isArray(body) ? { transactions: body as readonly Transaction[], next: nextOf(headers) } : null,
+      Array.isArray(body)
+        ? { transactions: body as readonly Transaction[], next: nextOf(headers) }
+        : null,
     );
 
   return {
-    createTransactionRequest: (order) => post("/api/v1/createTransactionRequest", order, ["address", "transactionId"]),
+    createTransactionRequest: (order) =>
+      post("/api/v1/createTransactionRequest", order, ["address", "transactionId"]),
     autoWithdraw: (order) => post("/api/v1/autoWithdraw", order, ["message", "transactionId"]),
     autoWithdraws: (orders) =>
-      call({ method: "POST", path: "/api/v1/autoWithdraws", body: { orders } }, ({ body }) => resultsOf(body, orders.length)),
+      call({ method: "POST", path: "/api/v1/autoWithdraws", body: { orders } }, ({ body }) =>
+        resultsOf(body, orders.length),
+      ),
     manualWithdraw: (order) => post("/api/v1/manualWithdraw", order, ["message", "transactionId"]),
     cancelWithdraw: async (transactionId) => {
-      const done = await post<CancelResult>("/api/v1/cancelWithdraw", { transactionId }, ["message", "transactionId"]);
+      const done = await post<CancelResult>("/api/v1/cancelWithdraw", { transactionId }, [
+        "message",
+        "transactionId",
+      ]);
       return !done.ok || typeof done.value.cancelled === "boolean" ? done : answerInvalid();
     },
-    transaction: (id, type) => get(`/api/v1/transaction/${encodeURIComponent(id)}?transactionType=${type}`, ["transactionId"]),
+    transaction: (id, type) =>
+      get(`/api/v1/transaction/${encodeURIComponent(id)}?transactionType=${type}`, [
+        "transactionId",
+      ]),
     transactions: (filter = {}) => list(`/api/v1/transactions${queryOf(filter)}`),
     nextPage: (next) => list(next),
     supportedCurrency: () =>
@@ -220,7 +261,8 @@ export function createClient(options: ClientOptions): Client {
       return answerInvalid();
     },
     balances: () => withList("/api/v1/balances", "balances"),
-    estimate: (currencyId) => get(`/api/v1/estimate/${encodeURIComponent(currencyId)}`, ["feeUsual", "feeMost"]),
+    estimate: (currencyId) =>
+      get(`/api/v1/estimate/${encodeURIComponent(currencyId)}`, ["feeUsual", "feeMost"]),
     address: async (currencyId, address) => {
       const path = `/api/v1/address/${encodeURIComponent(currencyId)}/${encodeURIComponent(address)}`;
       const read = await get<AddressCheck>(path, ["code"]);
@@ -235,7 +277,13 @@ type Post = <T>(path: string, body: object, fields: readonly string[]) => Promis
 type WithList = <T>(path: string, name: string) => Promise<Result<T>>;
 type TargetCalls = Pick<
   Client,
-  "callbacks" | "createCallback" | "pauseCallback" | "resumeCallback" | "removeCallback" | "testCallback" | "redeliverCallback"
+  | "callbacks"
+  | "createCallback"
+  | "pauseCallback"
+  | "resumeCallback"
+  | "removeCallback"
+  | "testCallback"
+  | "redeliverCallback"
 >;
 
 /** The operations of the scope `callbacks`. */
@@ -243,12 +291,18 @@ function targetCalls(post: Post, withList: WithList): TargetCalls {
   return {
     callbacks: () => withList("/api/v1/callbacks", "callbacks"),
     createCallback: (target) => post("/api/v1/createCallback", target, ["callbackId", "secret"]),
-    pauseCallback: (callbackId) => post("/api/v1/pauseCallback", { callbackId }, ["callbackId", "state"]),
-    resumeCallback: (callbackId) => post("/api/v1/resumeCallback", { callbackId }, ["callbackId", "state"]),
+    pauseCallback: (callbackId) =>
+      post("/api/v1/pauseCallback", { callbackId }, ["callbackId", "state"]),
+    resumeCallback: (callbackId) =>
+      post("/api/v1/resumeCallback", { callbackId }, ["callbackId", "state"]),
     removeCallback: (callbackId) => post("/api/v1/removeCallback", { callbackId }, ["callbackId"]),
-    testCallback: (callbackId) => post("/api/v1/testCallback", { callbackId }, ["callbackId", "messageId"]),
+    testCallback: (callbackId) =>
+      post("/api/v1/testCallback", { callbackId }, ["callbackId", "messageId"]),
     redeliverCallback: (callbackId, since) =>
-      post("/api/v1/redeliverCallback", { callbackId, ...(since === undefined ? {} : { since }) }, ["callbackId", "since"]),
+      post("/api/v1/redeliverCallback", { callbackId, ...(since === undefined ? {} : { since }) }, [
+        "callbackId",
+        "since",
+      ]),
   };
 }
 
@@ -266,14 +320,18 @@ function resultsOf(body: unknown, count: number): readonly OneResult[] | null {
   if (!Array.isArray(answers) || answers.length !== count) return null;
   return answers.map((one: unknown) => {
     const { orderId, httpStatus, answer } = objectOf(one);
-    return { orderId: textOr(orderId, ""), result: resultOf(typeof httpStatus === "number" ? httpStatus : 0, answer) };
+    return {
+      orderId: textOr(orderId, ""),
+      result: resultOf(typeof httpStatus === "number" ? httpStatus : 0, answer),
+    };
   });
 }
 
 function resultOf(status: number, answer: unknown): Result<WithdrawalResult> {
   if (status !== 200 && typeof objectOf(answer).code === "string")
     return failureOf({ status, headers: new Headers(), text: "", body: answer });
-  const value = status === 200 ? objectWith<WithdrawalResult>(answer, ["message", "transactionId"]) : null;
+  const value =
+    status === 200 ? objectWith<WithdrawalResult>(answer, ["message", "transactionId"]) : null;
   return value === null ? answerInvalid(status) : { ok: true, value };
 }
 

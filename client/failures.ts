@@ -142,7 +142,12 @@ export interface Answered {
 export const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-export const failure = (status: number, code: Failure["code"], message: string, retry: Retry): Failure => ({
+export const failure = (
+  status: number,
+  code: Failure["code"],
+  message: string,
+  retry: Retry,
+): Failure => ({
   ok: false,
   status,
   code,
@@ -161,7 +166,10 @@ function retryOfStatus(status: number): Retry {
 }
 
 function retryOf(status: number, code: unknown, isRetryable: boolean): Retry {
-  const known = typeof code === "string" && Object.hasOwn(advice, code) ? advice[code as AnswerCode] : undefined;
+  const known =
+    typeof code === "string" && Object.hasOwn(advice, code)
+      ? advice[code as AnswerCode]
+      : undefined;
   if (known === "by-answer" || status === 422) return isRetryable ? "new-order" : "never";
   return known ?? retryOfStatus(status);
 }
@@ -172,7 +180,9 @@ function retryOf(status: number, code: unknown, isRetryable: boolean): Retry {
  */
 function isOfService(fields: Readonly<Record<string, unknown>>, headers: Headers): boolean {
   if (typeof fields.message !== "string") return false;
-  return typeof fields.code === "string" || /^[0-9a-f]{16}$/.test(headers.get("x-request-id") ?? "");
+  return (
+    typeof fields.code === "string" || /^[0-9a-f]{16}$/.test(headers.get("x-request-id") ?? "")
+  );
 }
 
 /** So much of a foreign page is read for the message, and so much of its words is shown. */
@@ -200,7 +210,12 @@ export function failureOf(answered: Answered): Failure {
   const given = Object.entries(passed).filter(([name, type]) => typeof fields[name] === type);
   const seconds = Number(headers.get("retry-after"));
   return {
-    ...failure(status, typeof code === "string" ? code : "unknown", String(message), retryOf(status, code, retryable === true)),
+    ...failure(
+      status,
+      typeof code === "string" ? code : "unknown",
+      String(message),
+      retryOf(status, code, retryable === true),
+    ),
     ...(Number.isFinite(seconds) && seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}),
     ...Object.fromEntries(given.map(([name]) => [name, fields[name]])),
   };

@@ -3,7 +3,14 @@
  * apiKey (HS256) or the key's own Ed25519 key. node:crypto only. Sources: RFC 7515, 7519, 8037;
  * docs/api.md, section on the token.
  */
-import { createHash, createHmac, createPrivateKey, type KeyObject, randomBytes, sign } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from "node:crypto";
 
 /**
  * The signing key: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it, or a key
@@ -19,7 +26,11 @@ export type TokenKey =
  * follows the interface: made from an empty string.
  */
 export interface TokenFor {
-  readonly bound?: { readonly method: string; readonly path: string; readonly body: string | Uint8Array };
+  readonly bound?: {
+    readonly method: string;
+    readonly path: string;
+    readonly body: string | Uint8Array;
+  };
   readonly audience?: string; // the gateway's publicUrl
   readonly lifetimeSeconds?: number; // 1 … 300, default 60
 }
@@ -35,7 +46,8 @@ const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 const apiKeyPattern = /^(k_[0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.[0-9a-f]{32}$/;
 
-const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
+const encode = (value: object): string =>
+  Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
 
 /** A prepared key: its fields of the header, and its signature of a text. */
 interface TokenSigner {
@@ -45,7 +57,8 @@ interface TokenSigner {
 }
 
 function withPrivateKey(keyId: string, privateKey: KeyObject): TokenSigner {
-  if (privateKey.asymmetricKeyType !== "ed25519") throw new TypeError("the private key is not Ed25519");
+  if (privateKey.asymmetricKeyType !== "ed25519")
+    throw new TypeError("the private key is not Ed25519");
   return { keyId, alg: "EdDSA", sign: (text) => sign(null, Buffer.from(text, "utf8"), privateKey) };
 }
 
@@ -68,11 +81,18 @@ function signerOf(key: TokenKey): TokenSigner {
     throw new TypeError(`apiKey is not keyId.secret.fingerprint${oddityOf(key.apiKey)}`);
   }
   if (key.alg === "EdDSA") {
-    const der = Buffer.concat([pkcs8Prefix, Buffer.from(secret, "base64url").subarray(0, seedBytes)]);
+    const der = Buffer.concat([
+      pkcs8Prefix,
+      Buffer.from(secret, "base64url").subarray(0, seedBytes),
+    ]);
     return withPrivateKey(keyId, createPrivateKey({ key: der, format: "der", type: "pkcs8" }));
   }
   // The key of the HMAC is the secret's text, not the bytes it encodes.
-  return { keyId, alg: "HS256", sign: (text) => createHmac("sha256", Buffer.from(secret, "utf8")).update(text).digest() };
+  return {
+    keyId,
+    alg: "HS256",
+    sign: (text) => createHmac("sha256", Buffer.from(secret, "utf8")).update(text).digest(),
+  };
 }
 
 /**
@@ -85,7 +105,11 @@ export function createTokenMaker(key: TokenKey, now: () => number = Date.now): T
   const signer = signerOf(key);
   const header = encode({ alg: signer.alg, typ: "JWT", kid: signer.keyId });
   return ({ bound, audience, lifetimeSeconds = 60 } = {}) => {
-    if (!Number.isInteger(lifetimeSeconds) || lifetimeSeconds < 1 || lifetimeSeconds > lifetimeSecondsMax) {
+    if (
+      !Number.isInteger(lifetimeSeconds) ||
+      lifetimeSeconds < 1 ||
+      lifetimeSeconds > lifetimeSecondsMax
+    ) {
       throw new RangeError(`a token lives 1 to ${lifetimeSecondsMax} seconds`);
     }
     const iat = Math.floor(now() / 1000);

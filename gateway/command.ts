@@ -128,7 +128,8 @@ async function alertDown(options: ConfigOption): Promise<void> {
   await tellDown(config.alerts, {
     isUp: async () => (await askHealth(config)).reached,
     reason: () => {
-      if (hasNoRoom(database)) return { code: "GATEWAY_DISK_FULL", words: `the disk of ${database} is full` };
+      if (hasNoRoom(database))
+        return { code: "GATEWAY_DISK_FULL", words: `the disk of ${database} is full` };
       return { code: "", words: "its journal has the reason" };
     },
     rest: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
@@ -147,7 +148,10 @@ function epochNumber(text: string): number {
 /** The commands as the help lists them. */
 const commandGroups: CommandGroups = [
   ["Set up and run", ["init", "check", "start", "health", "alert-down", "backup"]],
-  ["Look", ["status", "find", "balances", "alarms", "audit", "currencies", "prices", "faults", "rows"]],
+  [
+    "Look",
+    ["status", "find", "balances", "alarms", "audit", "currencies", "prices", "faults", "rows"],
+  ],
   ["Shops and their servers", ["merchant", "key", "callbacks", "agents"]],
   ["Money", ["deposits", "withdrawals", "sweeps"]],
   ["Books", ["reconcile", "report", "scan"]],
@@ -173,17 +177,38 @@ export function tree(): Command {
   addMerchantCommands(program);
   addKeyCommands(program);
   const agents = program.command("agents").alias("agent").description("the paired servers");
-  withBoth(agents.command("list", { isDefault: true }).description("all of them")).action(agentsList);
-  acting(agents.command("unpair").description("let the merchant pair another server").argument("<agentId>"))
+  withBoth(agents.command("list", { isDefault: true }).description("all of them")).action(
+    agentsList,
+  );
+  acting(
+    agents
+      .command("unpair")
+      .description("let the merchant pair another server")
+      .argument("<agentId>"),
+  )
     .option(
       "--skip-catch-up",
       "although this database may lack what it paid; the next server then holds every order for an operator",
     )
-    .option("--open", "although withdrawals or sweeps are open with it, which no other server can end")
+    .option(
+      "--open",
+      "although withdrawals or sweeps are open with it, which no other server can end",
+    )
     .action((id: string, options: Parameters<typeof agentsUnpair>[1]) => agentsUnpair(id, options));
-  acting(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
-    .option("--above-epoch <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
-    .action((id: string, options: Parameters<typeof agentsRecover>[1]) => agentsRecover(id, options));
+  acting(
+    agents
+      .command("recover")
+      .description("begin an agent's recovery: see docs/recovering.md first")
+      .argument("<agentId>"),
+  )
+    .option(
+      "--above-epoch <epoch>",
+      "raise the epoch above this one too, as the agent's status shows it",
+      epochNumber,
+    )
+    .action((id: string, options: Parameters<typeof agentsRecover>[1]) =>
+      agentsRecover(id, options),
+    );
   addStatusCommand(program);
   addFindCommand(program);
   addAuditCommands(program);
@@ -204,7 +229,9 @@ export function tree(): Command {
     .option("--check", "read a copy through and show what it holds; nothing is written")
     .option("--yes", "replace a file that is there")
     .action(backup);
-  withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
+  withBoth(
+    program.command("health").description("ask the running gateway whether it is ready"),
+  ).action(health);
   withBoth(
     program
       .command("check")
@@ -234,11 +261,17 @@ function complainOf(error: unknown): number {
     return exit.usage;
   }
   if (error instanceof AgentError) {
-    complain(error.message, codes[error.code][4].replace("<file>", String(error.context.path ?? "<file>")));
+    complain(
+      error.message,
+      codes[error.code][4].replace("<file>", String(error.context.path ?? "<file>")),
+    );
     // A service manager starts again what passes by itself.
     return passingOf(error.code) === null ? exit.usage : exit.no;
   }
-  complain(`a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, "please report it");
+  complain(
+    `a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    "please report it",
+  );
   return exit.bug;
 }
 
@@ -254,8 +287,16 @@ export async function main(): Promise<void> {
  * @throws CommanderError naming the commands of the group
  */
 function assertKnown(program: Command, [first = "", second = "-"]: readonly string[]): void {
-  const group = program.commands.find((one) => one.name() === first || one.aliases().includes(first));
-  if (group === undefined || group.commands.length === 0 || second.startsWith("-") || second === "help") return;
+  const group = program.commands.find(
+    (one) => one.name() === first || one.aliases().includes(first),
+  );
+  if (
+    group === undefined ||
+    group.commands.length === 0 ||
+    second.startsWith("-") ||
+    second === "help"
+  )
+    return;
   const names = group.commands.map((one) => one.name());
   if (names.includes(second)) return;
   const message = `unknown command '${first} ${second}'; there are ${names.join(", ")}`;

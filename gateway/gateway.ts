@@ -80,11 +80,20 @@ function warnOfCertificate(certificate: ServedCertificate, { log, clock }: Gatew
 /** The numbers that only this process knows, for `status`. */
 function figuresOf({ startedAt, store, hub, watcher }: Running): Figures {
   const connected = listPairedAgents(store.database).filter(({ id }) => hub?.online(id) === true);
-  const chains = (watcher?.chainStatus() ?? []).map(({ chain, network, head, final, headAgeMs, finalAgeMs }) => {
-    const secondsOf = (ms: number | null): number | null => (ms === null ? null : Math.round(Math.max(0, ms) / 1000));
-    const ages = { headAgeSeconds: secondsOf(headAgeMs), finalAgeSeconds: secondsOf(finalAgeMs) };
-    return { chain, head, final, ...ages, read: readCursor(store.database, network)?.block ?? null };
-  });
+  const chains = (watcher?.chainStatus() ?? []).map(
+    ({ chain, network, head, final, headAgeMs, finalAgeMs }) => {
+      const secondsOf = (ms: number | null): number | null =>
+        ms === null ? null : Math.round(Math.max(0, ms) / 1000);
+      const ages = { headAgeSeconds: secondsOf(headAgeMs), finalAgeSeconds: secondsOf(finalAgeMs) };
+      return {
+        chain,
+        head,
+        final,
+        ...ages,
+        read: readCursor(store.database, network)?.block ?? null,
+      };
+    },
+  );
   return { version, startedAt, agentsConnected: connected.length, chains };
 }
 
@@ -110,7 +119,8 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
     keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id])));
     return correctUnsweptBalances(database);
   });
-  const heldWords = "what deposit addresses hold was not what payments and sweeps make; it was counted again";
+  const heldWords =
+    "what deposit addresses hold was not what payments and sweeps make; it was counted again";
   if (held > 0) log.error({ event: "unswept-balances-corrected", wrong: held }, heldWords);
 }
 
@@ -119,14 +129,21 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
  * them.
  * @throws AgentError GATEWAY_MARKS
  */
-function takeMarks(store: Store, config: GatewayConfig, { log, clock, onPoisoned }: GatewayDeps): AddressMarks {
+function takeMarks(
+  store: Store,
+  config: GatewayConfig,
+  { log, clock, onPoisoned }: GatewayDeps,
+): AddressMarks {
   const path = marksPathOf(config.database);
   const known = readMarks(path);
   const { reason, skipped } = store.write((database) => compareMarks(database, known, clock()));
   const words = `the database was restored: ${reason}; ${skipped} addresses that may have left are skipped and watched`;
   if (reason !== "") log.warn({ event: "database-restored", reason, skipped }, words);
   const onBroken = (fault: AgentError): void => {
-    log.error({ event: "store-failed", err: fault, path }, "the marks could not be made durable; nothing more is written");
+    log.error(
+      { event: "store-failed", err: fault, path },
+      "the marks could not be made durable; nothing more is written",
+    );
     onPoisoned();
   };
   return openMarks(path, marksOf(store.database, known), onBroken);
@@ -138,11 +155,19 @@ function takeMarks(store: Store, config: GatewayConfig, { log, clock, onPoisoned
 function endRestored(store: Store, log: GatewayLog, isReadSince: (atMs: number) => boolean): void {
   if (restoredOf(store.database) === null) return;
   const ended = store.write((database) => endIfCaughtUp(database, isReadSince));
-  if (ended) log.info({ event: "database-caught-up" }, "the database that was restored has caught up: deposits are taken again");
+  if (ended)
+    log.info(
+      { event: "database-caught-up" },
+      "the database that was restored has caught up: deposits are taken again",
+    );
 }
 
 /** Sets rows aside that ended the process twice within minutes. */
-function setRepeatedAside(store: Store, { database: path }: GatewayConfig, { log, clock }: GatewayDeps): void {
+function setRepeatedAside(
+  store: Store,
+  { database: path }: GatewayConfig,
+  { log, clock }: GatewayDeps,
+): void {
   for (const { stack, ...key } of takeRepeated(path, clock())) {
     const error = new Error("its work ended the process twice within ten minutes");
     error.stack = stack;
@@ -234,20 +259,57 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   try {
     const board = startPrices({ config, store, log, clock });
     besides.push(board);
-    const service: Service = { ...common, ...chainViews, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
+    const service: Service = {
+      ...common,
+      ...chainViews,
+      key,
+      random: randomBytes,
+      waiters,
+      prices: board,
+      addressMarks: marks,
+    };
     server = createServer(service);
-    const certificate = servedCertificate(server.server as unknown as HttpsServer, config.listen.tls);
+    const certificate = servedCertificate(
+      server.server as unknown as HttpsServer,
+      config.listen.tls,
+    );
     warnOfCertificate(certificate, deps);
-    const answerQuestion = createSightings({ store, log, clock, reader: (network) => watcher?.readerOf(network) });
-    hub = startHub({ ...common, server: server.server, gatewayKey: key.privateKey, marks, answerQuestion });
+    const answerQuestion = createSightings({
+      store,
+      log,
+      clock,
+      reader: (network) => watcher?.readerOf(network),
+    });
+    hub = startHub({
+      ...common,
+      server: server.server,
+      gatewayKey: key.privateKey,
+      marks,
+      answerQuestion,
+    });
     addOperations(server, service);
     addPayerPages(server, service);
     addDescription(server, config);
     const { endsAtMs: certificateEndsAtMs } = certificate;
-    const probes = probesOf({ config, store, clock, certificateEndsAtMs, watcher: () => watcher, ...chainViews, prices: board });
+    const probes = probesOf({
+      config,
+      store,
+      clock,
+      certificateEndsAtMs,
+      watcher: () => watcher,
+      ...chainViews,
+      prices: board,
+    });
     const startedAt = momentOf(clock());
     addStation(server, service, probes, () => figuresOf({ startedAt, store, hub, watcher }));
-    const told = { server, probes, prices: board, certificateEndsAtMs, watcher: () => watcher, databaseTimes: times };
+    const told = {
+      server,
+      probes,
+      prices: board,
+      certificateEndsAtMs,
+      watcher: () => watcher,
+      databaseTimes: times,
+    };
     besides.push(startReporting({ ...told, store, hub, config, log, clock, run }));
     const port = await listen(server, config);
     const sweeps = createSweeps({ ...common, prices: board });
@@ -255,7 +317,9 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     books = startBooks({ store, config, log, clock });
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
       try {
-        endRestored(store, log, (atMs) => networks.every((network) => (chainViews.readAt(network) ?? 0) >= atMs));
+        endRestored(store, log, (atMs) =>
+          networks.every((network) => (chainViews.readAt(network) ?? 0) >= atMs),
+        );
         await sweeps.onPass(chain, tip);
         books?.onPass(chain);
       } catch (error) {
@@ -280,7 +344,13 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
 }
 
 /** The parts of a service that show the chains; nothing before the watcher runs. */
-type ChainViews = "confirmations" | "outOfService" | "readAt" | "unreadSince" | "isLate" | "ownClock";
+type ChainViews =
+  | "confirmations"
+  | "outOfService"
+  | "readAt"
+  | "unreadSince"
+  | "isLate"
+  | "ownClock";
 
 function chainViewsOf(watcher: () => Watcher | null): Pick<Service, ChainViews> {
   return {
@@ -300,9 +370,13 @@ function tellUnstored(log: GatewayLog, chain: string, error: unknown): void {
 }
 
 /** Warns if callers behind a TLS proxy would all count as one address. */
-function warnOfProxy({ publicUrl, listen: { tls }, trustProxy }: GatewayConfig, log: GatewayDeps["log"]): void {
+function warnOfProxy(
+  { publicUrl, listen: { tls }, trustProxy }: GatewayConfig,
+  log: GatewayDeps["log"],
+): void {
   if (!publicUrl.startsWith("https:") || tls !== null || trustProxy.length > 0) return;
-  const words = "publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address";
+  const words =
+    "publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address";
   log.warn({ event: "proxy-missing" }, words);
 }
 
@@ -318,7 +392,10 @@ function callbacksOf(service: Service): Callbacks {
     sealingKey: key.sealingKey,
     recordOf: (row) => recordOf(row, service),
     fiatValueOf: (row) => fiatValueOf(row, { currencies: config.currencies, prices }),
-    callbackSender: createCallbackSender({ settings: config.callbacks, monotonic: () => performance.now() }),
+    callbackSender: createCallbackSender({
+      settings: config.callbacks,
+      monotonic: () => performance.now(),
+    }),
   });
 }
 
@@ -332,7 +409,13 @@ async function listen(server: FastifyInstance, config: GatewayConfig): Promise<n
     await server.listen({ host, port });
   } catch (cause) {
     const { code, reason } = listenFault(cause);
-    throw new AgentError(code, "none", `the gateway cannot listen at ${host}:${port}: ${reason}`, { host, port }, { cause });
+    throw new AgentError(
+      code,
+      "none",
+      `the gateway cannot listen at ${host}:${port}: ${reason}`,
+      { host, port },
+      { cause },
+    );
   }
   const address = server.server.address();
   return typeof address === "object" && address !== null ? address.port : port;

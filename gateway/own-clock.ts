@@ -84,10 +84,14 @@ export function judgeClock(
     return [{ chainMs, bounds, offsetMs: now.ownMs - chainMs }];
   });
   if (offsets.length === 0) return rightClock;
-  const nearest = offsets.reduce((best, one) => (Math.abs(one.offsetMs) < Math.abs(best.offsetMs) ? one : best));
+  const nearest = offsets.reduce((best, one) =>
+    Math.abs(one.offsetMs) < Math.abs(best.offsetMs) ? one : best,
+  );
   const wrong = { ownMs: now.ownMs, chainMs: nearest.chainMs };
-  if (offsets.every(({ offsetMs, bounds }) => offsetMs > bounds.aheadMs)) return { kind: "ahead", ...wrong };
-  if (offsets.every(({ offsetMs, bounds }) => offsetMs < -bounds.behindMs)) return { kind: "behind", ...wrong };
+  if (offsets.every(({ offsetMs, bounds }) => offsetMs > bounds.aheadMs))
+    return { kind: "ahead", ...wrong };
+  if (offsets.every(({ offsetMs, bounds }) => offsetMs < -bounds.behindMs))
+    return { kind: "behind", ...wrong };
   return rightClock;
 }
 

@@ -31,12 +31,18 @@ export interface Waiters {
    * Like `decided`, for a withdrawal that no agent has been told of, and which is not answered
    * therefore. Must be called before the hub is woken.
    */
-  answered(withdrawal: { readonly agent: string; readonly transactionId: string }, waitMs: number): Promise<void>;
+  answered(
+    withdrawal: { readonly agent: string; readonly transactionId: string },
+    waitMs: number,
+  ): Promise<void>;
   /**
    * Resolves when this withdrawal's row changed or its agent went offline, when `waitMs` have
    * passed, or when the gateway closes. Must be called before the change can happen.
    */
-  changed(withdrawal: { readonly agent: string; readonly transactionId: string }, waitMs: number): Promise<void>;
+  changed(
+    withdrawal: { readonly agent: string; readonly transactionId: string },
+    waitMs: number,
+  ): Promise<void>;
   /**
    * Asks the watcher to look at the next addresses of an account. Resolves with true after the
    * look, with false if `waitMs` have passed or the gateway closes.

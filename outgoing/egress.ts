@@ -60,7 +60,10 @@ export function openTunnel(
   const port = target.port === 0 ? (target.isSecure ? httpsPort : httpPort) : target.port;
   const host = target.hostname.replace(/^\[|\]$/g, "");
   const authority = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-  const socket = connectPlain({ host: proxy.hostname.replace(/^\[|\]$/g, ""), port: Number(proxy.port || httpPort) });
+  const socket = connectPlain({
+    host: proxy.hostname.replace(/^\[|\]$/g, ""),
+    port: Number(proxy.port || httpPort),
+  });
   let isDone = false;
   const finish = (error: Error | null, open: Socket | null): void => {
     if (isDone) return;
@@ -69,7 +72,10 @@ export function openTunnel(
     if (error !== null) socket.destroy();
     done(error, open);
   };
-  const timer = setTimeout(() => finish(fault("ETIMEDOUT", "the proxy did not connect in time"), null), timeoutMs);
+  const timer = setTimeout(
+    () => finish(fault("ETIMEDOUT", "the proxy did not connect in time"), null),
+    timeoutMs,
+  );
   const fail = (error: Error): void => finish(error, null);
   socket.once("error", fail);
   socket.once("connect", () => socket.write(connectRequest(authority, proxy)));
@@ -91,9 +97,15 @@ export function openTunnel(
       return;
     }
     const ca = trusted();
-    const options: ConnectionOptions = { socket, ALPNProtocols: ["http/1.1"], ...(ca === undefined ? {} : { ca: [...ca] }) };
+    const options: ConnectionOptions = {
+      socket,
+      ALPNProtocols: ["http/1.1"],
+      ...(ca === undefined ? {} : { ca: [...ca] }),
+    };
     const name = target.servername ?? host;
-    const secure = connectSecure(isIP(name) === 0 ? { ...options, servername: name } : { ...options, host: name });
+    const secure = connectSecure(
+      isIP(name) === 0 ? { ...options, servername: name } : { ...options, host: name },
+    );
     secure.once("error", fail);
     secure.once("secureConnect", () => {
       secure.removeListener("error", fail);

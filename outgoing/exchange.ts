@@ -114,12 +114,23 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
 }
 
 /** The way to an origin: by the proxy of this process, or directly. */
-function connectorOf({ origin, ca, connectMs = connectMsDefault }: OutgoingOptions): PoolOf.Options["connect"] {
+function connectorOf({
+  origin,
+  ca,
+  connectMs = connectMsDefault,
+}: OutgoingOptions): PoolOf.Options["connect"] {
   if (ca === undefined && isByProxy(new URL(origin).hostname))
     return ({ hostname, port, protocol, servername }, done) => {
       const isSecure = protocol === "https:";
-      const target = { hostname, port: Number(port || 0), isSecure, ...(servername ? { servername } : {}) };
-      openTunnel(target, connectMs, (error, socket) => (socket === null ? done(error as Error, null) : done(null, socket)));
+      const target = {
+        hostname,
+        port: Number(port || 0),
+        isSecure,
+        ...(servername ? { servername } : {}),
+      };
+      openTunnel(target, connectMs, (error, socket) =>
+        socket === null ? done(error as Error, null) : done(null, socket),
+      );
     };
   const certificates = ca ?? trusted();
   return {
@@ -135,9 +146,16 @@ function connectorOf({ origin, ca, connectMs = connectMsDefault }: OutgoingOptio
 type Cause = Omit<Failed, "isUnsent">;
 
 /** The rest of a longer time may have a fraction, which nobody needs. */
-const durationText = (ms: number): string => (ms < 1000 ? `${Math.ceil(ms)} ms` : `${Math.round(ms / 100) / 10} s`);
+const durationText = (ms: number): string =>
+  ms < 1000 ? `${Math.ceil(ms)} ms` : `${Math.round(ms / 100) / 10} s`;
 
-const failed = (kind: Failed["kind"], why: string): Cause => ({ ok: false, kind, code: "", why, isCut: false });
+const failed = (kind: Failed["kind"], why: string): Cause => ({
+  ok: false,
+  kind,
+  code: "",
+  why,
+  isCut: false,
+});
 
 function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
   const reason = reasonOf(error);
@@ -151,7 +169,11 @@ interface Way {
   readonly room: AnswerRoom;
 }
 
-function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Outcome) => void): { abort(): void } {
+function begin(
+  { pool, isOnce, room }: Way,
+  request: Request,
+  done: (outcome: Outcome) => void,
+): { abort(): void } {
   const { bytesMax, timeoutMs, bodyMs } = request;
   let place: AnswerPlace | null = null;
   let isDone = false;
@@ -159,7 +181,10 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
   const chunks: Buffer[] = [];
   let size = 0;
   let head = { status: 0, retryAfter: "", date: "" };
-  let timer = setTimeout(() => fail(failed("timeout", `no answer in ${durationText(timeoutMs)}`)), timeoutMs);
+  let timer = setTimeout(
+    () => fail(failed("timeout", `no answer in ${durationText(timeoutMs)}`)),
+    timeoutMs,
+  );
 
   function end(outcome: Outcome): void {
     isDone = true;
@@ -227,7 +252,14 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
     onError(error) {
       const isMidway = head.status > 0;
       if (bodyMs !== undefined && isMidway) succeed();
-      else fail(unreachable(error, breakOff !== null, isMidway ? "connection closed in the middle of an answer" : undefined));
+      else
+        fail(
+          unreachable(
+            error,
+            breakOff !== null,
+            isMidway ? "connection closed in the middle of an answer" : undefined,
+          ),
+        );
     },
   };
   // In a later tick, as the interface promises, because a refused path or header is an error at
@@ -257,7 +289,11 @@ export function retryAfterOf(text: string, date: string): string {
  * Headers that a server expects of a good client. No content coding is asked for, so none may come.
  */
 function asked({ method, path, headers, body }: Request): Dispatcher.DispatchOptions {
-  const ours = { "user-agent": userAgent, accept: "application/json", "accept-encoding": "identity" };
+  const ours = {
+    "user-agent": userAgent,
+    accept: "application/json",
+    "accept-encoding": "identity",
+  };
   const content = body === undefined ? {} : { "content-type": "application/json" };
   return { method, path, headers: { ...ours, ...content, ...headers }, body: body ?? null };
 }
@@ -265,7 +301,10 @@ function asked({ method, path, headers, body }: Request): Dispatcher.DispatchOpt
 function pairsOf(raw: readonly Buffer[] | null): (readonly [string, string])[] {
   const pairs: (readonly [string, string])[] = [];
   for (let at = 0; raw !== null && at + 1 < raw.length; at += 2)
-    pairs.push([(raw[at] as Buffer).toString("latin1").toLowerCase(), (raw[at + 1] as Buffer).toString("latin1")]);
+    pairs.push([
+      (raw[at] as Buffer).toString("latin1").toLowerCase(),
+      (raw[at + 1] as Buffer).toString("latin1"),
+    ]);
   return pairs;
 }
 

@@ -2,7 +2,10 @@
 
 const addressesMax = 8;
 /** The client library has its own codes for two causes that have a code of the system. */
-const ours: Readonly<Record<string, string>> = { UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT", UND_ERR_SOCKET: "ECONNRESET" };
+const ours: Readonly<Record<string, string>> = {
+  UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT",
+  UND_ERR_SOCKET: "ECONNRESET",
+};
 
 interface SystemError {
   readonly code?: unknown;
@@ -31,10 +34,14 @@ export function reasonOf(error: unknown): { readonly code: string; readonly text
   );
   const where = [...new Set(places)].slice(0, addressesMax).join(", ");
   const [code = ""] = codes;
-  return { code, text: `${codes.join(", ") || "connection failed"}${where === "" ? "" : ` (${where})`}` };
+  return {
+    code,
+    text: `${codes.join(", ") || "connection failed"}${where === "" ? "" : ` (${where})`}`,
+  };
 }
 
-const isCode = (code: unknown): code is string => typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code);
+const isCode = (code: unknown): code is string =>
+  typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code);
 
 /**
  * The errors of each address, or the error itself. An error without a code is replaced by its
@@ -43,6 +50,9 @@ const isCode = (code: unknown): code is string => typeof code === "string" && /^
 function flat(error: unknown, depth: number): readonly SystemError[] {
   const { errors, cause, code } = (error ?? {}) as SystemError;
   if (depth === 4) return [];
-  if (Array.isArray(errors) && errors.length > 0) return errors.flatMap((one) => flat(one, depth + 1));
-  return isCode(code) || cause === undefined ? [(error ?? {}) as SystemError] : flat(cause, depth + 1);
+  if (Array.isArray(errors) && errors.length > 0)
+    return errors.flatMap((one) => flat(one, depth + 1));
+  return isCode(code) || cause === undefined
+    ? [(error ?? {}) as SystemError]
+    : flat(cause, depth + 1);
 }

@@ -5,17 +5,32 @@
  * and as an ECMAScript module (`.mjs`).
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 function run(program: string, args: readonly string[], cwd: string): string {
-  const done = spawnSync(program, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
-  if (done.status !== 0) throw new Error(`${program} ${args.join(" ")} failed: ${done.error?.message ?? done.stdout}`);
+  const done = spawnSync(program, args, {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  if (done.status !== 0)
+    throw new Error(`${program} ${args.join(" ")} failed: ${done.error?.message ?? done.stdout}`);
   return done.stdout;
 }
 
-const sourcesOf = (root: string): readonly string[] => readdirSync(join(root, "client")).filter((file) => file.endsWith(".ts"));
+const sourcesOf = (root: string): readonly string[] =>
+  readdirSync(join(root, "client")).filter((file) => file.endsWith(".ts"));
 
 /**
  * Compiles the sources in a folder of their own, whose package.json decides between the two kinds
@@ -27,12 +42,21 @@ function compile(root: string, scratch: string, type: "commonjs" | "module"): st
   for (const name of sourcesOf(root)) copyFileSync(join(root, "client", name), join(source, name));
   writeFileSync(join(source, "package.json"), JSON.stringify({ type }));
   const compilerOptions = {
-    ...{ noEmit: false, declaration: true, rewriteRelativeImportExtensions: true, verbatimModuleSyntax: false },
+    ...{
+      noEmit: false,
+      declaration: true,
+      rewriteRelativeImportExtensions: true,
+      verbatimModuleSyntax: false,
+    },
     ...{ rootDir: ".", outDir: out, typeRoots: [join(root, "node_modules", "@types")] },
   };
   const settings = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.ts"] };
   writeFileSync(join(source, "tsconfig.json"), JSON.stringify(settings));
-  run(process.execPath, [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", source], root);
+  run(
+    process.execPath,
+    [join(root, "node_modules", "typescript", "bin", "tsc"), "-p", source],
+    root,
+  );
   return out;
 }
 
@@ -41,7 +65,10 @@ function compile(root: string, scratch: string, type: "commonjs" | "module"): st
  * ending, and modules of the other kind have another ending.
  */
 function place(from: string, to: string, ending: ".js" | ".mjs"): void {
-  const text = readFileSync(from, "utf8").replace(/((?:from |import\(|require\()"\.\/[^"]+?)\.(?:ts|js)"/g, `$1${ending}"`);
+  const text = readFileSync(from, "utf8").replace(
+    /((?:from |import\(|require\()"\.\/[^"]+?)\.(?:ts|js)"/g,
+    `$1${ending}"`,
+  );
   writeFileSync(to, text);
 }
 
@@ -61,7 +88,14 @@ function manifestOf(root: string): object {
   });
   const given = JSON.parse(readFileSync(join(root, "client", "package.json"), "utf8")) as object;
   const exports = { ...Object.fromEntries(entries), "./package.json": "./package.json" };
-  return { ...given, type: "commonjs", main: "./client.js", types: "./client.d.ts", exports, sideEffects: false };
+  return {
+    ...given,
+    type: "commonjs",
+    main: "./client.js",
+    types: "./client.d.ts",
+    exports,
+    sideEffects: false,
+  };
 }
 
 /**
@@ -76,7 +110,8 @@ export function packClient(root: string, out: string): string {
     const [common, modern] = [compile(root, scratch, "commonjs"), compile(root, scratch, "module")];
     for (const source of sourcesOf(root)) {
       const name = source.slice(0, -".ts".length);
-      for (const ending of [".js", ".d.ts"]) place(join(common, `${name}${ending}`), join(folder, `${name}${ending}`), ".js");
+      for (const ending of [".js", ".d.ts"])
+        place(join(common, `${name}${ending}`), join(folder, `${name}${ending}`), ".js");
       place(join(modern, `${name}.js`), join(folder, `${name}.mjs`), ".mjs");
       place(join(modern, `${name}.d.ts`), join(folder, `${name}.d.mts`), ".mjs");
     }

@@ -15,13 +15,19 @@ const { values } = readCommandLine({
   does: "Packs the merchant's client, with its types, as a package that npm installs.",
   options: {
     out: { takes: "FOLDER", default: "release", says: "where it is put" },
-    types: { says: "makes the types of client/ from the description of the service, and packs nothing" },
-    generated: { says: "makes the clients of test/generated/ by generators that npx fetches, and packs nothing" },
+    types: {
+      says: "makes the types of client/ from the description of the service, and packs nothing",
+    },
+    generated: {
+      says: "makes the clients of test/generated/ by generators that npx fetches, and packs nothing",
+    },
   },
 });
 
 function make(): string {
   if (values.types) return writeClientTypes(projectRoot);
-  return values.generated ? generateClients(projectRoot) : packClient(projectRoot, resolve(projectRoot, values.out));
+  return values.generated
+    ? generateClients(projectRoot)
+    : packClient(projectRoot, resolve(projectRoot, values.out));
 }
 process.stdout.write(`${make()}\n`);

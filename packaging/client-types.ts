@@ -34,8 +34,12 @@ interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>>;
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
+  };
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>
+  >;
 }
 
 export interface Description {
@@ -60,11 +64,13 @@ function comment(text: string, indent: string): string {
     else lines[lines.length - 1] = `${last} ${word}`;
   }
   if (text === "") return "";
-  if (lines.length === 1 && `${indent}/** ${lines[0]} */`.length <= columnsMax) return `${indent}/** ${lines[0]} */\n`;
+  if (lines.length === 1 && `${indent}/** ${lines[0]} */`.length <= columnsMax)
+    return `${indent}/** ${lines[0]} */\n`;
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join("")}${indent} */\n`;
 }
 
-const literals = (values: readonly (string | number)[]): string => values.map((value) => JSON.stringify(value)).join(" | ");
+const literals = (values: readonly (string | number)[]): string =>
+  values.map((value) => JSON.stringify(value)).join(" | ");
 
 const plainTypes: Readonly<Record<string, string>> = {
   string: "string",
@@ -81,7 +87,8 @@ function typeOf(schema: Schema, indent: string): string {
   if (schema.enum !== undefined) return literals(schema.enum);
   const plain = plainTypes[schema.type ?? ""];
   if (plain !== undefined) return plain;
-  if (schema.type === "array" && schema.items !== undefined) return `readonly ${grouped(typeOf(schema.items, indent))}[]`;
+  if (schema.type === "array" && schema.items !== undefined)
+    return `readonly ${grouped(typeOf(schema.items, indent))}[]`;
   if (schema.properties !== undefined) return `{\n${fieldsOf(schema, `${indent}  `)}${indent}}`;
   if (typeof schema.additionalProperties === "object")
     return `Readonly<Record<string, ${typeOf(schema.additionalProperties, indent)}>>`;
@@ -111,7 +118,8 @@ function fieldsOf({ properties = {}, required = [] }: Schema, indent: string): s
 }
 
 function declarationOf(name: string, schema: Schema): string {
-  if (schema.oneOf !== undefined) return `${comment(schema.description ?? "", "")}export type ${name} = ${typeOf(schema, "")};\n`;
+  if (schema.oneOf !== undefined)
+    return `${comment(schema.description ?? "", "")}export type ${name} = ${typeOf(schema, "")};\n`;
   return `${comment(schema.description ?? "", "")}export interface ${name} {\n${fieldsOf(schema, "  ")}}\n`;
 }
 
@@ -130,7 +138,9 @@ const operationsOf = ({ paths }: Description): readonly Operation[] =>
 
 function codesOf(description: Description): readonly string[] {
   const schemas = operationsOf(description).flatMap(({ responses }) =>
-    Object.values(responses).flatMap(({ content = {} }) => Object.values(content).map(({ schema }) => schema)),
+    Object.values(responses).flatMap(({ content = {} }) =>
+      Object.values(content).map(({ schema }) => schema),
+    ),
   );
   const codes = schemas.flatMap(({ allOf = [] }) =>
     allOf.flatMap(({ properties }) => (properties?.code || undefined)?.enum ?? []),
@@ -143,15 +153,23 @@ function queriesOf(description: Description): string {
   const queries = operationsOf(description).map(({ operationId, summary, parameters = [] }) => {
     const query = parameters.filter((one) => one.in === "query");
     if (query.length === 0 || query.every(({ required }) => required === true)) return "";
-    const properties = Object.fromEntries(query.map(({ name = "", schema = {} }) => [name, schema]));
+    const properties = Object.fromEntries(
+      query.map(({ name = "", schema = {} }) => [name, schema]),
+    );
     const required = query.filter((one) => one.required === true).map(({ name = "" }) => name);
     const name = `${operationId.slice(0, 1).toUpperCase()}${operationId.slice(1)}Query`;
-    return declarationOf(name, { type: "object", description: `Query of "${summary}".`, properties, required });
+    return declarationOf(name, {
+      type: "object",
+      description: `Query of "${summary}".`,
+      properties,
+      required,
+    });
   });
   return queries.filter((text) => text !== "").join("\n");
 }
 
-const unionOf = (values: readonly string[]): string => values.map((value) => `\n  | ${JSON.stringify(value)}`).join("");
+const unionOf = (values: readonly string[]): string =>
+  values.map((value) => `\n  | ${JSON.stringify(value)}`).join("");
 
 /** The declarations of schemas; an event's `type` is narrowed to the types that have its body. */
 function declarationsOf(description: Description, isMeant: (name: string) => boolean): string {
@@ -160,7 +178,8 @@ function declarationsOf(description: Description, isMeant: (name: string) => boo
   const texts = meant.map(([name, schema]) => {
     const events = eventsOf(description, name);
     const type: Schema = { ...schema.properties?.type, enum: events };
-    const narrowed = events.length === 0 ? schema : { ...schema, properties: { ...schema.properties, type } };
+    const narrowed =
+      events.length === 0 ? schema : { ...schema, properties: { ...schema.properties, type } };
     return declarationOf(names[name] ?? name, narrowed);
   });
   return texts.join("\n");
@@ -186,12 +205,16 @@ const isStation = (name: string): boolean => name === "Readiness" || name === "H
 
 /** The files of client/ that are made, with their texts. */
 export function clientTypes(description: Description): Readonly<Record<string, string>> {
-  const answers = declarationsOf(description, (name) => ![isOrder, isTarget, isEvent, isStation].some((one) => one(name)));
+  const answers = declarationsOf(
+    description,
+    (name) => ![isOrder, isTarget, isEvent, isStation].some((one) => one(name)),
+  );
   const events = declarationsOf(description, isEvent);
   const used = Object.keys(description.components.schemas).filter(
     (name) => !isEvent(name) && new RegExp(`: ${name}[;\\[]`).test(events),
   );
-  const codes = "/** Every code of an error, as docs/api.md lists them. The service may add codes. */\n";
+  const codes =
+    "/** Every code of an error, as docs/api.md lists them. The service may add codes. */\n";
   return {
     "orders.ts": `${headOf("Orders and queries of the service.")}${declarationsOf(description, isOrder)}\n${queriesOf(description)}`,
     "records.ts": `${headOf("Answers of the service.")}${answers}`,
@@ -203,13 +226,18 @@ export function clientTypes(description: Description): Readonly<Record<string, s
 
 /** The description as every gateway serves it; `servers` differs and has no types. */
 export function description(): Description {
-  const document: unknown = createDocument({ publicUrl: "https://pay.example.com", version: "0", operations });
+  const document: unknown = createDocument({
+    publicUrl: "https://pay.example.com",
+    version: "0",
+    operations,
+  });
   return document as Description;
 }
 
 /** Writes the types into the tree at `root`; gives the folder's path. */
 export function writeClientTypes(root: string): string {
   const folder = join(root, "client");
-  for (const [name, text] of Object.entries(clientTypes(description()))) writeFileSync(join(folder, name), text);
+  for (const [name, text] of Object.entries(clientTypes(description())))
+    writeFileSync(join(folder, name), text);
   return folder;
 }

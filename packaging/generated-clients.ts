@@ -31,12 +31,19 @@ export function generateClients(root: string): string {
   const input = join(folder, "openapi.json");
   writeFileSync(input, inputText());
   for (const command of Object.values(commands)) {
-    const { status } = spawnSync("sh", ["-c", command], { cwd: folder, stdio: ["ignore", "inherit", "inherit"] });
+    const { status } = spawnSync("sh", ["-c", command], {
+      cwd: folder,
+      stdio: ["ignore", "inherit", "inherit"],
+    });
     if (status !== 0) throw new Error(`${command} failed`);
   }
   rmSync(input);
-  const lines = ["`npm run client -- --generated` made this folder; change nothing here by hand.", ""];
-  for (const [made, command] of Object.entries(commands)) lines.push(`- \`${made}\`: \`${command}\``);
+  const lines = [
+    "`npm run client -- --generated` made this folder; change nothing here by hand.",
+    "",
+  ];
+  for (const [made, command] of Object.entries(commands))
+    lines.push(`- \`${made}\`: \`${command}\``);
   lines.push("", `SHA-256 of the description that both are made from: ${inputDigest()}`, "");
   writeFileSync(join(folder, "README.md"), lines.join("\n"));
   return folder;

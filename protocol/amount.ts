@@ -24,14 +24,22 @@ export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$
  * Trailing zeros are taken; more fraction digits than the currency has are refused even when they
  * are zeros. Refuses AMOUNT_FORMAT, AMOUNT_PRECISION, AMOUNT_ZERO, in this order.
  */
-export function parseAmount(text: string, decimal: number): { readonly ok: true; readonly units: bigint } | Refusal {
-  invariant(Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax, "decimal is within 0 … 36");
+export function parseAmount(
+  text: string,
+  decimal: number,
+): { readonly ok: true; readonly units: bigint } | Refusal {
+  invariant(
+    Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax,
+    "decimal is within 0 … 36",
+  );
   // The point may add one character. 79 digits without a point are beyond 256 bits.
-  if (text.length > amountDigitsMax + 1) return refuse("AMOUNT_FORMAT", `more than ${amountDigitsMax} digits`);
+  if (text.length > amountDigitsMax + 1)
+    return refuse("AMOUNT_FORMAT", `more than ${amountDigitsMax} digits`);
   const match = grammar.exec(text);
   if (match === null) return refuse("AMOUNT_FORMAT", "not digits with an optional point");
   const [, whole = "", fraction = ""] = match;
-  if (fraction.length > decimal) return refuse("AMOUNT_PRECISION", `more than ${decimal} fraction digits`);
+  if (fraction.length > decimal)
+    return refuse("AMOUNT_PRECISION", `more than ${decimal} fraction digits`);
   const units = BigInt(whole + fraction.padEnd(decimal, "0"));
   if (units === 0n) return refuse("AMOUNT_ZERO");
   if (units > unitsMax) return refuse("AMOUNT_FORMAT", "beyond 256 bits of base units");
@@ -41,7 +49,10 @@ export function parseAmount(text: string, decimal: number): { readonly ok: true;
 /** Writes base units (0 or more) in canonical form: `1500000` with 6 decimals is `1.5`. */
 export function formatAmount(units: bigint, decimal: number): string {
   invariant(units >= 0n, "an amount is never negative");
-  invariant(Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax, "decimal is within 0 … 36");
+  invariant(
+    Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax,
+    "decimal is within 0 … 36",
+  );
   if (decimal === 0) return units.toString();
   const digits = units.toString().padStart(decimal + 1, "0");
   const fraction = digits.slice(-decimal).replace(/0+$/, "");

@@ -29,7 +29,11 @@ for (const [kind, byte] of Object.entries(envelopeKinds) as [EnvelopeKind, numbe
 }
 
 /** Signs a payload, objects as JSON, into one frame. The same input gives the same frame. */
-export function sealEnvelope(kind: EnvelopeKind, payload: object | Uint8Array, privateKey: KeyObject): Uint8Array {
+export function sealEnvelope(
+  kind: EnvelopeKind,
+  payload: object | Uint8Array,
+  privateKey: KeyObject,
+): Uint8Array {
   const bytes = payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload));
   const signature = sign(null, signedBytes(kind, bytes), privateKey);
   return Buffer.concat([Uint8Array.of(envelopeVersion, envelopeKinds[kind]), signature, bytes]);
@@ -70,17 +74,35 @@ export function openEnvelope(
   expect: EnvelopeExpectation,
 ): { readonly kind: EnvelopeKind; readonly payload: Uint8Array } {
   if (frame.length <= envelopeHeaderBytes || frame.length > expect.bytesMax) {
-    throw new AgentError("ENVELOPE_SIZE", "none", "an envelope of a size that cannot be", { bytes: frame.length });
+    throw new AgentError("ENVELOPE_SIZE", "none", "an envelope of a size that cannot be", {
+      bytes: frame.length,
+    });
   }
   if (frame[0] !== envelopeVersion) {
-    throw new AgentError("ENVELOPE_VERSION", "none", "an envelope of an unknown version", { version: frame[0] ?? 0 });
+    throw new AgentError("ENVELOPE_VERSION", "none", "an envelope of an unknown version", {
+      version: frame[0] ?? 0,
+    });
   }
   const kind = kindOfByte.get(frame[1] ?? 0);
-  const wanted = kind !== undefined && (expect.kind === undefined ? expect.kinds?.includes(kind) === true : expect.kind === kind);
-  if (!wanted) throw new AgentError("ENVELOPE_KIND", "none", "an envelope of a kind not expected here", { kind: frame[1] ?? 0 });
+  const wanted =
+    kind !== undefined &&
+    (expect.kind === undefined ? expect.kinds?.includes(kind) === true : expect.kind === kind);
+  if (!wanted)
+    throw new AgentError("ENVELOPE_KIND", "none", "an envelope of a kind not expected here", {
+      kind: frame[1] ?? 0,
+    });
   const payload = frame.subarray(envelopeHeaderBytes);
-  if (!verify(null, signedBytes(kind, payload), expect.publicKey, frame.subarray(signatureAt, envelopeHeaderBytes))) {
-    throw new AgentError("ENVELOPE_SIGNATURE", "none", "an envelope whose signature does not fit", { kind });
+  if (
+    !verify(
+      null,
+      signedBytes(kind, payload),
+      expect.publicKey,
+      frame.subarray(signatureAt, envelopeHeaderBytes),
+    )
+  ) {
+    throw new AgentError("ENVELOPE_SIGNATURE", "none", "an envelope whose signature does not fit", {
+      kind,
+    });
   }
   return { kind, payload };
 }
@@ -110,10 +132,13 @@ const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
  * point of small order.
  */
 export function publicKeyFromHex(hex: string): KeyObject {
-  if (!/^[0-9a-f]{64}$/.test(hex)) throw new AgentError("ENVELOPE_KEY", "none", "a public key is not 32 bytes as hex");
+  if (!/^[0-9a-f]{64}$/.test(hex))
+    throw new AgentError("ENVELOPE_KEY", "none", "a public key is not 32 bytes as hex");
   const raw = Buffer.from(hex, "hex");
   if (!isUsablePoint(raw)) {
-    throw new AgentError("ENVELOPE_KEY", "none", "a public key is not a usable point", { key: hex });
+    throw new AgentError("ENVELOPE_KEY", "none", "a public key is not a usable point", {
+      key: hex,
+    });
   }
   return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: "der", type: "spki" });
 }

@@ -27,7 +27,10 @@ export const transactionId: Reader<string> = hex(16);
 export const hash: Reader<string> = hex(32);
 export const nonce: Reader<string> = hex(32);
 export const signature: Reader<string> = hex(64);
-export const optionalSignature: Reader<string> = string({ max: 128, pattern: /^(?:|[0-9a-f]{128})$/ });
+export const optionalSignature: Reader<string> = string({
+  max: 128,
+  pattern: /^(?:|[0-9a-f]{128})$/,
+});
 export const optionalNonce: Reader<string> = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });
 export const publicKey: Reader<string> = hex(32);
 export const time: Reader<number> = integer();
@@ -39,7 +42,10 @@ export const ledgerEpoch: Reader<number> = integer({ min: 1, max: 0xffffffff });
 export const network: Reader<string> = string({ max: 41, pattern: networkPattern });
 export const currency: Reader<string> = string({ max: 64, pattern: currencyPattern });
 /** A currency, or the sweeps or top-ups of one. */
-export const limitGroup: Reader<string> = string({ max: 70, pattern: /^[a-z0-9][a-z0-9_-]{0,63}(?::sweep|:topup)?$/ });
+export const limitGroup: Reader<string> = string({
+  max: 70,
+  pattern: /^[a-z0-9][a-z0-9_-]{0,63}(?::sweep|:topup)?$/,
+});
 /** Indexes below a deposit account that are not hardened (BIP-32). */
 export const ceiling: Reader<number> = integer({ min: 1, max: 0x7fffffff });
 export const depositIndex: Reader<number> = integer({ max: 0x7fffffff });
@@ -50,7 +56,11 @@ export const destination: Reader<string> = string({ max: 128, pattern: /^[\x21-\
 export const account: Reader<string> = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-\x7e]*$/ });
 /** A tag where an absent field stands for none. */
-export const someTag: Reader<string> = string({ min: 1, max: tagLengthMax, pattern: /^[\x20-\x7e]+$/ });
+export const someTag: Reader<string> = string({
+  min: 1,
+  max: tagLengthMax,
+  pattern: /^[\x20-\x7e]+$/,
+});
 export const code: Reader<string> = string({ max: 64, pattern: /^[A-Z0-9_]*$/ });
 /** An EVM account's nonce in its only spelling. */
 export const counter: Reader<string> = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ });
@@ -61,13 +71,18 @@ export const slot: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-
 export const pin: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 export const txHash: Reader<string> = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
 export const optionalTxHash: Reader<string> = string({ max: 130, pattern: /^[0-9A-Za-z]*$/ });
-export const units: Reader<string> = string({ min: 1, max: amountDigitsMax, pattern: /^(?:0|[1-9][0-9]*)$/ });
+export const units: Reader<string> = string({
+  min: 1,
+  max: amountDigitsMax,
+  pattern: /^(?:0|[1-9][0-9]*)$/,
+});
 export const software: Reader<string> = string({ min: 1, max: 64, pattern: /^[\x20-\x7e]+$/ });
 export const head: Reader<Head> = object({ seq: ordinal, hash });
 
 const amountText = string({ min: 1, max: amountDigitsMax + 1, pattern: canonicalAmount });
 export const amount: Reader<string> = (value, path) => {
   const text = amountText(value, path);
-  if (text.length > amountDigitsMax && !text.includes(".")) throw shapeFault(path, `must have at most ${amountDigitsMax} digits`);
+  if (text.length > amountDigitsMax && !text.includes("."))
+    throw shapeFault(path, `must have at most ${amountDigitsMax} digits`);
   return text;
 };

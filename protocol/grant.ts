@@ -79,7 +79,11 @@ export function openGrant(
 ): { readonly grant: PairingGrant; readonly gatewayKey: string } {
   const publicKey = publicKeyFromHex(sealed.gatewayKey);
   if (gatewayFingerprintOf(sealed.gatewayKey) !== expect.fingerprint) {
-    throw new AgentError("PAIRING_GATEWAY_KEY", "unknown", "the gateway answered with another key than apiKey names");
+    throw new AgentError(
+      "PAIRING_GATEWAY_KEY",
+      "unknown",
+      "the gateway answered with another key than apiKey names",
+    );
   }
   if (!verify(null, signedGrant(sealed.grant), publicKey, Buffer.from(sealed.signature, "hex"))) {
     throw new AgentError("PAIRING_GRANT", "unknown", "the grant's signature does not fit");
@@ -102,7 +106,11 @@ const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
  * the grant on the way changes these letters.
  */
 export function shortCodeOf(transcript: string, grant: string): string {
-  const hash = domainHash("short-code", Buffer.from(transcriptHashOf(transcript)), Buffer.from(grant));
+  const hash = domainHash(
+    "short-code",
+    Buffer.from(transcriptHashOf(transcript)),
+    Buffer.from(grant),
+  );
   let bits = BigInt(`0x${hash.slice(0, 10)}`);
   let letters = "";
   for (let index = 0; index < 8; index += 1) {

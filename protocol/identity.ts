@@ -54,10 +54,13 @@ export function agentIdOf(agent: {
   readonly signerKey: string;
   readonly linkKey: string;
 }): string {
-  return domainHash("agent", sized(agent.merchant), sized(agent.wallet), sized(agent.signerKey), sized(agent.linkKey)).slice(
-    0,
-    16,
-  );
+  return domainHash(
+    "agent",
+    sized(agent.merchant),
+    sized(agent.wallet),
+    sized(agent.signerKey),
+    sized(agent.linkKey),
+  ).slice(0, 16);
 }
 
 /** The hash of a job's exact text; the next job names it as `previous`. */

@@ -24,6 +24,12 @@ export function operationOf(mode: JobMode): "withdraw" | "sweep" | "topup" {
  * The name of the rules and sums under which a job counts: those of its currency, or those of the
  * currency's sweeps or top-ups.
  */
-export function limitGroupOf({ mode, currency }: { readonly mode: JobMode; readonly currency: string }): string {
+export function limitGroupOf({
+  mode,
+  currency,
+}: {
+  readonly mode: JobMode;
+  readonly currency: string;
+}): string {
   return isInternal(mode) ? `${currency}:${mode}` : currency;
 }

@@ -4,7 +4,15 @@
  * transcript: the signer's, the link's, and one for each account of the wallet. The gateway's
  * answer is grant.ts. HKDF is RFC 5869, HMAC RFC 2104. docs/protocol.md section 3.
  */
-import { createHash, createHmac, hkdfSync, type KeyObject, sign, timingSafeEqual, verify } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  hkdfSync,
+  type KeyObject,
+  sign,
+  timingSafeEqual,
+  verify,
+} from "node:crypto";
 import { AgentError } from "../base/fault.ts";
 import { oddityOf } from "../base/invisible.ts";
 import { parseJson } from "../base/json.ts";
@@ -37,10 +45,14 @@ export function parseApiKey(text: string | Uint8Array): ApiKey {
   try {
     const oddity = oddityOf(bytes);
     if (oddity !== "") throw apiKeyFault(`: it has ${oddity}`);
-    if (bytes.length !== apiKeyBytes || bytes[18] !== 0x2e || bytes[62] !== 0x2e) throw apiKeyFault();
+    if (bytes.length !== apiKeyBytes || bytes[18] !== 0x2e || bytes[62] !== 0x2e)
+      throw apiKeyFault();
     const keyId = bytes.toString("latin1", 0, 18);
     const fingerprint = bytes.toString("latin1", 63);
-    const plain = fields.keyIdPattern.test(keyId) && /^[0-9a-f]{32}$/.test(fingerprint) && isSecret(bytes.subarray(19, 62));
+    const plain =
+      fields.keyIdPattern.test(keyId) &&
+      /^[0-9a-f]{32}$/.test(fingerprint) &&
+      isSecret(bytes.subarray(19, 62));
     if (!plain) throw apiKeyFault();
     return { keyId, secret: Uint8Array.from(bytes.subarray(19, 62)), fingerprint };
   } finally {
@@ -80,7 +92,9 @@ export function gatewayFingerprintOf(gatewayKey: string): string {
 
 /** HMAC-SHA256 over the transcript's text under a key made from the API secret, hex. */
 export function transcriptMac(secret: Uint8Array, transcript: string): string {
-  const key = new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), "autowithdraw/1 pairing", 32));
+  const key = new Uint8Array(
+    hkdfSync("sha256", secret, new Uint8Array(0), "autowithdraw/1 pairing", 32),
+  );
   try {
     return createHmac("sha256", key).update(transcript).digest("hex");
   } finally {
@@ -94,7 +108,10 @@ export function transcriptMac(secret: Uint8Array, transcript: string): string {
  */
 export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: string): boolean {
   if (!/^[0-9a-f]{64}$/.test(mac)) return false;
-  return timingSafeEqual(Buffer.from(mac, "hex"), Buffer.from(transcriptMac(secret, transcript), "hex"));
+  return timingSafeEqual(
+    Buffer.from(mac, "hex"),
+    Buffer.from(transcriptMac(secret, transcript), "hex"),
+  );
 }
 
 /**
@@ -123,11 +140,21 @@ export interface SealedTranscript extends TranscriptProofs {
  */
 export function sealTranscript(
   transcript: string,
-  by: { readonly secret: Uint8Array; readonly linkKey: KeyObject; readonly proven: TranscriptProofs },
+  by: {
+    readonly secret: Uint8Array;
+    readonly linkKey: KeyObject;
+    readonly proven: TranscriptProofs;
+  },
 ): SealedTranscript {
   const { signerSignature, proofs } = by.proven;
   const mac = transcriptMac(by.secret, transcript);
-  return { transcript, mac, linkSignature: signTranscript(transcript, by.linkKey), signerSignature, proofs };
+  return {
+    transcript,
+    mac,
+    linkSignature: signTranscript(transcript, by.linkKey),
+    signerSignature,
+    proofs,
+  };
 }
 
 /** The signature of one of the agent's two keys over the transcript, hex. */
@@ -140,7 +167,11 @@ export function signTranscript(transcript: string, key: KeyObject): string {
  * that is not a signature.
  * @throws AgentError ENVELOPE_KEY for an unusable key.
  */
-export function transcriptSignatureFits(publicKey: string, transcript: string, signature: string): boolean {
+export function transcriptSignatureFits(
+  publicKey: string,
+  transcript: string,
+  signature: string,
+): boolean {
   const key = publicKeyFromHex(publicKey);
   if (!/^[0-9a-f]{128}$/.test(signature)) return false;
   return verify(null, signedTranscript(transcript), key, Buffer.from(signature, "hex"));
@@ -196,7 +227,8 @@ const pairedAccount: Reader<PairedAccount> = object({
 function isInPairs(accounts: readonly PairedAccount[]): boolean {
   const families = new Set(accounts.map(({ family }) => family));
   const isPaired = accounts.every(
-    ({ family, purpose }, at) => purpose === (at % 2 === 0 ? "hot" : "deposits") && family === accounts[at - (at % 2)]?.family,
+    ({ family, purpose }, at) =>
+      purpose === (at % 2 === 0 ? "hot" : "deposits") && family === accounts[at - (at % 2)]?.family,
   );
   return isPaired && accounts.length > 0 && accounts.length === 2 * families.size;
 }
@@ -234,15 +266,29 @@ export function parseTranscript(text: string | Uint8Array): PairingTranscript {
   const json = parseJson(text, { bytesMax: transcriptBytesMax });
   const transcript = transcriptShape(json, "transcript");
   const agrees = (holds: boolean, problem: string): void => {
-    if (!holds) throw new AgentError("PAIRING_TRANSCRIPT", "none", `the transcript contradicts itself: ${problem}`);
+    if (!holds)
+      throw new AgentError(
+        "PAIRING_TRANSCRIPT",
+        "none",
+        `the transcript contradicts itself: ${problem}`,
+      );
   };
   publicKeyFromHex(transcript.signerKey);
   publicKeyFromHex(transcript.linkKey);
   agrees(transcript.signerKey !== transcript.linkKey, "signerKey and linkKey are the same key");
-  agrees(isInPairs(transcript.accounts), "accounts are one hot and then one deposit account of each family");
-  agrees(walletFingerprintOf(transcript.accounts) === transcript.wallet, "wallet is not the fingerprint of its accounts");
+  agrees(
+    isInPairs(transcript.accounts),
+    "accounts are one hot and then one deposit account of each family",
+  );
+  agrees(
+    walletFingerprintOf(transcript.accounts) === transcript.wallet,
+    "wallet is not the fingerprint of its accounts",
+  );
   agrees(rises(transcript.networks), "networks are not sorted or repeat");
-  agrees(rises(transcript.currencies.map((currency) => currency.id)), "currencies are not sorted or repeat");
+  agrees(
+    rises(transcript.currencies.map((currency) => currency.id)),
+    "currencies are not sorted or repeat",
+  );
   agrees(
     transcript.currencies.every((currency) => transcript.networks.includes(currency.network)),
     "a currency's network is not among the networks",

@@ -21,7 +21,16 @@ import type {
   Statement,
   Welcome,
 } from "./messages.ts";
-import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
+import {
+  boolean,
+  list,
+  nullable,
+  object,
+  oneOf,
+  type Reader,
+  shapeFault,
+  string,
+} from "./shape.ts";
 
 /** Most jobs in one frame; the frame's own limit is usually lower. */
 export const jobsPerFrameMax = 256;
@@ -62,7 +71,10 @@ export const attemptsMax = 20;
 const jobLimits = { bytesMax: jobTextBytesMax, depthMax: 1 };
 const statementLimits = { bytesMax: gatewayFrameBytesMax };
 
-const challenge: Reader<Challenge> = object({ nonce: fields.nonce, at: fields.time }, { kinds: fields.kind });
+const challenge: Reader<Challenge> = object(
+  { nonce: fields.nonce, at: fields.time },
+  { kinds: fields.kind },
+);
 
 const openSlots: Reader<OpenSlots> = object({
   network: fields.network,
@@ -156,7 +168,11 @@ const ack: Reader<Ack> = object(
   },
 );
 
-const heartbeat: Reader<Heartbeat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });
+const heartbeat: Reader<Heartbeat> = object({
+  agent: fields.agent,
+  head: nullable(fields.head),
+  at: fields.time,
+});
 
 const entryReaders = {
   decision: object({
@@ -209,9 +225,18 @@ const entryReaders = {
   }),
   paused: object(
     { kind: oneOf("paused"), seq: fields.ordinal, at: fields.time, paused: boolean() },
-    { network: fields.network, currency: fields.currency, txHashes: list(fields.txHash, foreignPerAckMax) },
+    {
+      network: fields.network,
+      currency: fields.currency,
+      txHashes: list(fields.txHash, foreignPerAckMax),
+    },
   ),
-  ceiling: object({ kind: oneOf("ceiling"), seq: fields.ordinal, at: fields.time, ceiling: fields.ceiling }),
+  ceiling: object({
+    kind: oneOf("ceiling"),
+    seq: fields.ordinal,
+    at: fields.time,
+    ceiling: fields.ceiling,
+  }),
   recovered: object({
     kind: oneOf("recovered"),
     seq: fields.ordinal,
@@ -237,7 +262,8 @@ const entryKinds = Object.keys(entryReaders) as readonly Entry["kind"][];
 const entryKind = oneOf(...entryKinds);
 
 const entry: Reader<Entry> = (value, path) => {
-  if (typeof value !== "object" || value === null || !("kind" in value)) throw shapeFault(path, "must be an object with a kind");
+  if (typeof value !== "object" || value === null || !("kind" in value))
+    throw shapeFault(path, "must be an object with a kind");
   return entryReaders[entryKind(value.kind, `${path}.kind`)](value, path);
 };
 
@@ -267,9 +293,11 @@ export function parseHello(payload: Uint8Array | string): Hello {
   const value = hello(parseJson(payload), "hello");
   const named = new Set<string>();
   for (const [index, { network, account, first, last }] of value.open.entries()) {
-    if (named.has(`${network} ${account}`)) throw shapeFault(`hello.open[${index}]`, "must name each account once");
+    if (named.has(`${network} ${account}`))
+      throw shapeFault(`hello.open[${index}]`, "must name each account once");
     named.add(`${network} ${account}`);
-    if (BigInt(last) < BigInt(first)) throw shapeFault(`hello.open[${index}].last`, "must not be below the first");
+    if (BigInt(last) < BigInt(first))
+      throw shapeFault(`hello.open[${index}].last`, "must not be below the first");
   }
   return value;
 }
@@ -288,7 +316,8 @@ export function parseWelcome(payload: Uint8Array | string): Welcome {
  */
 export function parseJobs(payload: Uint8Array | string): Jobs {
   const value = jobs(parseJson(payload), "jobs");
-  if (value.signatures.length !== value.jobs.length) throw shapeFault("jobs.signatures", "must be one for each job");
+  if (value.signatures.length !== value.jobs.length)
+    throw shapeFault("jobs.signatures", "must be one for each job");
   return value;
 }
 
@@ -306,15 +335,18 @@ export function parseJob(text: Uint8Array | string): Job {
       throw shapeFault(`job.${field}`, "must stand exactly when mode is sweep or topup");
   }
   for (const field of ["renews", "refundOf"] as const) {
-    if (value[field] !== undefined && isOwn) throw shapeFault(`job.${field}`, "must be left out when mode is sweep or topup");
+    if (value[field] !== undefined && isOwn)
+      throw shapeFault(`job.${field}`, "must be left out when mode is sweep or topup");
   }
   if (value.depositNext !== undefined && value.mode !== "sweep")
     throw shapeFault("job.depositNext", "must be left out unless mode is sweep");
   if (value.mode === "topup" && !/^[0-9a-f]{32}$/.test(value.orderId)) {
     throw shapeFault("job.orderId", "must be the id of a sweep when mode is topup");
   }
-  if (value.address === "" && value.mode === "auto") throw shapeFault("job.address", "must not be empty unless mode is manual");
-  if (value.expiresAt <= value.issuedAt) throw shapeFault("job.expiresAt", "must be later than issuedAt");
+  if (value.address === "" && value.mode === "auto")
+    throw shapeFault("job.address", "must not be empty unless mode is manual");
+  if (value.expiresAt <= value.issuedAt)
+    throw shapeFault("job.expiresAt", "must be later than issuedAt");
   if ((value.sequence === 1) !== /^0+$/.test(value.previous)) {
     throw shapeFault("job.previous", "must be zeros exactly for the first job");
   }
@@ -336,22 +368,41 @@ export function parseStatement(payload: Uint8Array | string): Statement {
   for (const [index, item] of value.entries.entries()) {
     // One record may have several entries. No entry is from a record that the receiver already has.
     if (item.seq < last || item.seq <= value.after) {
-      throw shapeFault(`statement.entries[${index}].seq`, "must not fall and lie after statement.after");
+      throw shapeFault(
+        `statement.entries[${index}].seq`,
+        "must not fall and lie after statement.after",
+      );
     }
     if (item.kind === "asked" && (item.job === "") !== (item.signature === "")) {
       throw shapeFault(`statement.entries[${index}].signature`, "must stand exactly with a job");
     }
     if (item.kind === "observed" && (item.outcome === "") === (item.stage === "final")) {
-      throw shapeFault(`statement.entries[${index}].outcome`, "must be set exactly when the stage is final");
+      throw shapeFault(
+        `statement.entries[${index}].outcome`,
+        "must be set exactly when the stage is final",
+      );
     }
     if (item.kind === "observed" && item.txHash === "" && item.outcome !== "conflicted") {
-      throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the outcome is conflicted");
+      throw shapeFault(
+        `statement.entries[${index}].txHash`,
+        "must not be empty unless the outcome is conflicted",
+      );
     }
-    if (item.kind === "paused" && (item.txHashes ?? item.currency) !== undefined && item.network === undefined) {
-      throw shapeFault(`statement.entries[${index}].network`, "must stand with txHashes and with currency");
+    if (
+      item.kind === "paused" &&
+      (item.txHashes ?? item.currency) !== undefined &&
+      item.network === undefined
+    ) {
+      throw shapeFault(
+        `statement.entries[${index}].network`,
+        "must stand with txHashes and with currency",
+      );
     }
     if (item.kind === "recovered" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
-      throw shapeFault(`statement.entries[${index}].jobHash`, "must be zeros exactly before the first job");
+      throw shapeFault(
+        `statement.entries[${index}].jobHash`,
+        "must be zeros exactly before the first job",
+      );
     }
     last = item.seq;
   }

@@ -9,7 +9,16 @@ import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
 import type { Head } from "./messages.ts";
 import { attemptsMax, jobTextBytesMax } from "./payloads.ts";
-import { integer, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
+import {
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  type Reader,
+  shapeFault,
+  string,
+} from "./shape.ts";
 
 /** Most parts of one order. */
 export const recoveryPartsMax = 1024;
@@ -147,8 +156,14 @@ const recovery: Reader<Recovery> = object(
     parts: integer({ min: 1, max: recoveryPartsMax }),
     held: nullable(fields.head),
     jobs: object({ sequence: fields.count, hash: fields.hash }),
-    accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
-    spent: list(object({ currency: fields.limitGroup, units: fields.units, feesUnits: fields.units }), spentMax),
+    accounts: list(
+      object({ network: fields.network, account: fields.account, next: fields.counter }),
+      accountsMax,
+    ),
+    spent: list(
+      object({ currency: fields.limitGroup, units: fields.units, feesUnits: fields.units }),
+      spentMax,
+    ),
     withdrawals: list(withdrawal, perPartMax),
     ended: list(withdrawal, perPartMax),
     outgoing: list(outgoingTx, recoveryOutgoingMax),
@@ -163,14 +178,21 @@ const recovery: Reader<Recovery> = object(
  */
 export function parseRecovery(payload: Uint8Array | string): Recovery {
   const value = recovery(parseJson(payload), "recovery");
-  if (value.part > value.parts) throw shapeFault("recovery.part", "must not be above recovery.parts");
+  if (value.part > value.parts)
+    throw shapeFault("recovery.part", "must not be above recovery.parts");
   if ((value.jobs.sequence === 0) !== /^0+$/.test(value.jobs.hash)) {
     throw shapeFault("recovery.jobs.hash", "must be zeros exactly before the first job");
   }
   if (value.part > 1 && value.accounts.length + value.spent.length + value.outgoing.length > 0) {
-    throw shapeFault("recovery.accounts", "must stand in part 1 only, like recovery.spent and recovery.outgoing");
+    throw shapeFault(
+      "recovery.accounts",
+      "must stand in part 1 only, like recovery.spent and recovery.outgoing",
+    );
   }
-  for (const [list, items] of [["withdrawals", value.withdrawals] as const, ["ended", value.ended] as const]) {
+  for (const [list, items] of [
+    ["withdrawals", value.withdrawals] as const,
+    ["ended", value.ended] as const,
+  ]) {
     const bare = items.findIndex(({ attempts }) => attempts.length === 0);
     if (bare >= 0) throw shapeFault(`recovery.${list}[${bare}].attempts`, "must not be empty");
   }

@@ -63,19 +63,36 @@ export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[
  * Reads a text of `min` to `max` UTF-16 units (default 0 to 4096) that matches `pattern`, if one is
  * given.
  */
-export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: number; pattern?: RegExp } = {}): Reader<string> {
+export function string({
+  min = 0,
+  max = 4096,
+  pattern,
+}: {
+  min?: number;
+  max?: number;
+  pattern?: RegExp;
+} = {}): Reader<string> {
   return (value, path) => {
     if (typeof value !== "string") throw shapeFault(path, "must be a string");
-    if (value.length < min || value.length > max) throw shapeFault(path, `must have ${min} to ${max} characters`);
-    if (pattern !== undefined && !pattern.test(value)) throw shapeFault(path, `must match ${pattern.source}`);
+    if (value.length < min || value.length > max)
+      throw shapeFault(path, `must have ${min} to ${max} characters`);
+    if (pattern !== undefined && !pattern.test(value))
+      throw shapeFault(path, `must match ${pattern.source}`);
     return value;
   };
 }
 
 /** Reads a whole number, by default 0 to 2^53-1. */
-export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {}): Reader<number> {
+export function integer({
+  min = 0,
+  max = Number.MAX_SAFE_INTEGER,
+}: {
+  min?: number;
+  max?: number;
+} = {}): Reader<number> {
   return (value, path) => {
-    if (typeof value !== "number" || !Number.isSafeInteger(value)) throw shapeFault(path, "must be a whole number");
+    if (typeof value !== "number" || !Number.isSafeInteger(value))
+      throw shapeFault(path, "must be a whole number");
     if (value < min || value > max) throw shapeFault(path, `must be ${min} to ${max}`);
     return value;
   };
@@ -85,16 +102,22 @@ export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: numb
 export function hex(bytes: number): Reader<string> {
   const pattern = new RegExp(`^[0-9a-f]{${bytes * 2}}$`);
   return (value, path) => {
-    if (typeof value !== "string" || !pattern.test(value)) throw shapeFault(path, `must be ${bytes} bytes as lower-case hex`);
+    if (typeof value !== "string" || !pattern.test(value))
+      throw shapeFault(path, `must be ${bytes} bytes as lower-case hex`);
     return value;
   };
 }
 
 /** One of the given literals. */
-export function oneOf<const T extends readonly (string | number | true)[]>(...literals: T): Reader<T[number]> {
+export function oneOf<const T extends readonly (string | number | true)[]>(
+  ...literals: T
+): Reader<T[number]> {
   return (value, path) => {
     for (const literal of literals) if (value === literal) return literal;
-    throw shapeFault(path, `must be ${literals.map((literal) => JSON.stringify(literal)).join(" or ")}`);
+    throw shapeFault(
+      path,
+      `must be ${literals.map((literal) => JSON.stringify(literal)).join(" or ")}`,
+    );
   };
 }
 
@@ -125,7 +148,11 @@ export function record<T>(
     for (const key in value) {
       count += 1;
       if (count > keysMax) throw shapeFault(path, `must have at most ${keysMax} keys`);
-      if (!keyPattern.test(key)) throw shapeFault(`${path}.${printable(key)}`, `must have a name matching ${keyPattern.source}`);
+      if (!keyPattern.test(key))
+        throw shapeFault(
+          `${path}.${printable(key)}`,
+          `must have a name matching ${keyPattern.source}`,
+        );
       result[key] = reader(value[key] as JsonValue, `${path}.${key}`);
     }
     return result;

@@ -80,7 +80,15 @@ const sightings: Reader<Sightings> = object({
   ledgerEpoch: fields.ledgerEpoch,
   answers: fields.nonce,
   coins: list(sightedCoin, sightedMax),
-  next: list(object({ network: fields.network, account: fields.account, slot: fields.slot, isUnused: boolean() }), sightedMax),
+  next: list(
+    object({
+      network: fields.network,
+      account: fields.account,
+      slot: fields.slot,
+      isUnused: boolean(),
+    }),
+    sightedMax,
+  ),
   orders: list(fields.transactionId, clearedMax),
   at: fields.time,
 });

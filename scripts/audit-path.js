@@ -39,7 +39,12 @@ function isCounted(node) {
   if (ts.isArrowFunction(parent)) return node === parent.body;
   if (ts.isClassLike(parent)) return ts.isClassElement(node) && !ts.isSemicolonClassElement(node);
   if (ts.isVariableDeclarationList(parent) || ts.isConditionalExpression(node)) return true;
-  return ts.isStatement(node) && !ts.isVariableStatement(node) && !ts.isEmptyStatement(node) && !ts.isImportDeclaration(node);
+  return (
+    ts.isStatement(node) &&
+    !ts.isVariableStatement(node) &&
+    !ts.isEmptyStatement(node) &&
+    !ts.isImportDeclaration(node)
+  );
 }
 
 function statementsOf(file) {
@@ -55,14 +60,16 @@ function statementsOf(file) {
 /** The files of this project that a file loads; imports of types load nothing. */
 function importsOf(file) {
   const loaded = [];
-  const isOwn = (specifier) => specifier !== undefined && ts.isStringLiteralLike(specifier) && specifier.text.startsWith(".");
+  const isOwn = (specifier) =>
+    specifier !== undefined && ts.isStringLiteralLike(specifier) && specifier.text.startsWith(".");
   const add = (specifier) => {
     if (isOwn(specifier)) loaded.push(normalize(join(dirname(file), specifier.text)));
   };
   const visit = (node) => {
     if (ts.isImportDeclaration(node) && !node.importClause?.isTypeOnly) add(node.moduleSpecifier);
     if (ts.isExportDeclaration(node) && !node.isTypeOnly) add(node.moduleSpecifier);
-    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) add(node.arguments[0]);
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node.arguments[0]);
     ts.forEachChild(node, visit);
   };
   visit(sourceOf(file));
@@ -71,17 +78,24 @@ function importsOf(file) {
 
 /** The verbs of an interface of requests, which it names itself. */
 function verbsOf(file, name) {
-  const declared = sourceOf(file).statements.find((node) => ts.isInterfaceDeclaration(node) && node.name.text === name);
+  const declared = sourceOf(file).statements.find(
+    (node) => ts.isInterfaceDeclaration(node) && node.name.text === name,
+  );
   if (declared === undefined || declared.heritageClauses !== undefined)
-    problems.push(`${file} does not declare ${name} with all of its verbs, which ${tableName} compares`);
+    problems.push(
+      `${file} does not declare ${name} with all of its verbs, which ${tableName} compares`,
+    );
   return (declared?.members ?? []).map((member) => member.name?.getText() ?? "");
 }
 
 function tell(name, files, limit) {
   const statements = files.filter(isThere).reduce((sum, file) => sum + statementsOf(file), 0);
   const bound = limit === undefined ? "" : ` of at most ${limit}`;
-  process.stdout.write(`job to key: ${name}, ${files.length} files, ${statements} statements${bound}\n`);
-  if (limit !== undefined && statements > limit) problems.push(`${name} has ${statements} statements, more than ${limit}`);
+  process.stdout.write(
+    `job to key: ${name}, ${files.length} files, ${statements} statements${bound}\n`,
+  );
+  if (limit !== undefined && statements > limit)
+    problems.push(`${name} has ${statements} statements, more than ${limit}`);
 }
 
 const isThere = (file) => existsSync(join(root, file)) && !file.endsWith("/");
@@ -98,25 +112,34 @@ for (const file of [...judged, ...beside]) {
 
 tell("without a family", path, table.limits.path);
 for (const [name, files] of families) {
-  if (table.limits.families[name] === undefined) problems.push(`${tableName} gives no limit to ${name}`);
+  if (table.limits.families[name] === undefined)
+    problems.push(`${tableName} gives no limit to ${name}`);
   tell(name, files, table.limits.families[name]);
 }
 for (const { name, files } of table.beside) tell(`beside it, ${name}`, files);
 
 const isGround = (file) => Object.keys(table.ground).some((folder) => file.startsWith(folder));
-const reached = new Map([table.process, ...judged.filter(isThere)].map((file) => [file, "the signer's process"]));
+const reached = new Map(
+  [table.process, ...judged.filter(isThere)].map((file) => [file, "the signer's process"]),
+);
 for (const [file, by] of reached) {
-  if (!named.has(file) && !isGround(file)) problems.push(`${by} loads ${file}, which ${tableName} does not name`);
+  if (!named.has(file) && !isGround(file))
+    problems.push(`${by} loads ${file}, which ${tableName} does not name`);
   for (const other of importsOf(file)) if (!reached.has(other)) reached.set(other, file);
 }
 
 for (const [name, verbs] of Object.entries(table.verbs.requests)) {
   const declared = verbsOf(table.verbs.file, name);
   for (const verb of declared)
-    if (!(verb in verbs)) problems.push(`${name} has the verb ${verb}, which ${tableName} does not name`);
+    if (!(verb in verbs))
+      problems.push(`${name} has the verb ${verb}, which ${tableName} does not name`);
   for (const [verb, file] of Object.entries(verbs)) {
-    if (!declared.includes(verb)) problems.push(`${tableName} names the verb ${verb}, which ${name} does not have`);
-    if (!named.has(file)) problems.push(`${tableName} lets ${file} carry out the verb ${verb}, and names it in no list`);
+    if (!declared.includes(verb))
+      problems.push(`${tableName} names the verb ${verb}, which ${name} does not have`);
+    if (!named.has(file))
+      problems.push(
+        `${tableName} lets ${file} carry out the verb ${verb}, and names it in no list`,
+      );
   }
 }
 

@@ -5,7 +5,16 @@
  * build changes nothing, and no output stays of a source that is gone.
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourceStamp, stampFile } from "../cli/launch/stamp.js";
@@ -44,16 +53,33 @@ const aside = mkdtempSync(join(root, ".cache", "build-"));
 try {
   const fresh = join(aside, "dist");
   const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-  const args = [`--max-old-space-size=${compilerHeapMiB}`, compiler, "-p", join(root, "tsconfig.build.json"), "--outDir", fresh];
-  const compiled = troubleOf("the compiler", spawnSync(process.execPath, args, { stdio: "inherit", cwd: root }));
+  const args = [
+    `--max-old-space-size=${compilerHeapMiB}`,
+    compiler,
+    "-p",
+    join(root, "tsconfig.build.json"),
+    "--outDir",
+    fresh,
+  ];
+  const compiled = troubleOf(
+    "the compiler",
+    spawnSync(process.execPath, args, { stdio: "inherit", cwd: root }),
+  );
   if (compiled !== null) fail(compiled, "the compiler found errors");
   else {
-    for (const contract of ["lab/kit/token.sol", "lab/kit/fee-token.sol", "lab/deposits/contracts.sol"])
+    for (const contract of [
+      "lab/kit/token.sol",
+      "lab/kit/fee-token.sol",
+      "lab/deposits/contracts.sol",
+    ])
       copyFileSync(join(root, contract), join(fresh, contract));
     const migrations = join("gateway", "store", "migrations");
     cpSync(join(root, migrations), join(fresh, migrations), { recursive: true });
     const manual = [join(fresh, "packaging", "manual.js"), fresh];
-    const made = troubleOf("the maker of manual pages", spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }));
+    const made = troubleOf(
+      "the maker of manual pages",
+      spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }),
+    );
     if (made !== null) fail(made, "manual pages and completion could not be made");
     else {
       // After the manual, which reads the compiler's output.

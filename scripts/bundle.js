@@ -40,26 +40,47 @@ const processes = {
     chunks: "agent/signer",
     packages: trusted,
     // Its one way out: its two unix sockets.
-    mayReach: (file, builtin) => builtin === "net" && /^agent\/signer\/sockets\/[^/]+\.ts$/.test(file),
+    mayReach: (file, builtin) =>
+      builtin === "net" && /^agent\/signer\/sockets\/[^/]+\.ts$/.test(file),
   },
   courier: { entries: ["agent/courier/main"], chunks: "agent/courier", mayReach: anything },
   check: { entries: ["agent/check/main"], chunks: "agent/check", mayReach: anything },
-  commands: { entries: ["cli/main", "cli/install/main"], chunks: "cli/commands", mayReach: anything },
-  pairing: { entries: ["cli/pair/main"], chunks: "cli/pair", packages: trusted, mayReach: anything },
+  commands: {
+    entries: ["cli/main", "cli/install/main"],
+    chunks: "cli/commands",
+    mayReach: anything,
+  },
+  pairing: {
+    entries: ["cli/pair/main"],
+    chunks: "cli/pair",
+    packages: trusted,
+    mayReach: anything,
+  },
   sealing: {
     entries: ["cli/sealing/main", "cli/sealing/proving", "cli/sealing/ledger", "cli/sealing/rekey"],
     chunks: "cli/sealing",
     packages: trusted,
     mayReach: nothing,
   },
-  backup: { entries: ["cli/backup/main"], chunks: "cli/backup", packages: trusted, mayReach: nothing },
+  backup: {
+    entries: ["cli/backup/main"],
+    chunks: "cli/backup",
+    packages: trusted,
+    mayReach: nothing,
+  },
   registering: { entries: ["cli/registering/main"], chunks: "cli/registering", mayReach: anything },
   // The package looks for compiled files of its own beside itself.
-  gateway: { entries: ["gateway/command"], chunks: "gateway/command", mayReach: anything, external: ["@photostructure/sqlite"] },
+  gateway: {
+    entries: ["gateway/command"],
+    chunks: "gateway/command",
+    mayReach: anything,
+    external: ["@photostructure/sqlite"],
+  },
 };
 
 /** Builtin modules that reach a network, or start a program or thread that could. */
-const reaching = /^(?:net|tls|https?|http2|dns|dgram|inspector|child_process|worker_threads|cluster)(?:\/|$)/;
+const reaching =
+  /^(?:net|tls|https?|http2|dns|dgram|inspector|child_process|worker_threads|cluster)(?:\/|$)/;
 
 /**
  * Lines about inputs of the bundle `name` that break its walls, none if it holds them. An import
@@ -68,17 +89,26 @@ const reaching = /^(?:net|tls|https?|http2|dns|dgram|inspector|child_process|wor
  */
 export function breachesOf({ inputs }, name) {
   const { mayReach, packages } = processes[name];
-  const outsiders = packagesIn(Object.keys(inputs)).filter((path) => packages?.includes(nameOf(path)) === false);
+  const outsiders = packagesIn(Object.keys(inputs)).filter(
+    (path) => packages?.includes(nameOf(path)) === false,
+  );
   const isBreach = (file, path) => {
     const builtin = path.replace(/^node:/, "");
     return (reaching.test(builtin) || !isBuiltin(path)) && !mayReach(file, builtin);
   };
   const ways = Object.entries(inputs).flatMap(([file, { imports }]) =>
     imports
-      .filter(({ path, external }) => external === true && path !== "<runtime>" && isBreach(file, path))
+      .filter(
+        ({ path, external }) => external === true && path !== "<runtime>" && isBreach(file, path),
+      )
       .map(({ path }) => `${file} in the bundle of ${name} imports ${path}`),
   );
-  return [...outsiders.map((path) => `the bundle of ${name}, which holds a secret, has the package ${nameOf(path)}`), ...ways];
+  return [
+    ...outsiders.map(
+      (path) => `the bundle of ${name}, which holds a secret, has the package ${nameOf(path)}`,
+    ),
+    ...ways,
+  ];
 }
 
 const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
@@ -92,8 +122,14 @@ const withMigrationTexts = (root) => ({
   setup(bundling) {
     bundling.onLoad({ filter: /[/\\]gateway[/\\]store[/\\]migration-files\.ts$/ }, () => {
       const folder = join(root, "gateway", "store", "migrations");
-      const texts = readdirSync(folder).map((file) => [file, readFileSync(join(folder, file), "utf8")]);
-      return { contents: `export const migrationTexts = ${JSON.stringify(Object.fromEntries(texts))};`, loader: "js" };
+      const texts = readdirSync(folder).map((file) => [
+        file,
+        readFileSync(join(folder, file), "utf8"),
+      ]);
+      return {
+        contents: `export const migrationTexts = ${JSON.stringify(Object.fromEntries(texts))};`,
+        loader: "js",
+      };
     });
   },
 });
@@ -124,7 +160,9 @@ export async function bundle(root, name, outdir, entryPoints = undefined) {
     plugins: [withMigrationTexts(root)],
     logLevel: "error",
     // Packages of the older form load builtin modules this way.
-    banner: { js: 'import { createRequire as requireFrom } from "node:module";\nconst require = requireFrom(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire as requireFrom } from "node:module";\nconst require = requireFrom(import.meta.url);',
+    },
   });
   return metafile;
 }
@@ -146,6 +184,9 @@ export async function bundleAll(root, outdir) {
 
 /** The source files in the bundle of each process, from the root, by the process' name. */
 export async function listInputs(root) {
-  const all = Object.keys(processes).map(async (name) => [name, Object.keys((await bundle(root, name, undefined)).inputs)]);
+  const all = Object.keys(processes).map(async (name) => [
+    name,
+    Object.keys((await bundle(root, name, undefined)).inputs),
+  ]);
   return Object.fromEntries(await Promise.all(all));
 }

@@ -20,13 +20,24 @@ function filesBelow(folder) {
 
 const table = readFileSync(join(root, "test", "runner", "tiers.ts"), "utf8");
 const [, names = ""] = /checkerFiles[^=]*= \[([^\]]*)\]/.exec(table) ?? [];
-const tests = [...names.matchAll(/"([^"]+)"/g)].map(([, name]) => join(root, "test", `${name}.test.ts`));
-if (tests.length === 0) throw new Error("test/runner/tiers.ts names no tests of the checks");
-const settings = ["rooms.config.json", "walls.config.cjs", "tsconfig.json", "package-lock.json", "vitest.config.ts"].map((name) =>
-  join(root, name),
+const tests = [...names.matchAll(/"([^"]+)"/g)].map(([, name]) =>
+  join(root, "test", `${name}.test.ts`),
 );
+if (tests.length === 0) throw new Error("test/runner/tiers.ts names no tests of the checks");
+const settings = [
+  "rooms.config.json",
+  "walls.config.cjs",
+  "tsconfig.json",
+  "package-lock.json",
+  "vitest.config.ts",
+].map((name) => join(root, name));
 const hash = createHash("sha256");
-for (const path of [...filesBelow("scripts"), ...filesBelow("test/runner"), ...settings, ...tests]) {
+for (const path of [
+  ...filesBelow("scripts"),
+  ...filesBelow("test/runner"),
+  ...settings,
+  ...tests,
+]) {
   if (!path.endsWith("budgets.json"))
     hash
       .update(`${path.slice(root.length)}\0`)
@@ -39,7 +50,11 @@ if (existsSync(stamp)) {
 } else {
   const env = { ...process.env, TEST_TIER: "checkers" };
   const runner = join(root, "node_modules", "vitest", "vitest.mjs");
-  const { status } = spawnSync(process.execPath, [runner, "run"], { cwd: root, stdio: "inherit", env });
+  const { status } = spawnSync(process.execPath, [runner, "run"], {
+    cwd: root,
+    stdio: "inherit",
+    env,
+  });
   if (status !== 0) process.exit(1);
   mkdirSync(join(root, ".cache"), { recursive: true });
   writeFileSync(stamp, "");

@@ -10,7 +10,10 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const bin = (...path) => join(root, "node_modules", ...path);
 const checks = [
-  ["format and lint", [bin("@biomejs", "biome", "bin", "biome"), "check", "--error-on-warnings", "."]],
+  [
+    "format and lint",
+    [bin("@biomejs", "biome", "bin", "biome"), "check", "--error-on-warnings", "."],
+  ],
   ["types", [bin("typescript", "bin", "tsc"), "-p", "tsconfig.json"]],
   ["walls", [join(root, "scripts", "walls.js")]],
   ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
@@ -23,7 +26,8 @@ const checks = [
 const failed = [];
 for (const [name, args] of checks) {
   process.stdout.write(`check: ${name}\n`);
-  if (spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" }).status !== 0) failed.push(name);
+  if (spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" }).status !== 0)
+    failed.push(name);
 }
 if (failed.length > 0) {
   process.stderr.write(`check: failed: ${failed.join(", ")}\n`);

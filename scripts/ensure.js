@@ -14,12 +14,18 @@ import { bringLocalChain } from "./local-chain.js";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 function stop(line, hint) {
-  process.stderr.write(`${process.argv.includes("--pair") ? "pair" : "crypto"}: ${line}\nhint: ${hint}\n`);
+  process.stderr.write(
+    `${process.argv.includes("--pair") ? "pair" : "crypto"}: ${line}\nhint: ${hint}\n`,
+  );
   process.exit(2);
 }
 
 function run(command, args, failed) {
-  const done = spawnSync(command, args, { cwd: root, stdio: ["ignore", "inherit", "inherit"], shell: false });
+  const done = spawnSync(command, args, {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+    shell: false,
+  });
   const trouble = troubleOf(command === process.execPath ? "node" : command, done);
   if (trouble === null) return;
   if (trouble.hint === "") stop(failed, "the lines above say why; nothing else was changed");
@@ -29,13 +35,19 @@ function run(command, args, failed) {
 const [major = 0, minor = 0, patch = 0] = process.versions.node.split(".").map(Number);
 const version = major * 1e6 + minor * 1e3 + patch;
 if (version < 18_019_001) {
-  stop(`Node 18.19.1 or later is needed, this is ${process.versions.node}`, "Node 22 or 24 is recommended");
+  stop(
+    `Node 18.19.1 or later is needed, this is ${process.versions.node}`,
+    "Node 22 or 24 is recommended",
+  );
 }
 // Commands with a local chain run the gateway too, whose packages want a newer Node than the
 // agent's.
 if (process.argv.includes("--chain") && version < 20_009_000) {
   const hint = "install Node 22 or 24; the agent alone runs on this one";
-  stop(`the gateway runs here too, and needs Node 20.9.0 or later; this is ${process.versions.node}`, hint);
+  stop(
+    `the gateway runs here too, and needs Node 20.9.0 or later; this is ${process.versions.node}`,
+    hint,
+  );
 }
 
 /**
@@ -61,15 +73,24 @@ function isInstalled() {
 }
 
 if (!isInstalled()) {
-  process.stderr.write("installing exactly what package-lock.json names, without install scripts\n");
+  process.stderr.write(
+    "installing exactly what package-lock.json names, without install scripts\n",
+  );
   run("npm", npmAll, "npm ci failed");
   if (!isInstalled())
-    stop("npm ci reported success, and yet packages are missing", "npm config list shows what this machine sets for npm");
+    stop(
+      "npm ci reported success, and yet packages are missing",
+      "npm config list shows what this machine sets for npm",
+    );
 }
 
 if (process.argv.includes("--chain")) {
   const missing = bringLocalChain(root);
-  if (missing !== null) stop(`the local chain is missing: ${missing}`, "without it neither the demo nor the tests can run");
+  if (missing !== null)
+    stop(
+      `the local chain is missing: ${missing}`,
+      "without it neither the demo nor the tests can run",
+    );
 }
 
 if (!existsSync(stampFile) || readFileSync(stampFile, "utf8").trim() !== sourceStamp()) {

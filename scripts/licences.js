@@ -9,7 +9,9 @@ const licenceFile = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
 
 /** The folders of packages from which a bundler took files, sorted, e.g. "node_modules/ws". */
 export function packagesIn(inputs) {
-  const folders = inputs.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  const folders = inputs.flatMap(
+    (path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? [],
+  );
   return [...new Set(folders)].sort();
 }
 
@@ -22,10 +24,15 @@ export function licencesOf(root, folders) {
 }
 
 function licenceOf(folder) {
-  const { name, version, license, author } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const { name, version, license, author } = JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  );
   const files = readdirSync(folder).filter((file) => licenceFile.test(file));
-  if (files.length === 0 && typeof license !== "string") throw new Error(`${name} in the bundles declares no licence`);
-  const texts = files.sort().map((file) => `\n${readFileSync(join(folder, file), "utf8").trim()}\n`);
+  if (files.length === 0 && typeof license !== "string")
+    throw new Error(`${name} in the bundles declares no licence`);
+  const texts = files
+    .sort()
+    .map((file) => `\n${readFileSync(join(folder, file), "utf8").trim()}\n`);
   const declared = `${license ?? ""}, ${typeof author === "string" ? author : (author?.name ?? name)}`;
   return `${name} ${version}: ${declared}\n${texts.join("")}`;
 }

@@ -5,7 +5,15 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
 /** Name of the package with this machine's binary. */
@@ -22,19 +30,28 @@ export function bringLocalChain(root, name = chainPackage()) {
   if (existsSync(join(place, "package.json"))) return null;
   const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   const locked = packages[`node_modules/${name}`];
-  if (locked === undefined) return `package-lock.json names no local chain for this machine (${name}): use Linux on x64`;
+  if (locked === undefined)
+    return `package-lock.json names no local chain for this machine (${name}): use Linux on x64`;
   const scratch = join(root, ".cache");
   mkdirSync(scratch, { recursive: true });
   const aside = mkdtempSync(join(scratch, "chain-"));
   try {
     const wanted = `${name}@${locked.version}`;
-    const args = ["pack", wanted, "--ignore-scripts", "--pack-destination", aside, "--loglevel=error"];
+    const args = [
+      "pack",
+      wanted,
+      "--ignore-scripts",
+      "--pack-destination",
+      aside,
+      "--loglevel=error",
+    ];
     const packed = spawnSync("npm", args, { cwd: aside, stdio: ["ignore", "ignore", "inherit"] });
     const file = readdirSync(aside).find((one) => one.endsWith(".tgz"));
     if (packed.status !== 0 || file === undefined) return `npm pack ${wanted} failed, see above`;
     const archive = join(aside, file);
     const hash = `sha512-${createHash("sha512").update(readFileSync(archive)).digest("base64")}`;
-    if (hash !== locked.integrity) return `${wanted} is not the one of package-lock.json: its hash is ${hash}`;
+    if (hash !== locked.integrity)
+      return `${wanted} is not the one of package-lock.json: its hash is ${hash}`;
     const unpacked = spawnSync("tar", ["-xzf", archive, "-C", aside, "--no-same-owner"], {
       stdio: ["ignore", "ignore", "inherit"],
     });

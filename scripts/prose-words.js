@@ -12,7 +12,16 @@ import ts from "typescript";
 const own = fileURLToPath(new URL("..", import.meta.url));
 const root = resolve(process.argv[2] ?? own);
 const { words } = JSON.parse(readFileSync(join(own, "scripts", "prose-words.json"), "utf8"));
-const skipped = new Set(["node_modules", "dist", ".git", ".cache", "vectors", "corpora", "generated", "runtimes"]);
+const skipped = new Set([
+  "node_modules",
+  "dist",
+  ".git",
+  ".cache",
+  "vectors",
+  "corpora",
+  "generated",
+  "runtimes",
+]);
 /** These hold the words because they name or test them. */
 const namers = new Set([
   "scripts/prose.js",
@@ -32,7 +41,12 @@ const rules = words.map((rule) => ({
 
 function filesUnder(folder) {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
-    if (skipped.has(entry.name) || entry.isSymbolicLink() || (folder === "" && entry.name === "release")) return [];
+    if (
+      skipped.has(entry.name) ||
+      entry.isSymbolicLink() ||
+      (folder === "" && entry.name === "release")
+    )
+      return [];
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
     return entry.isDirectory() ? filesUnder(path) : [path];
   });
@@ -62,10 +76,20 @@ function lookAtCode(path, text) {
   const lineAt = (at) => source.getLineAndCharacterOfPosition(at).line + 1;
   const literals = [];
   const visit = (node) => {
-    if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) look(path, lineAt(node.getStart(source)), node.text, "names");
-    else if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)) {
+    if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node))
+      look(path, lineAt(node.getStart(source)), node.text, "names");
+    else if (
+      ts.isStringLiteralLike(node) ||
+      ts.isTemplateHead(node) ||
+      ts.isTemplateMiddleOrTemplateTail(node)
+    ) {
       literals.push([node.getStart(source), node.end]);
-      look(path, lineAt(node.getStart(source)), node.text, /\s/.test(node.text.trim()) ? "prose" : "names");
+      look(
+        path,
+        lineAt(node.getStart(source)),
+        node.text,
+        /\s/.test(node.text.trim()) ? "prose" : "names",
+      );
     } else if (ts.isRegularExpressionLiteral(node)) {
       literals.push([node.getStart(source), node.end]);
       look(path, lineAt(node.getStart(source)), node.text, "prose");
@@ -76,7 +100,9 @@ function lookAtCode(path, text) {
   let at = 0;
   for (const [from, to] of [...literals.sort(([a], [b]) => a - b), [text.length, text.length]]) {
     if (from >= at)
-      for (const match of text.slice(at, from).matchAll(/\/\*[\s\S]*?\*\/|(?:\/\/[^\n]*\n?[ \t]*)+/g))
+      for (const match of text
+        .slice(at, from)
+        .matchAll(/\/\*[\s\S]*?\*\/|(?:\/\/[^\n]*\n?[ \t]*)+/g))
         look(path, lineAt(at + match.index), match[0].replace(/^\/[*/]+/, ""), "prose");
     at = Math.max(at, to);
   }
@@ -122,4 +148,6 @@ if (found.length > 0) {
   process.stderr.write("hint: scripts/prose-words.json names the word that stands instead\n");
   process.exit(1);
 }
-process.stdout.write(`words: ${files} files hold none of the ${words.length} words that have a replacement\n`);
+process.stdout.write(
+  `words: ${files} files hold none of the ${words.length} words that have a replacement\n`,
+);

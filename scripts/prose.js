@@ -16,9 +16,19 @@ const listedFolder = words[0] === "--list" ? (words[1] ?? "") : undefined;
 const rootGiven = listedFolder === undefined ? words[0] : words[2];
 const root = resolve(rootGiven ?? fileURLToPath(new URL("..", import.meta.url)));
 
-const skipped = new Set(["node_modules", "dist", ".git", ".cache", "release", "vectors", "corpora", "generated"]);
+const skipped = new Set([
+  "node_modules",
+  "dist",
+  ".git",
+  ".cache",
+  "release",
+  "vectors",
+  "corpora",
+  "generated",
+]);
 const openers = /^(?:what|who|where|of|whoever|whatever)\b/i;
-const pronouns = /\b(?:it|its|they|them|their|this|that|these|those|what|who|whoever|which|one|ones)\b/gi;
+const pronouns =
+  /\b(?:it|its|they|them|their|this|that|these|those|what|who|whoever|which|one|ones)\b/gi;
 /** A room with fewer sentences is measured, and has no gate: one sentence would be too much. */
 const gatedFrom = 20;
 
@@ -139,7 +149,9 @@ function sentencesOf({ line, body }) {
 function roomOf(path) {
   const parts = path.split("/");
   if (parts.length === 1) return "top";
-  return ["agent", "gateway", "lab", "test"].includes(parts[0]) && parts.length > 2 ? `${parts[0]}/${parts[1]}` : parts[0];
+  return ["agent", "gateway", "lab", "test"].includes(parts[0]) && parts.length > 2
+    ? `${parts[0]}/${parts[1]}`
+    : parts[0];
 }
 
 const rooms = new Map();
@@ -148,12 +160,15 @@ for (const path of filesUnder("")) {
   if (!isCode && !path.endsWith(".md")) continue;
   const row = rooms.get(roomOf(path)) ?? { sentences: 0, opened: 0, pronouns: 0 };
   rooms.set(roomOf(path), row);
-  for (const { line, sentence } of (isCode ? textsOfCode(path) : textsOfPage(path)).flatMap(sentencesOf)) {
+  for (const { line, sentence } of (isCode ? textsOfCode(path) : textsOfPage(path)).flatMap(
+    sentencesOf,
+  )) {
     row.sentences += 1;
     row.pronouns += sentence.match(pronouns)?.length ?? 0;
     if (!openers.test(sentence)) continue;
     row.opened += 1;
-    if (listedFolder !== undefined && path.startsWith(listedFolder)) process.stdout.write(`${path}:${line}: ${sentence}\n`);
+    if (listedFolder !== undefined && path.startsWith(listedFolder))
+      process.stdout.write(`${path}:${line}: ${sentence}\n`);
   }
 }
 
@@ -174,7 +189,9 @@ if (listedFolder === undefined) {
     `prose: ${sum.sentences} sentences, ${share} % with a wrong opener, ${(sum.pronouns / sum.sentences).toFixed(2)} pronouns a sentence\n`,
   );
   if (broken.length > 0) {
-    process.stderr.write("hint: node scripts/prose.js --list FOLDER prints each of these sentences\n");
+    process.stderr.write(
+      "hint: node scripts/prose.js --list FOLDER prints each of these sentences\n",
+    );
     process.exit(1);
   }
 }

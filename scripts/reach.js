@@ -8,7 +8,18 @@ import { kinds, never, partOf, roomFinder } from "./rooms.js";
 
 /** The builtin modules that lead out of a process, by what they reach. */
 const builtins = {
-  network: ["http", "https", "http2", "net", "tls", "dns", "dns/promises", "dgram", "inspector", "inspector/promises"],
+  network: [
+    "http",
+    "https",
+    "http2",
+    "net",
+    "tls",
+    "dns",
+    "dns/promises",
+    "dgram",
+    "inspector",
+    "inspector/promises",
+  ],
   processes: ["child_process", "worker_threads", "cluster"],
   disk: ["fs", "fs/promises", "sqlite"],
 };
@@ -18,10 +29,13 @@ const harmless = ["buffer", "crypto", "events", "path", "stream", "url", "util"]
  * Names of a builtin module that open nothing, so a file that imports only these reaches nothing.
  */
 const harmlessNames = { net: ["isIP", "isIPv4", "isIPv6", "BlockList", "SocketAddress"] };
-const kindOfBuiltin = new Map(Object.entries(builtins).flatMap(([kind, names]) => names.map((name) => [name, kind])));
+const kindOfBuiltin = new Map(
+  Object.entries(builtins).flatMap(([kind, names]) => names.map((name) => [name, kind])),
+);
 
 export const bareName = (name) => name.replace(/^node:/, "");
-export const isBuiltin = (name) => builtinModules.includes(bareName(name)) || kindOfBuiltin.has(bareName(name));
+export const isBuiltin = (name) =>
+  builtinModules.includes(bareName(name)) || kindOfBuiltin.has(bareName(name));
 export const packageOf = (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? null;
 
 /**
@@ -32,10 +46,13 @@ export const packageOf = (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec
 export function breachesOf(table, modules, texts) {
   const graph = new Map(modules.map(({ source, dependencies }) => [source, dependencies]));
   const find = roomFinder(table);
-  const files = modules.map(({ source }) => source).filter((source) => packageOf(source) === null && find(source) !== null);
+  const files = modules
+    .map(({ source }) => source)
+    .filter((source) => packageOf(source) === null && find(source) !== null);
   const edgesOf = (file) => graph.get(file) ?? [];
   const isLoaded = (file, { dependencyTypes, module }) =>
-    !dependencyTypes.includes("type-only") || (find(file) !== null && !texts.onlyTypes(file, module));
+    !dependencyTypes.includes("type-only") ||
+    (find(file) !== null && !texts.onlyTypes(file, module));
   const values = new Map();
   const valuesOf = (file) => {
     if (!values.has(file))
@@ -46,8 +63,19 @@ export function breachesOf(table, modules, texts) {
     return values.get(file);
   };
   const kept = new Set(table.rooms.flatMap(({ keeps }) => keeps));
-  const tools = { table, find, kept, edgesOf, valuesOf, packageReach: packageReach(table, valuesOf), namesIn: texts.namesIn };
-  const imports = files.flatMap((file) => [...importBreaches(tools, file), ...keptBreaches(tools, file)]);
+  const tools = {
+    table,
+    find,
+    kept,
+    edgesOf,
+    valuesOf,
+    packageReach: packageReach(table, valuesOf),
+    namesIn: texts.namesIn,
+  };
+  const imports = files.flatMap((file) => [
+    ...importBreaches(tools, file),
+    ...keptBreaches(tools, file),
+  ]);
   return [...imports, ...kinds.flatMap((kind) => reachBreaches(tools, files, kind))];
 }
 
@@ -69,11 +97,15 @@ function importBreaches({ table, find, edgesOf }, file) {
     if (bought !== null) return isNamed(bought);
     if (isBuiltin(resolved))
       return (
-        harmless.includes(bareName(resolved)) || kindOfBuiltin.has(bareName(resolved)) || isNamed(`node:${bareName(resolved)}`)
+        harmless.includes(bareName(resolved)) ||
+        kindOfBuiltin.has(bareName(resolved)) ||
+        isNamed(`node:${bareName(resolved)}`)
       );
     const other = find(resolved);
     return (
-      other === room || (other !== null && (room.imports.includes(other.room) || room.imports.includes(partOf(table, resolved))))
+      other === room ||
+      (other !== null &&
+        (room.imports.includes(other.room) || room.imports.includes(partOf(table, resolved))))
     );
   };
   const targets = new Set(edgesOf(file).map(({ resolved }) => resolved));
@@ -107,7 +139,12 @@ function pathOut(tools, file, kind) {
   for (const at of cameFrom.keys()) {
     for (const { resolved } of tools.valuesOf(at)) {
       const isOwn = tools.find(at) === tools.find(file) && own.includes(bareName(resolved));
-      if (cameFrom.has(resolved) || isOwn || by.includes(packageOf(resolved) ?? tools.find(resolved)?.room)) continue;
+      if (
+        cameFrom.has(resolved) ||
+        isOwn ||
+        by.includes(packageOf(resolved) ?? tools.find(resolved)?.room)
+      )
+        continue;
       if (leadsOut(tools, at, resolved, kind)) return [...wayBack(cameFrom, at), resolved];
       if (packageOf(resolved) === null && tools.find(resolved) !== null) cameFrom.set(resolved, at);
     }
@@ -116,7 +153,8 @@ function pathOut(tools, file, kind) {
 }
 
 function leadsOut({ table, find, packageReach, namesIn }, from, to, kind) {
-  if (kind === "keys") return table.keyRooms.includes(find(to)?.room) && !table.keyRooms.includes(find(from)?.room);
+  if (kind === "keys")
+    return table.keyRooms.includes(find(to)?.room) && !table.keyRooms.includes(find(from)?.room);
   if (packageOf(to) !== null) return packageReach(to, kind);
   const name = bareName(to);
   if (kindOfBuiltin.get(name) !== kind) return false;

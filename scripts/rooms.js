@@ -18,7 +18,10 @@ export const never = "–";
 export function readRooms(root) {
   const table = JSON.parse(readFileSync(join(root, "rooms.config.json"), "utf8"));
   const cells = Object.fromEntries(kinds.map((kind) => [kind, never]));
-  return { ...table, rooms: table.rooms.map((room) => ({ ...cells, imports: [], outside: [], keeps: [], ...room })) };
+  return {
+    ...table,
+    rooms: table.rooms.map((room) => ({ ...cells, imports: [], outside: [], keeps: [], ...room })),
+  };
 }
 
 /** The folders at the top that hold code, by what they are, such as "product". */
@@ -28,7 +31,9 @@ export function rootsOf(table, ...parts) {
 
 /** The part that a file belongs to, by its folder at the top; null for any other file. */
 export function partOf(table, file) {
-  return Object.keys(table.roots).find((part) => table.roots[part].includes(file.split("/")[0])) ?? null;
+  return (
+    Object.keys(table.roots).find((part) => table.roots[part].includes(file.split("/")[0])) ?? null
+  );
 }
 
 /** Every file with that ending in the folders, by its path from the root. */
@@ -36,7 +41,8 @@ export function filesIn(root, folders, ending = ".ts") {
   return folders.flatMap((folder) =>
     readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
       const path = `${folder}/${entry.name}`;
-      if (entry.isDirectory()) return entry.name === "node_modules" ? [] : filesIn(root, [path], ending);
+      if (entry.isDirectory())
+        return entry.name === "node_modules" ? [] : filesIn(root, [path], ending);
       return entry.name.endsWith(ending) ? [path] : [];
     }),
   );
@@ -49,7 +55,10 @@ const isFile = (place) => /\.[jt]sx?$/.test(place);
  * name.
  */
 function placeForm(place) {
-  const text = place.replace(/\*\*|[.*]/g, (sign) => ({ "**": ".*", "*": "[^/]*", ".": "\\." })[sign]);
+  const text = place.replace(
+    /\*\*|[.*]/g,
+    (sign) => ({ "**": ".*", "*": "[^/]*", ".": "\\." })[sign],
+  );
   return new RegExp(isFile(place) || place.endsWith("**") ? `^${text}$` : `^${text}/[^/]*$`);
 }
 
@@ -87,7 +96,9 @@ export function tableProblems(table, files) {
         .filter((file) => !files.includes(file) || find(file).room !== room)
         .map((file) => `the room ${room} keeps ${file}, which is none of its files`),
     ),
-    ...table.rooms.filter((room) => !used.has(room)).map(({ room }) => `no file belongs to the room ${room}`),
+    ...table.rooms
+      .filter((room) => !used.has(room))
+      .map(({ room }) => `no file belongs to the room ${room}`),
     ...table.rooms.flatMap((room) =>
       namedBy(room)
         .filter((name) => isOutsider(room, name))
@@ -109,7 +120,9 @@ function circleOf(table) {
   const circleFrom = (name, way) => {
     if (way.includes(name)) return [...way.slice(way.indexOf(name)), name];
     if (done.has(name)) return null;
-    const next = (rooms.get(name) ?? []).filter((other) => !isWithin(name, other) && !isWithin(other, name));
+    const next = (rooms.get(name) ?? []).filter(
+      (other) => !isWithin(name, other) && !isWithin(other, name),
+    );
     for (const other of next) {
       const circle = circleFrom(other, [...way, name]);
       if (circle !== null) return circle;
@@ -140,7 +153,9 @@ function networkText({ network, processes }) {
 }
 
 const importsText = ({ imports, outside }) =>
-  [quoted(imports), quoted(outside.filter((name) => name !== "*"))].filter((part) => part !== "").join("; ") || never;
+  [quoted(imports), quoted(outside.filter((name) => name !== "*"))]
+    .filter((part) => part !== "")
+    .join("; ") || never;
 
 /** The tables of section 5 of docs/architecture.md. */
 export function tableText(table) {
@@ -149,7 +164,10 @@ export function tableText(table) {
     return `| \`${room.room}\` | ${room.for} | ${cells.join(" | ")} |`;
   });
   const packages = Object.entries(table.packages).flatMap(([name, reasons]) =>
-    Object.entries(reasons).map(([kind, reason]) => `| \`${name}\` | ${kind === "processes" ? "programs" : kind} | ${reason} |`),
+    Object.entries(reasons).map(
+      ([kind, reason]) =>
+        `| \`${name}\` | ${kind === "processes" ? "programs" : kind} | ${reason} |`,
+    ),
   );
   const sayings = "Imports inside these packages do not count for one column:";
   return [

@@ -32,7 +32,8 @@ const methods = new Set(["run", "get", "all"]);
 function filesUnder(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return path === store || entry.name === "node_modules" ? [] : filesUnder(path);
+    if (entry.isDirectory())
+      return path === store || entry.name === "node_modules" ? [] : filesUnder(path);
     return /\.[jt]sx?$/.test(entry.name) ? [path] : [];
   });
 }
@@ -44,17 +45,30 @@ function lastName(node) {
 }
 
 function problemOf(node) {
-  if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddle(node) || ts.isTemplateTail(node)) {
+  if (
+    ts.isStringLiteralLike(node) ||
+    ts.isTemplateHead(node) ||
+    ts.isTemplateMiddle(node) ||
+    ts.isTemplateTail(node)
+  ) {
     return statement.test(node.text) ? "holds SQL" : null;
   }
-  const isCall = ts.isPropertyAccessExpression(node) && methods.has(node.name.text) && handles.has(lastName(node.expression));
+  const isCall =
+    ts.isPropertyAccessExpression(node) &&
+    methods.has(node.name.text) &&
+    handles.has(lastName(node.expression));
   return isCall ? "speaks to the database itself" : null;
 }
 
 const problems = [];
 const files = filesUnder(join(root, "gateway"));
 for (const path of files) {
-  const source = ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.ES2022, true);
+  const source = ts.createSourceFile(
+    path,
+    readFileSync(path, "utf8"),
+    ts.ScriptTarget.ES2022,
+    true,
+  );
   const look = (node) => {
     const problem = problemOf(node);
     if (problem !== null) {

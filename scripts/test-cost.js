@@ -44,7 +44,9 @@ export function measurePaceMs() {
     }
     const { user, system } = process.cpuUsage();
     process.stdout.write(String(Math.round((user + system) / 1000)) + " " + sum);`;
-  const runs = [1, 2, 3].map(() => Number(spawnSync(process.execPath, ["-e", work], { encoding: "utf8" }).stdout.split(" ")[0]));
+  const runs = [1, 2, 3].map(() =>
+    Number(spawnSync(process.execPath, ["-e", work], { encoding: "utf8" }).stdout.split(" ")[0]),
+  );
   return Math.min(...runs);
 }
 
@@ -98,7 +100,8 @@ export function makeBudgets(costs, paceMs) {
 export function writeBudgets(costs, isLong) {
   const before = readBudgets();
   const long = {};
-  for (const { file, runMs } of [...costs].sort((a, b) => (a.file < b.file ? -1 : 1))) long[file] = Math.ceil(runMs / 1000);
+  for (const { file, runMs } of [...costs].sort((a, b) => (a.file < b.file ? -1 : 1)))
+    long[file] = Math.ceil(runMs / 1000);
   const next = isLong
     ? { ...before, longSeconds: { ...before.longSeconds, ...long } }
     : { ...before, ...makeBudgets(costs, measurePaceMs()) };

@@ -16,7 +16,10 @@ function takesShares(root, file, seen = new Set()) {
   seen.add(file);
   return [...readFileSync(join(root, file), "utf8").matchAll(importForm)].some(([, source]) => {
     const path = relative(root, resolve(root, dirname(file), source));
-    return path === join("lab", "kit", "share.ts") || (path.startsWith("test/") && takesShares(root, path, seen));
+    return (
+      path === join("lab", "kit", "share.ts") ||
+      (path.startsWith("test/") && takesShares(root, path, seen))
+    );
   });
 }
 
@@ -26,7 +29,11 @@ export function longFiles(root) {
     .map((name) => join("test", name))
     .filter((name) => name.endsWith(".test.ts"));
   const rows = readFileSync(join(root, "test", "runner", "tiers.ts"), "utf8");
-  const named = new Set([...rows.matchAll(/^\s{2,4}(?:\{ )?file: "([^"]+)"/gm)].map(([, name]) => `test/${name}.test.ts`));
+  const named = new Set(
+    [...rows.matchAll(/^\s{2,4}(?:\{ )?file: "([^"]+)"/gm)].map(
+      ([, name]) => `test/${name}.test.ts`,
+    ),
+  );
   return tests.filter((file) => named.has(file) || takesShares(root, file)).sort();
 }
 
@@ -38,7 +45,8 @@ export function filesOfPart(root, part) {
   const [, which = "", of = ""] = /^(commit|[1-9]\d?)\/([1-9]\d?)$/.exec(part) ?? [];
   const parts = Number(of);
   const at = which === "commit" ? drawPart(root, parts) : Number(which) - 1;
-  if (!(at >= 0 && at < parts)) throw new Error(`--part=${part}: a part is named like 3/8, or commit/8`);
+  if (!(at >= 0 && at < parts))
+    throw new Error(`--part=${part}: a part is named like 3/8, or commit/8`);
   const { longSeconds = {} } = readBudgets();
   const dealt = Array.from({ length: parts }, () => ({ seconds: 0, files: [] }));
   const costOf = (file) => longSeconds[file] ?? 5;
@@ -47,7 +55,9 @@ export function filesOfPart(root, part) {
     least.files.push(file);
     least.seconds += costOf(file);
   }
-  process.stdout.write(`part ${at + 1} of ${parts} of the long tier: ${dealt[at].files.length} files\n`);
+  process.stdout.write(
+    `part ${at + 1} of ${parts} of the long tier: ${dealt[at].files.length} files\n`,
+  );
   return dealt[at].files;
 }
 

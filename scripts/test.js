@@ -10,24 +10,40 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { judgeCosts, measurePaceMs, printCosts, readCosts, spentByChildrenMs, writeBudgets } from "./test-cost.js";
+import {
+  judgeCosts,
+  measurePaceMs,
+  printCosts,
+  readCosts,
+  spentByChildrenMs,
+  writeBudgets,
+} from "./test-cost.js";
 import { filesOfPart } from "./test-parts.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const wanted = [
   ["strace", "the trace that shows the signer makes no network socket", "apt-get install strace"],
   ["flock", "one daemon per state folder", "apt-get install util-linux"],
-  ["promtool", "the check of metrics and alert rules by Prometheus' own tool", "apt-get install prometheus"],
+  [
+    "promtool",
+    "the check of metrics and alert rules by Prometheus' own tool",
+    "apt-get install prometheus",
+  ],
   ["systemd-analyze", "the check of the unit files", "apt-get install systemd"],
 ];
 for (const [program, what, how] of wanted) {
   const found = spawnSync("sh", ["-c", `command -v ${program}`], { stdio: "ignore" }).status === 0;
-  if (!found) process.stderr.write(`\n*** SKIPPED here for want of ${program}: ${what}. To run it: ${how}\n\n`);
+  if (!found)
+    process.stderr.write(
+      `\n*** SKIPPED here for want of ${program}: ${what}. To run it: ${how}\n\n`,
+    );
 }
 
 const isLong = process.argv.includes("--long");
 const part = process.argv.find((word) => word.startsWith("--part="))?.slice("--part=".length);
-const given = process.argv.slice(2).filter((word) => word !== "--long" && !word.startsWith("--part="));
+const given = process.argv
+  .slice(2)
+  .filter((word) => word !== "--long" && !word.startsWith("--part="));
 const words = part === undefined ? given : [...filesOfPart(root, part), ...given];
 
 /**
@@ -60,7 +76,11 @@ function runTests(args) {
     TEST_FAILED_FILE: failedFile,
   };
   const runner = join(root, "node_modules", "vitest", "vitest.mjs");
-  const { status } = spawnSync(process.execPath, [runner, "run", ...args], { cwd: root, stdio: "inherit", env });
+  const { status } = spawnSync(process.execPath, [runner, "run", ...args], {
+    cwd: root,
+    stdio: "inherit",
+    env,
+  });
   const failed = existsSync(failedFile)
     ? readFileSync(failedFile, "utf8")
         .split("\n")
@@ -76,7 +96,8 @@ function runFailedAlone(failed) {
       .filter((line) => line.began === file)
       .at(-1)
       ?.before.at(-1);
-    if (before === undefined) return `${file}: it ran first in its worker, so no other file is to blame`;
+    if (before === undefined)
+      return `${file}: it ran first in its worker, so no other file is to blame`;
     process.stderr.write(`\n${file} failed behind ${before}: once more, alone\n`);
     return runTests([file]).status === 0
       ? `${file}: passes alone; it ran behind ${before}, which may have left a state behind`
@@ -110,7 +131,8 @@ const costs = listCosts();
 const spentMs = spentByChildrenMs();
 const cost = process.env.TEST_COST ?? "";
 let dear = [];
-if (failed.length > 20) process.stderr.write(`\n${failed.length} files failed: none of them is run again\n`);
+if (failed.length > 20)
+  process.stderr.write(`\n${failed.length} files failed: none of them is run again\n`);
 else if (failed.length > 0) runFailedAlone(failed);
 if (["write", "show", "1"].includes(cost)) printCosts(costs, spentMs);
 if (cost === "write" && status === 0) writeBudgets(costs, isLong);

@@ -11,8 +11,21 @@ import { fileURLToPath } from "node:url";
 
 const mirror = "http://deb.debian.org/debian";
 const litecoinPackages = [
-  ...["litecoind", "libboost-filesystem1.74.0", "libboost-thread1.74.0", "libdb5.3++", "libevent-2.1-7"],
-  ...["libevent-pthreads-2.1-7", "libfmt9", "libleveldb1d", "libminiupnpc17", "libsnappy1v5", "libzmq5"],
+  ...[
+    "litecoind",
+    "libboost-filesystem1.74.0",
+    "libboost-thread1.74.0",
+    "libdb5.3++",
+    "libevent-2.1-7",
+  ],
+  ...[
+    "libevent-pthreads-2.1-7",
+    "libfmt9",
+    "libleveldb1d",
+    "libminiupnpc17",
+    "libsnappy1v5",
+    "libzmq5",
+  ],
 ];
 const cache = fileURLToPath(new URL("../.cache/utxo-nodes", import.meta.url));
 
@@ -21,14 +34,20 @@ const folderOf = (name) => join(cache, name);
 
 function run(command, args, options = {}) {
   const done = spawnSync(command, args, { stdio: ["pipe", "inherit", "inherit"], ...options });
-  if (done.error !== undefined || done.status !== 0) throw new Error(`${command} failed: ${done.error?.message ?? "see above"}`);
+  if (done.error !== undefined || done.status !== 0)
+    throw new Error(`${command} failed: ${done.error?.message ?? "see above"}`);
 }
 
 function bringBitcoind(root) {
   // No release has both Knots and all of its libraries. A mirror may lag behind the date on its
   // lists; their signatures are checked all the same.
   const input = ["trixie", "forky", "sid"].map((suite) => `deb ${mirror} ${suite} main\n`).join("");
-  const args = ["--mode=root", "--variant=extract", '--aptopt=Acquire::Check-Valid-Until "false"', "--include=bitcoin-knots"];
+  const args = [
+    "--mode=root",
+    "--variant=extract",
+    '--aptopt=Acquire::Check-Valid-Until "false"',
+    "--include=bitcoin-knots",
+  ];
   run("mmdebstrap", [...args, "trixie", root, "-"], { input });
 }
 
@@ -52,7 +71,9 @@ for (const [name, bring] of [
     bring(fresh);
     renameSync(fresh, folderOf(name));
   } catch (error) {
-    process.stderr.write(`utxo-nodes: ${name}: ${error.message}\nhint: apt-get install mmdebstrap, on Debian as root\n`);
+    process.stderr.write(
+      `utxo-nodes: ${name}: ${error.message}\nhint: apt-get install mmdebstrap, on Debian as root\n`,
+    );
     process.exitCode = 1;
   }
 }

@@ -31,15 +31,26 @@ async function modulesOf(roots) {
 
 /** The names that a file imports of a builtin module; null when it takes the module as a whole. */
 function namesIn(file, builtin) {
-  const source = ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest);
+  const source = ts.createSourceFile(
+    file,
+    readFileSync(join(root, file), "utf8"),
+    ts.ScriptTarget.Latest,
+  );
   const imports = source.statements.filter(
-    (line) => ts.isImportDeclaration(line) && bareName(line.moduleSpecifier.text) === builtin && !line.importClause?.isTypeOnly,
+    (line) =>
+      ts.isImportDeclaration(line) &&
+      bareName(line.moduleSpecifier.text) === builtin &&
+      !line.importClause?.isTypeOnly,
   );
   const lists = imports.map(({ importClause }) => importClause?.namedBindings);
-  const isPlain = imports.length > 0 && imports.every(({ importClause }) => importClause?.name === undefined);
-  if (!isPlain || !lists.every((list) => list !== undefined && ts.isNamedImports(list))) return null;
+  const isPlain =
+    imports.length > 0 && imports.every(({ importClause }) => importClause?.name === undefined);
+  if (!isPlain || !lists.every((list) => list !== undefined && ts.isNamedImports(list)))
+    return null;
   return lists.flatMap((list) =>
-    list.elements.filter((each) => !each.isTypeOnly).map((each) => (each.propertyName ?? each.name).text),
+    list.elements
+      .filter((each) => !each.isTypeOnly)
+      .map((each) => (each.propertyName ?? each.name).text),
   );
 }
 
@@ -68,7 +79,9 @@ function foldersWithoutPart(table) {
   const folders = readdirSync(root, { withFileTypes: true }).filter(
     (entry) => entry.isDirectory() && !entry.name.startsWith("."),
   );
-  return folders.map(({ name }) => name).filter((name) => !skipped.includes(name) && filesIn(root, [name]).length > 0);
+  return folders
+    .map(({ name }) => name)
+    .filter((name) => !skipped.includes(name) && filesIn(root, [name]).length > 0);
 }
 
 const sources = new Map();
@@ -76,14 +89,18 @@ const problems = [];
 const table = readRooms(root);
 const roots = rootsOf(table, "product", "examples", "laboratory");
 const files = [".ts", ".tsx", ".js"].flatMap((ending) => filesIn(root, roots, ending));
-problems.push(...foldersWithoutPart(table).map((folder) => `the folder ${folder} stands under no roots`));
+problems.push(
+  ...foldersWithoutPart(table).map((folder) => `the folder ${folder} stands under no roots`),
+);
 problems.push(...tableProblems(table, files));
 
 const place = join(root, "docs", "architecture.md");
 const page = readFileSync(place, "utf8");
 if (process.argv.includes("--write")) writeFileSync(place, pageWith(table, page));
 else if (pageWith(table, page) !== page || !page.includes(tableText(table)))
-  problems.push("docs/architecture.md, section 5, is not the table of rooms: node scripts/walls.js --write");
+  problems.push(
+    "docs/architecture.md, section 5, is not the table of rooms: node scripts/walls.js --write",
+  );
 
 const { modules, summary } = await modulesOf(roots);
 const find = roomFinder(table);
@@ -97,4 +114,7 @@ for (const { rule, from, to, via = [] } of summary.violations) {
 }
 process.stderr.write(problems.map((problem) => `walls: ${problem}\n`).join(""));
 if (problems.length > 0) process.exitCode = 1;
-else process.stdout.write(`walls: ${files.length} files in ${new Set(files.map(find)).size} rooms, no breach\n`);
+else
+  process.stdout.write(
+    `walls: ${files.length} files in ${new Set(files.map(find)).size} rooms, no breach\n`,
+  );

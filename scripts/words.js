@@ -29,7 +29,9 @@ function filesUnder(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory())
-      return entry.name === "node_modules" || /^chains.[a-z]+$/.test(relative(root, path)) ? [] : filesUnder(path);
+      return entry.name === "node_modules" || /^chains.[a-z]+$/.test(relative(root, path))
+        ? []
+        : filesUnder(path);
     return /\.tsx?$/.test(entry.name) ? [path] : [];
   });
 }
@@ -38,8 +40,14 @@ function filesUnder(folder) {
 function textsIn(path) {
   const texts = new Set();
   const look = (node) => {
-    const isText = ts.isIdentifier(node) || ts.isPrivateIdentifier(node) || ts.isStringLiteralLike(node);
-    if (isText || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node) || ts.isRegularExpressionLiteral(node))
+    const isText =
+      ts.isIdentifier(node) || ts.isPrivateIdentifier(node) || ts.isStringLiteralLike(node);
+    if (
+      isText ||
+      ts.isTemplateHead(node) ||
+      ts.isTemplateMiddleOrTemplateTail(node) ||
+      ts.isRegularExpressionLiteral(node)
+    )
       texts.add(node.text);
     ts.forEachChild(node, look);
   };
@@ -68,15 +76,22 @@ for (const path of rooms.flatMap((room) => filesUnder(join(root, room)))) {
   for (const text of textsIn(path)) {
     for (const [word, form] of Object.entries(words)) {
       if (!form.test(text)) continue;
-      const row = table.find(({ place, allowed }) => (file === place || file.startsWith(`${place}/`)) && allowed.includes(word));
-      if (row === undefined) problems.push(`${file}: "${text.slice(0, 60)}" is the word of one family (${word})`);
+      const row = table.find(
+        ({ place, allowed }) =>
+          (file === place || file.startsWith(`${place}/`)) && allowed.includes(word),
+      );
+      if (row === undefined)
+        problems.push(`${file}: "${text.slice(0, 60)}" is the word of one family (${word})`);
       else row.used.add(word);
     }
   }
 }
 for (const { place, allowed, used } of table) {
   const idle = allowed.filter((word) => !used.has(word));
-  if (idle.length > 0) problems.push(`docs/architecture.md, section 5.1: ${place} does not use ${idle.join(", ")} any more`);
+  if (idle.length > 0)
+    problems.push(
+      `docs/architecture.md, section 5.1: ${place} does not use ${idle.join(", ")} any more`,
+    );
 }
 for (const problem of problems) process.stderr.write(`words: ${problem}\n`);
 if (problems.length > 0) process.exit(1);

@@ -33,13 +33,18 @@ const agreedDepth = 6;
  * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects only
  * for bugs.
  */
-export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefault): Promise<readonly ChainView[]> {
+export function lookAtChains(
+  settings: ChainSettings,
+  timeoutMs = timeoutMsDefault,
+): Promise<readonly ChainView[]> {
   return Promise.all(
     Object.entries(settings.chains).map(async ([name, chain]) => {
       const urls = chain.nodes;
       const contracts = tokensOn(settings, name).map(({ contract }) => contract);
       const nodes = await Promise.all(
-        urls.map((url) => lookAtNode({ chain, url, contracts, timeoutMs, readSecretFile: readPrivateFile })),
+        urls.map((url) =>
+          lookAtNode({ chain, url, contracts, timeoutMs, readSecretFile: readPrivateFile }),
+        ),
       );
       const answered = nodes.filter((node) => node.code === "");
       const level = Math.max(0, Math.min(...answered.map((node) => node.block)) - agreedDepth);
@@ -49,7 +54,10 @@ export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefau
           : await Promise.all(
               nodes.map((node, at) =>
                 node.code === ""
-                  ? blockHashAt({ chain, url: urls[at] ?? "", timeoutMs, readSecretFile: readPrivateFile }, level)
+                  ? blockHashAt(
+                      { chain, url: urls[at] ?? "", timeoutMs, readSecretFile: readPrivateFile },
+                      level,
+                    )
                   : Promise.resolve(""),
               ),
             );
@@ -75,7 +83,11 @@ function tokensOn({ currencies }: ChainSettings, chain: string): readonly Token[
  * nodes will ever answer. A problem that may pass by itself is a warning, because no start needs a
  * node. `nowMs` in Unix milliseconds.
  */
-export function judgeChains(settings: ChainSettings, views: readonly ChainView[], nowMs: number): readonly Finding[] {
+export function judgeChains(
+  settings: ChainSettings,
+  views: readonly ChainView[],
+  nowMs: number,
+): readonly Finding[] {
   return views.flatMap((view) => [
     ...view.nodes.flatMap((node) => answerFindings(view, node)),
     ...questionFindings(settings, view, nowMs),
@@ -85,18 +97,33 @@ export function judgeChains(settings: ChainSettings, views: readonly ChainView[]
   ]);
 }
 
-function questionFindings({ chains }: ChainSettings, { chain, nodes }: ChainView, nowMs: number): readonly Finding[] {
+function questionFindings(
+  { chains }: ChainSettings,
+  { chain, nodes }: ChainView,
+  nowMs: number,
+): readonly Finding[] {
   const configured = chains[chain];
-  return configured === undefined ? [] : nodeFindings(chain, configured, nodes, nowMs, "DOCTOR_CHAIN_LAG");
+  return configured === undefined
+    ? []
+    : nodeFindings(chain, configured, nodes, nowMs, "DOCTOR_CHAIN_LAG");
 }
 
 function answerFindings({ chain }: ChainView, node: NodeView): readonly Finding[] {
   const hint = `look at this node, or name a better one under chains.${chain}.nodes in config.json`;
   if (node.code === "NODE_WRONG_CHAIN")
-    return [finding("NODE_WRONG_CHAIN", "error", `${node.url} of ${chain} serves another chain: ${node.detail}`)];
+    return [
+      finding(
+        "NODE_WRONG_CHAIN",
+        "error",
+        `${node.url} of ${chain} serves another chain: ${node.detail}`,
+      ),
+    ];
   if (node.code !== "" && severityOf(node) === "error")
     return [finding(node.code, "error", `${node.url} of ${chain}: ${node.detail}`)];
-  if (node.code !== "") return [finding(node.code, "warning", `${node.url} of ${chain} did not answer: ${node.detail}`, hint)];
+  if (node.code !== "")
+    return [
+      finding(node.code, "warning", `${node.url} of ${chain} did not answer: ${node.detail}`, hint),
+    ];
   return [];
 }
 
@@ -104,29 +131,48 @@ function plainFindings({ chains }: ChainSettings, chain: string): readonly Findi
   return (chains[chain]?.nodes ?? []).flatMap((text) => {
     const { protocol, hostname, origin } = new URL(text);
     if (protocol !== "http:" || isLoopback(hostname)) return [];
-    return [finding("DOCTOR_CHAIN_PLAIN", "warning", `${origin} of ${chain} is asked over plain http`)];
+    return [
+      finding("DOCTOR_CHAIN_PLAIN", "warning", `${origin} of ${chain} is asked over plain http`),
+    ];
   });
 }
 
 function agreementFindings({ chain, nodes, hashes }: ChainView): readonly Finding[] {
-  const said = hashes.map((hash, at) => ({ hash, url: nodes[at]?.url ?? "" })).filter(({ hash }) => hash !== "");
+  const said = hashes
+    .map((hash, at) => ({ hash, url: nodes[at]?.url ?? "" }))
+    .filter(({ hash }) => hash !== "");
   if (new Set(said.map(({ hash }) => hash)).size < 2) return [];
   const branches = said.map(({ url, hash }) => `${url} ${hash.slice(0, 12)}…`).join(", ");
   const what = `the nodes of ${chain} have different blocks at one height: ${branches}`;
   return [
-    finding("NODE_DISAGREE", "warning", what, "find out which of them is on the wrong branch, and take it out of config.json"),
+    finding(
+      "NODE_DISAGREE",
+      "warning",
+      what,
+      "find out which of them is on the wrong branch, and take it out of config.json",
+    ),
   ];
 }
 
-function tokenFindings({ chain, nodes }: ChainView, { id, contract, decimal }: Token): readonly Finding[] {
+function tokenFindings(
+  { chain, nodes }: ChainView,
+  { id, contract, decimal }: Token,
+): readonly Finding[] {
   const said = nodes.flatMap((node) => node.tokens.filter((token) => token.contract === contract));
   const other = said.find((token) => token.decimals >= 0 && token.decimals !== decimal);
   if (other !== undefined) {
     const what = `the contract of ${id} has ${other.decimals} decimals, and config.json says ${decimal}`;
     return [
-      finding("CHECK_DECIMALS", "error", what, `set currencies.${id}.decimal to ${other.decimals}, after a look at its contract`),
+      finding(
+        "CHECK_DECIMALS",
+        "error",
+        what,
+        `set currencies.${id}.decimal to ${other.decimals}, after a look at its contract`,
+      ),
     ];
   }
   if (said.length === 0 || said.some((token) => token.decimals >= 0)) return [];
-  return [finding("CHECK_CONTRACT", "error", `${contract} of ${id} is no token's contract on ${chain}`)];
+  return [
+    finding("CHECK_CONTRACT", "error", `${contract} of ${id} is no token's contract on ${chain}`),
+  ];
 }

@@ -9,7 +9,13 @@ import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { AgentError } from "../../base/fault.ts";
 import type { Finding } from "../../base/finding.ts";
-import { faultFound, finding, findingLine, orFinding, verdictOfFindings } from "../../base/finding.ts";
+import {
+  faultFound,
+  finding,
+  findingLine,
+  orFinding,
+  verdictOfFindings,
+} from "../../base/finding.ts";
 import { priorityOf } from "../../base/log.ts";
 import { systemPath } from "../../base/system-path.ts";
 import { jsonText, visible } from "../../base/visible.ts";
@@ -44,19 +50,28 @@ const chainsMs = 20_000;
  * Prints one line for each finding, or one line of JSON. Resolves with the exit code: 0 without an
  * error, 1 if every error passes by itself, else 2. May be repeated without harm.
  */
-export async function check(options: CheckOptions, out: (text: string) => void, isJournal = false): Promise<number> {
+export async function check(
+  options: CheckOptions,
+  out: (text: string) => void,
+  isJournal = false,
+): Promise<number> {
   const path = findConfigFile(options.config);
   const findings = await findingsOf(options, path);
   const verdict = verdictOfFindings(findings);
   const ok = verdict.verdict === "ok";
-  if (options.json === true) out(`${jsonText({ ok, role: options.role, config: path, findings })}\n`);
+  if (options.json === true)
+    out(`${jsonText({ ok, role: options.role, config: path, findings })}\n`);
   else {
     // To find a refused reload, operators filter the journal for more than information.
     const priority = (level: string): string => (isJournal ? priorityOf(level) : "");
-    for (const one of findings) out(`${priority(one.severity === "error" ? "error" : "warn")}crypto: ${findingLine(one)}\n`);
-    const now = verdict.verdict === "passing" ? `would not start, or would not pay, now: ${verdict.why}` : "";
+    for (const one of findings)
+      out(`${priority(one.severity === "error" ? "error" : "warn")}crypto: ${findingLine(one)}\n`);
+    const now =
+      verdict.verdict === "passing" ? `would not start, or would not pay, now: ${verdict.why}` : "";
     const words = ok ? "would start" : now || "would not start, or would not pay";
-    const places = visible(`config ${options.configSource ?? path}, state ${stateFolder(options.state).root}`);
+    const places = visible(
+      `config ${options.configSource ?? path}, state ${stateFolder(options.state).root}`,
+    );
     out(`crypto: ${words} (${options.role}, ${places})\n`);
   }
   if (verdict.verdict === "passing") return exitCodes.no;
@@ -69,7 +84,11 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   const credentials = process.env.CREDENTIALS_DIRECTORY;
   const findings: Finding[] = [];
   const config = orFinding(findings, () =>
-    readConfig(path, { requireSecrets: [], privateFolder: credentials, isNamed: options.config !== undefined }),
+    readConfig(path, {
+      requireSecrets: [],
+      privateFolder: credentials,
+      isNamed: options.config !== undefined,
+    }),
   );
   if (config === null) return findings;
   const secretsFound = Object.keys(config.secrets);
@@ -77,7 +96,9 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   config.secrets.apiKey?.fill(0);
   try {
     if (role === "courier" && secretsFound.length > 0)
-      findings.push(finding("CONFIG_SECRET_PRESENT", "error", `${path} holds ${secretsFound.join(", ")}`));
+      findings.push(
+        finding("CONFIG_SECRET_PRESENT", "error", `${path} holds ${secretsFound.join(", ")}`),
+      );
     if (orFinding(findings, () => assertPaired(state, role) ?? true) === null) return findings;
     if (role !== "courier") {
       const encKey = await encKeyOrFinding(options, config, findings);
@@ -99,7 +120,11 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
  * Null, with a finding, if encKey is missing: a check by hand may lack it, and then the keystore
  * stays closed. The caller wipes it.
  */
-async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findings: Finding[]): Promise<Uint8Array | null> {
+async function encKeyOrFinding(
+  options: CheckOptions,
+  { secrets }: Config,
+  findings: Finding[],
+): Promise<Uint8Array | null> {
   try {
     const key = await findEncKey({
       credentials: process.env.CREDENTIALS_DIRECTORY,
@@ -107,17 +132,26 @@ async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findi
       file: options.encKeyFile,
       fd: options.encKeyFd,
       config: secrets.encKey,
-      terminal: process.stdin instanceof ReadStream && process.stdin.isTTY ? process.stdin : undefined,
+      terminal:
+        process.stdin instanceof ReadStream && process.stdin.isTTY ? process.stdin : undefined,
       show: (text) => process.stderr.write(text),
     });
     return key.bytes;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    const isAbsent = error.code === "ENCKEY_MISSING" && options.encKeyFile === undefined && options.encKeyFd === undefined;
+    const isAbsent =
+      error.code === "ENCKEY_MISSING" &&
+      options.encKeyFile === undefined &&
+      options.encKeyFd === undefined;
     const hint = "give it to the check as well, with --enc-key-file";
     findings.push(
       isAbsent
-        ? finding("ENCKEY_MISSING", "warning", "no encKey is given here, so the keystore was not opened", hint)
+        ? finding(
+            "ENCKEY_MISSING",
+            "warning",
+            "no encKey is given here, so the keystore was not opened",
+            hint,
+          )
         : faultFound(error),
     );
     return null;
@@ -128,17 +162,24 @@ async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findi
  * Lets another process ask the nodes, within one bound for all of them, so the check ends for any
  * behaviour of a node.
  */
-function checkChains({ chains, currencies, network }: AgentSettings, courierFolder: string): readonly Finding[] {
+function checkChains(
+  { chains, currencies, network }: AgentSettings,
+  courierFolder: string,
+): readonly Finding[] {
   const findings: Finding[] = [];
   const egress = orFinding(findings, () => egressOf(network));
   if (findings.length > 0) return findings;
-  const done = spawnSync(process.execPath, [fileURLToPath(programPath(import.meta.url, "./main"))], {
-    input: JSON.stringify({ chains, currencies, egress, courierFolder }),
-    encoding: "utf8",
-    timeout: chainsMs,
-    stdio: ["pipe", "pipe", "inherit"],
-    env: { PATH: systemPath },
-  });
+  const done = spawnSync(
+    process.execPath,
+    [fileURLToPath(programPath(import.meta.url, "./main"))],
+    {
+      input: JSON.stringify({ chains, currencies, egress, courierFolder }),
+      encoding: "utf8",
+      timeout: chainsMs,
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { PATH: systemPath },
+    },
+  );
   if (done.status === 0) return JSON.parse(done.stdout) as readonly Finding[];
   return [finding("NODE_TIMEOUT", "warning", "the chains' nodes could not be looked at in time")];
 }

@@ -9,10 +9,19 @@ import { roomBytesDefault } from "../ledger/options.ts";
 /**
  * A finding for a file system that is mounted read-only, or has too little room to begin anything.
  */
-export function checkDisk({ signer }: StateFolder, isClosed: (path: string) => boolean = isReadOnly): readonly Finding[] {
+export function checkDisk(
+  { signer }: StateFolder,
+  isClosed: (path: string) => boolean = isReadOnly,
+): readonly Finding[] {
   const folder = join(signer, "ledger");
   if (isClosed(folder))
-    return [finding("LEDGER_READ_ONLY", "error", `the disk of ${folder} is read-only: nothing would be signed`)];
+    return [
+      finding(
+        "LEDGER_READ_ONLY",
+        "error",
+        `the disk of ${folder} is read-only: nothing would be signed`,
+      ),
+    ];
   const free = freeBytesOf(folder);
   if (free === null || free >= roomBytesDefault) return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${folder}: nothing new would be begun`;

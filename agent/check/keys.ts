@@ -16,14 +16,26 @@ import { readRules } from "../signer/policy/rules.ts";
 /**
  * Without `encKey` only the readable header of the keystore is checked. The caller wipes `encKey`.
  */
-export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: Uint8Array | null): readonly Finding[] {
+export function checkKeys(
+  state: StateFolder,
+  settings: AgentSettings,
+  encKey: Uint8Array | null,
+): readonly Finding[] {
   try {
     const networks =
-      encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : networksInside(state, settings, encKey);
+      encKey === null
+        ? readKeystoreHeader(readKeystore(state.signer)).networks
+        : networksInside(state, settings, encKey);
     return Object.entries(settings.chains).flatMap(([chain, configured]) =>
       networks.includes(networkOf(configured))
         ? []
-        : [finding("SIGNER_NETWORK", "error", `chains.${chain} is not among the networks this wallet was paired for`)],
+        : [
+            finding(
+              "SIGNER_NETWORK",
+              "error",
+              `chains.${chain} is not among the networks this wallet was paired for`,
+            ),
+          ],
     );
   } catch (error) {
     if (error instanceof AgentError) return [faultFound(error)];
@@ -32,7 +44,11 @@ export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: U
 }
 
 /** The networks of the opened keystore. Reads the rules too, which need the accounts inside. */
-function networksInside(state: StateFolder, settings: AgentSettings, encKey: Uint8Array): readonly string[] {
+function networksInside(
+  state: StateFolder,
+  settings: AgentSettings,
+  encKey: Uint8Array,
+): readonly string[] {
   const contents = openKeystoreIn(state.signer, encKey);
   try {
     readRules(settings, namedAccounts(contents.accounts));

@@ -20,4 +20,6 @@ interface Given extends Pick<AgentSettings, "chains" | "currencies"> {
 const { egress, courierFolder, ...settings } = JSON.parse(readFileSync(0, "utf8")) as Given;
 becomeOwner(courierFolder);
 if (egress !== null) useEgress(egress);
-process.stdout.write(JSON.stringify(judgeChains(settings, await lookAtChains(settings), Date.now())));
+process.stdout.write(
+  JSON.stringify(judgeChains(settings, await lookAtChains(settings), Date.now())),
+);

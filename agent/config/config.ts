@@ -79,15 +79,22 @@ function parseText(path: string, bytes: Uint8Array): JsonValue {
     const line = text.split("\n").length;
     const column = at - (text.lastIndexOf("\n") + 1) + 1;
     const place =
-      error.code === "JSON_UTF8" || error.code === "JSON_TOO_LARGE" ? path : `${path}, line ${line}, column ${column}`;
+      error.code === "JSON_UTF8" || error.code === "JSON_TOO_LARGE"
+        ? path
+        : `${path}, line ${line}, column ${column}`;
     const problem = error.message.replace(/^JSON: /, "").replace(/, at position \d+$/, "");
     const code = error.code === "JSON_DUPLICATE_KEY" ? "CONFIG_DUPLICATE_KEY" : "CONFIG_JSON";
-    const hint = error.code === "JSON_NUMBER" ? { hint: 'put an amount in quotes, such as "0.2"' } : {};
+    const hint =
+      error.code === "JSON_NUMBER" ? { hint: 'put an amount in quotes, such as "0.2"' } : {};
     throw new AgentError(code, "none", `${place}: ${problem}`, { line, ...hint });
   }
 }
 
-function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly SecretName[]): ConfigSecrets {
+function takeSecrets(
+  bytes: Uint8Array,
+  value: JsonValue,
+  required: readonly SecretName[],
+): ConfigSecrets {
   const found: { [name in SecretName]?: Uint8Array } = {};
   const places = new Map(findMembers(bytes).map((member) => [member.key, member]));
   const open: SecretName[] = [];
@@ -95,19 +102,35 @@ function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly Sec
     const place = places.get(name);
     const stands = (value as Readonly<Record<string, JsonValue>>)[name] !== undefined;
     if (stands && place === undefined)
-      throw new AgentError("CONFIG_SECRET", "none", `the key ${name} must be written without escapes`);
-    const secret = place === undefined ? new Uint8Array(0) : stringBytes(bytes.subarray(place.valueStart, place.end));
+      throw new AgentError(
+        "CONFIG_SECRET",
+        "none",
+        `the key ${name} must be written without escapes`,
+      );
+    const secret =
+      place === undefined
+        ? new Uint8Array(0)
+        : stringBytes(bytes.subarray(place.valueStart, place.end));
     if (secret === null)
-      throw new AgentError("CONFIG_SECRET", "none", `${name} holds ${oddOf(bytes.subarray(place?.valueStart, place?.end))}`);
+      throw new AgentError(
+        "CONFIG_SECRET",
+        "none",
+        `${name} holds ${oddOf(bytes.subarray(place?.valueStart, place?.end))}`,
+      );
     if (secret.length > 0 && !isPlaceholder(secret, name)) found[name] = secret;
     else if (required.includes(name)) {
-      if (secret.length === 0) throw new AgentError("CONFIG_SECRET_MISSING", "none", `${name} is missing`);
+      if (secret.length === 0)
+        throw new AgentError("CONFIG_SECRET_MISSING", "none", `${name} is missing`);
       open.push(name);
     }
   }
   if (open.length > 0) {
     const which = open.map((name) => `${name} (${placeholders[name]})`).join(", ");
-    throw new AgentError("CONFIG_PLACEHOLDER", "none", `still to be replaced with your own: ${which}`);
+    throw new AgentError(
+      "CONFIG_PLACEHOLDER",
+      "none",
+      `still to be replaced with your own: ${which}`,
+    );
   }
   return found;
 }
@@ -123,5 +146,7 @@ function oddOf(text: Uint8Array): string {
 }
 
 function isPlaceholder(secret: Uint8Array, name: SecretName): boolean {
-  return Buffer.from(placeholders[name]).equals(secret) || (secret[0] === 0x3c && secret.at(-1) === 0x3e);
+  return (
+    Buffer.from(placeholders[name]).equals(secret) || (secret[0] === 0x3c && secret.at(-1) === 0x3e)
+  );
 }

@@ -43,7 +43,11 @@ const readFields = object({
 export function writeLinkFile(folder: string, identity: LinkIdentity): void {
   const seed = Buffer.from(identity.linkSeed);
   const seedHex = Buffer.alloc(seedBytes * 2);
-  const head = JSON.stringify({ agent: identity.agent, ledgerEpoch: identity.ledgerEpoch, gatewayKey: identity.gatewayKey });
+  const head = JSON.stringify({
+    agent: identity.agent,
+    ledgerEpoch: identity.ledgerEpoch,
+    gatewayKey: identity.gatewayKey,
+  });
   const bytes = Buffer.concat([
     Buffer.from(`${head.slice(0, -1)},`),
     seedField,
@@ -77,9 +81,16 @@ export function readLinkBytes(folder: string): Buffer {
     bytes = readTrusted(path, fileBytesMax, { owner: "folder", isSecret: true });
   } catch (error) {
     if (error instanceof AgentError) throw error;
-    throw new AgentError("LINK_FILE_MISSING", "none", `${path} cannot be read: ${reasonOf(error)}`, { path }, { cause: error });
+    throw new AgentError(
+      "LINK_FILE_MISSING",
+      "none",
+      `${path} cannot be read: ${reasonOf(error)}`,
+      { path },
+      { cause: error },
+    );
   }
-  if (bytes === null) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
+  if (bytes === null)
+    throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
@@ -97,7 +108,13 @@ export function readLinkFile(folder: string): LinkIdentity {
     const { agent, ledgerEpoch, gatewayKey, gatewayUrl } = fields;
     return { agent, ledgerEpoch, gatewayKey, linkSeed, gatewayUrl };
   } catch (error) {
-    throw new AgentError("LINK_FILE_INVALID", "none", `${path} does not hold a link`, { path }, { cause: error });
+    throw new AgentError(
+      "LINK_FILE_INVALID",
+      "none",
+      `${path} does not hold a link`,
+      { path },
+      { cause: error },
+    );
   } finally {
     bytes.fill(0);
   }
@@ -106,8 +123,12 @@ export function readLinkFile(folder: string): LinkIdentity {
 /**
  * Decodes the seed from the bytes, and returns the rest of the text with an empty value instead.
  */
-function cutSeed(bytes: Buffer, path: string): { readonly linkSeed: Uint8Array; readonly rest: Uint8Array } {
-  const invalid = (): AgentError => new AgentError("LINK_FILE_INVALID", "none", `${path} has no link seed`, { path });
+function cutSeed(
+  bytes: Buffer,
+  path: string,
+): { readonly linkSeed: Uint8Array; readonly rest: Uint8Array } {
+  const invalid = (): AgentError =>
+    new AgentError("LINK_FILE_INVALID", "none", `${path} has no link seed`, { path });
   const at = bytes.indexOf(seedField);
   if (at < 0) throw invalid();
   const from = at + seedField.length;

@@ -31,6 +31,9 @@ export function encKeyCredential(configPath: string): string | undefined {
 export function programFolder(): string {
   // A bundle holds this module at another depth, and under cli/ in the programs of commands.
   const here = fileURLToPath(import.meta.url);
-  const above = here.slice(0, Math.max(here.lastIndexOf(`${sep}agent${sep}`), here.lastIndexOf(`${sep}cli${sep}`)));
+  const above = here.slice(
+    0,
+    Math.max(here.lastIndexOf(`${sep}agent${sep}`), here.lastIndexOf(`${sep}cli${sep}`)),
+  );
   return basename(above) === "dist" ? dirname(above) : above;
 }

@@ -20,25 +20,34 @@ const certificatePattern = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFIC
 export function readNetwork(value: JsonValue): NetworkSettings {
   const network = asObject(value, "network", keys);
   const ca = network.ca === undefined ? {} : { ca: readPath(asText(network.ca, "network.ca")) };
-  const proxy = network.proxy === undefined ? {} : { proxy: readProxy(asText(network.proxy, "network.proxy")) };
-  const direct = network.direct === undefined ? [] : asList(network.direct, "network.direct", hostsMax);
+  const proxy =
+    network.proxy === undefined ? {} : { proxy: readProxy(asText(network.proxy, "network.proxy")) };
+  const direct =
+    network.direct === undefined ? [] : asList(network.direct, "network.direct", hostsMax);
   const hosts = direct.map((one, index) => {
     const host = asText(one, `network.direct[${index}]`).toLowerCase();
     if (hostPattern.test(host)) return host;
-    throw fault("CONFIG_VALUE", `network.direct[${index}] is no host, such as node.example, 10.0.0.5, or .example for all in it`);
+    throw fault(
+      "CONFIG_VALUE",
+      `network.direct[${index}] is no host, such as node.example, 10.0.0.5, or .example for all in it`,
+    );
   });
   return { ...ca, ...proxy, direct: hosts };
 }
 
 function readPath(text: string): string {
   if (text.startsWith("/") && text.length <= 4096 && !text.includes("\0")) return text;
-  throw fault("CONFIG_VALUE", "network.ca must be the whole path of a PEM file, such as /etc/autowithdraw/company-ca.pem");
+  throw fault(
+    "CONFIG_VALUE",
+    "network.ca must be the whole path of a PEM file, such as /etc/autowithdraw/company-ca.pem",
+  );
 }
 
 /** No message shows the address: it may hold a password. */
 function readProxy(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol === "http:" && url.pathname === "/" && url.search === "" && url.hash === "") return url.href;
+  if (url?.protocol === "http:" && url.pathname === "/" && url.search === "" && url.hash === "")
+    return url.href;
   throw fault(
     "CONFIG_VALUE",
     "network.proxy must be http://HOST:PORT, with USER:PASSWORD@ before the host if the proxy wants it",
@@ -59,7 +68,13 @@ export function egressOf(network: NetworkSettings | undefined): Egress | null {
 /** The file's bytes. @throws AgentError CONFIG_CA, FILE_* */
 function bytesOf(path: string): Uint8Array {
   const unusable = (why: string, cause?: unknown): AgentError =>
-    new AgentError("CONFIG_CA", "none", `${path} of network.ca cannot be read: ${why}`, { path }, { cause });
+    new AgentError(
+      "CONFIG_CA",
+      "none",
+      `${path} of network.ca cannot be read: ${why}`,
+      { path },
+      { cause },
+    );
   let bytes: Uint8Array | null;
   try {
     bytes = readTrusted(path, caBytesMax, { owner: "own", isSecret: false });
@@ -74,7 +89,9 @@ function readCertificates(path: string): string {
   const bytes = bytesOf(path);
   const found = Buffer.from(bytes).toString("latin1").match(certificatePattern) ?? [];
   if (found.length === 0)
-    throw new AgentError("CONFIG_CA", "none", `${path} of network.ca holds no certificate in PEM`, { path });
+    throw new AgentError("CONFIG_CA", "none", `${path} of network.ca holds no certificate in PEM`, {
+      path,
+    });
   for (const [index, pem] of found.entries()) {
     try {
       new X509Certificate(pem);

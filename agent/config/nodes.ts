@@ -4,7 +4,12 @@
  */
 import { isAbsolute } from "node:path";
 import type { JsonValue } from "../../base/json.ts";
-import { type NodeLines, questionsPerHourMax, questionsPerHourMin, serversOf } from "../../chains/server-lines.ts";
+import {
+  type NodeLines,
+  questionsPerHourMax,
+  questionsPerHourMin,
+  serversOf,
+} from "../../chains/server-lines.ts";
 import type { ChainSettings } from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl } from "./values.ts";
 
@@ -12,15 +17,21 @@ const nodesMax = 8;
 const lineNames = ["url", "headersFile", "questionsPerHour"];
 
 /** @throws AgentError CONFIG_* */
-export function readNodes(value: JsonValue, path: string): Pick<ChainSettings, "nodes" | "servers"> {
-  const read = asList(value, path, nodesMax).map((node, index) => readNode(node, `${path}[${index}]`));
+export function readNodes(
+  value: JsonValue,
+  path: string,
+): Pick<ChainSettings, "nodes" | "servers"> {
+  const read = asList(value, path, nodesMax).map((node, index) =>
+    readNode(node, `${path}[${index}]`),
+  );
   const nodes = read.map(({ url }) => url);
   if (nodes.length === 0)
     throw fault(
       "CONFIG_VALUE",
       `${path} is empty: write the addresses of your own nodes there, two or more of different providers`,
     );
-  if (new Set(nodes).size < nodes.length) throw fault("CONFIG_VALUE", `${path} names one node twice`);
+  if (new Set(nodes).size < nodes.length)
+    throw fault("CONFIG_VALUE", `${path} names one node twice`);
   return { nodes, ...serversOf(read) };
 }
 
@@ -30,21 +41,38 @@ function readNode(value: JsonValue, path: string): NodeLines {
   const url = asText(needed(lines, "url", path), isAlone ? path : `${path}.url`);
   const [placeholder] = /<[^<>]*>/.exec(url) ?? [];
   if (placeholder !== undefined)
-    throw fault("CONFIG_PLACEHOLDER", `still to be replaced with your own: ${placeholder} in ${path}`);
-  if (parseUrl(url) === null) throw fault("CONFIG_NODE_URL", `${path} is not an http or https address`);
+    throw fault(
+      "CONFIG_PLACEHOLDER",
+      `still to be replaced with your own: ${placeholder} in ${path}`,
+    );
+  if (parseUrl(url) === null)
+    throw fault("CONFIG_NODE_URL", `${path} is not an http or https address`);
   const { headersFile, questionsPerHour } = lines;
   const hour = `${path}.questionsPerHour`;
   return {
     url,
-    ...(headersFile === undefined ? {} : { headersFile: asPath(headersFile, `${path}.headersFile`) }),
+    ...(headersFile === undefined
+      ? {}
+      : { headersFile: asPath(headersFile, `${path}.headersFile`) }),
     ...(questionsPerHour === undefined
       ? {}
-      : { questionsPerHour: asInteger(questionsPerHour, hour, questionsPerHourMin, questionsPerHourMax) }),
+      : {
+          questionsPerHour: asInteger(
+            questionsPerHour,
+            hour,
+            questionsPerHourMin,
+            questionsPerHourMax,
+          ),
+        }),
   };
 }
 
 function asPath(value: JsonValue, path: string): string {
   const text = asText(value, path);
-  if (!isAbsolute(text)) throw fault("CONFIG_VALUE", `${path} must be a path from the root, such as /etc/crypto/node.headers`);
+  if (!isAbsolute(text))
+    throw fault(
+      "CONFIG_VALUE",
+      `${path} must be a path from the root, such as /etc/crypto/node.headers`,
+    );
   return text;
 }

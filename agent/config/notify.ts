@@ -6,7 +6,12 @@
 import type { JsonObject, JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import type { CurrencySettings, MetricsSettings, NotifySettings, NotifyTarget } from "./settings.ts";
+import type {
+  CurrencySettings,
+  MetricsSettings,
+  NotifySettings,
+  NotifyTarget,
+} from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl } from "./values.ts";
 
 const notifyKeys = ["command", "url", "stuckMinutes", "awayMinutes", "lowFunds"];
@@ -17,7 +22,10 @@ const stuckMinutesDefault = 30;
 const awayMinutesDefault = 10;
 
 /** @throws AgentError CONFIG_* */
-export function readNotify(value: JsonValue, currencies: Readonly<Record<string, CurrencySettings>>): NotifySettings {
+export function readNotify(
+  value: JsonValue,
+  currencies: Readonly<Record<string, CurrencySettings>>,
+): NotifySettings {
   const notify = asObject(value, "notify", notifyKeys);
   const minutes = (key: "stuckMinutes" | "awayMinutes", otherwise: number): number =>
     notify[key] === undefined ? otherwise : asInteger(notify[key], `notify.${key}`, 1, minutesMax);
@@ -30,7 +38,8 @@ export function readNotify(value: JsonValue, currencies: Readonly<Record<string,
 }
 
 function readTarget({ command, url }: JsonObject): NotifyTarget {
-  if ((command === undefined) === (url === undefined)) throw fault("CONFIG_VALUE", "notify needs command or url, and not both");
+  if ((command === undefined) === (url === undefined))
+    throw fault("CONFIG_VALUE", "notify needs command or url, and not both");
   if (url !== undefined) return { kind: "url", url: readUrl(asText(url, "notify.url")) };
   const words = asList(command as JsonValue, "notify.command", wordsMax).map((word, index) => {
     const text = asText(word, `notify.command[${index}]`);
@@ -39,7 +48,10 @@ function readTarget({ command, url }: JsonObject): NotifyTarget {
     return text;
   });
   if (words[0]?.startsWith("/") !== true) {
-    throw fault("CONFIG_VALUE", "notify.command must begin with the whole path of a program, such as /usr/local/bin/tell");
+    throw fault(
+      "CONFIG_VALUE",
+      "notify.command must begin with the whole path of a program, such as /usr/local/bin/tell",
+    );
   }
   return { kind: "command", command: words };
 }
@@ -63,9 +75,11 @@ function readLowFunds(
   const given = asObject(value, "notify.lowFunds", Object.keys(currencies));
   for (const [id, amount] of Object.entries(given)) {
     const at = `notify.lowFunds.${id}`;
-    if (typeof amount === "number") throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${amount}"`);
+    if (typeof amount === "number")
+      throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${amount}"`);
     const parsed = parseAmount(asText(amount as JsonValue, at), currencies[id]?.decimal ?? 0);
-    if (!parsed.ok) throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number above 0 such as "1.5"`);
+    if (!parsed.ok)
+      throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number above 0 such as "1.5"`);
   }
   return given as Readonly<Record<string, string>>;
 }
@@ -77,7 +91,10 @@ export function readMetrics(value: JsonValue): MetricsSettings {
   if (listen === "unix") return { listen: { kind: "unix" } };
   const [, host = "", port = ""] = /^(127(?:\.\d{1,3}){3}|\[::1\]):(\d{1,5})$/.exec(listen) ?? [];
   if (host === "" || Number(port) < 1 || Number(port) > 65_535) {
-    throw fault("CONFIG_VALUE", 'metrics.listen must be "unix", or an address of this machine such as 127.0.0.1:9464');
+    throw fault(
+      "CONFIG_VALUE",
+      'metrics.listen must be "unix", or an address of this machine such as 127.0.0.1:9464',
+    );
   }
   return { listen: { kind: "tcp", host: host.replace(/[[\]]/g, ""), port: Number(port) } };
 }

@@ -90,7 +90,9 @@ export interface NotifySettings {
 
 /** The address of the metrics: metrics.sock in the courier's folder, or a port of this machine. */
 export interface MetricsSettings {
-  readonly listen: { readonly kind: "unix" } | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+  readonly listen:
+    | { readonly kind: "unix" }
+    | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 }
 
 /**
@@ -112,7 +114,9 @@ export interface CourierSettings {
 
 /** The settings that the signer gets, without an address of any node or gateway. */
 export interface SignerSettings {
-  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId" | "feeModel" | "nodesFrom">>>;
+  readonly chains: Readonly<
+    Record<string, Pick<ChainSettings, "family" | "chainId" | "feeModel" | "nodesFrom">>
+  >;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
   readonly stuckAfterMinutes: number;

@@ -7,7 +7,13 @@
 import type { JsonValue } from "../../base/json.ts";
 import { isLoopback } from "../../base/loopback.ts";
 import { families, familyNamed, networkOf } from "../../chains/families.ts";
-import { type ChainId, type ConfiguredChain, type Family, familyNames, type NodesFrom } from "../../chains/family.ts";
+import {
+  type ChainId,
+  type ConfiguredChain,
+  type Family,
+  familyNames,
+  type NodesFrom,
+} from "../../chains/family.ts";
 import { mainNetworks } from "../../chains/network-names.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import { namesNetwork } from "../../chains/several-networks.ts";
@@ -16,7 +22,13 @@ import { currencyPattern } from "../../protocol/fields.ts";
 import { readNetwork } from "./network.ts";
 import { readNodes } from "./nodes.ts";
 import { readMetrics, readNotify } from "./notify.ts";
-import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings, SweepSettings } from "./settings.ts";
+import type {
+  AgentSettings,
+  ChainSettings,
+  CurrencySettings,
+  PolicySettings,
+  SweepSettings,
+} from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";
 
 /** The keys of config.json that are secrets. */
@@ -75,29 +87,38 @@ export function readSettings(value: JsonValue): AgentSettings {
   const expanded = expandPresets(named.chains, named.currencies, {
     chainLines: chainKeys,
     currencyLines: currencyKeys,
-    wrong: (path, problem, known, given) => fault("CONFIG_PRESET", `${path} ${problem}`, known, given),
+    wrong: (path, problem, known, given) =>
+      fault("CONFIG_PRESET", `${path} ${problem}`, known, given),
   });
   const chains = readEach(expanded.chains, "chains", readChain);
   const networks = new Map<string, string>();
   for (const [name, chain] of Object.entries(chains)) {
     const network = networkOf(chain);
     const other = networks.get(network);
-    if (other !== undefined) throw fault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
+    if (other !== undefined)
+      throw fault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
     networks.set(network, name);
   }
   oneOfEachUnnamed(chains);
-  const currencies = readEach(expanded.currencies, "currencies", (entry, path) => readCurrency(entry, path, chains));
+  const currencies = readEach(expanded.currencies, "currencies", (entry, path) =>
+    readCurrency(entry, path, chains),
+  );
   const assets = new Map<string, string>();
   for (const [id, currency] of Object.entries(currencies)) {
     const asset = `${currency.chain} ${currency.contract ?? ""}`;
     const other = assets.get(asset);
-    if (other !== undefined) throw fault("CONFIG_ASSET_TWICE", `currencies ${other} and ${id} are the same asset`);
+    if (other !== undefined)
+      throw fault("CONFIG_ASSET_TWICE", `currencies ${other} and ${id} are the same asset`);
     assets.set(asset, id);
   }
   const policy = readEach(needed(top, "policy", ""), "policy", (entry, path, id) => {
     const currency = currencies[id];
     if (currency === undefined)
-      throw fault("CONFIG_POLICY_CURRENCY", `${path}: there is no currency ${id}`, Object.keys(currencies));
+      throw fault(
+        "CONFIG_POLICY_CURRENCY",
+        `${path}: there is no currency ${id}`,
+        Object.keys(currencies),
+      );
     return readPolicy(entry, path, currency, chains[currency.chain] as ChainSettings);
   });
   const notify = top.notify === undefined ? {} : { notify: readNotify(top.notify, currencies) };
@@ -107,18 +128,39 @@ export function readSettings(value: JsonValue): AgentSettings {
     top.stuckAfterMinutes === undefined
       ? stuckAfterMinutesDefault
       : asInteger(top.stuckAfterMinutes, "stuckAfterMinutes", 1, stuckAfterMinutesMax);
-  return { gatewayUrl, chains, currencies, policy, stuckAfterMinutes, ...notify, ...metrics, ...network };
+  return {
+    gatewayUrl,
+    chains,
+    currencies,
+    policy,
+    stuckAfterMinutes,
+    ...notify,
+    ...metrics,
+    ...network,
+  };
 }
 
 function readGatewayUrl(value: JsonValue): string {
   const text = asText(value, "gatewayUrl");
   const url = parseUrl(text);
   if (url === null) throw fault("CONFIG_GATEWAY_URL", "gatewayUrl is not an http or https address");
-  if (url.username !== "" || url.password !== "" || url.pathname !== "/" || url.search !== "" || url.hash !== "") {
-    throw fault("CONFIG_GATEWAY_URL", "gatewayUrl must be scheme, host and port alone, such as https://pay.example.com");
+  if (
+    url.username !== "" ||
+    url.password !== "" ||
+    url.pathname !== "/" ||
+    url.search !== "" ||
+    url.hash !== ""
+  ) {
+    throw fault(
+      "CONFIG_GATEWAY_URL",
+      "gatewayUrl must be scheme, host and port alone, such as https://pay.example.com",
+    );
   }
   if (url.protocol !== "https:" && !isLoopback(url.hostname)) {
-    throw fault("CONFIG_GATEWAY_PLAINTEXT", `gatewayUrl is http, and ${url.hostname} is not this machine`);
+    throw fault(
+      "CONFIG_GATEWAY_PLAINTEXT",
+      `gatewayUrl is http, and ${url.hostname} is not this machine`,
+    );
   }
   return url.origin;
 }
@@ -133,11 +175,23 @@ function readChain(value: JsonValue, path: string): ChainSettings {
     throw fault("CONFIG_VALUE", `${path}.confirmations must be a whole number or "finalized"`);
   }
   if (wanted !== "finalized" && !family.countsConfirmations) {
-    throw fault("CONFIG_VALUE", `${path}.confirmations must be "finalized": this chain says by itself which blocks are final`);
+    throw fault(
+      "CONFIG_VALUE",
+      `${path}.confirmations must be "finalized": this chain says by itself which blocks are final`,
+    );
   }
-  const confirmations = wanted === "finalized" ? wanted : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
-  const feeModel = chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, family) };
-  const nodesFrom = chain.nodesFrom === undefined ? {} : { nodesFrom: readNodesFrom(chain.nodesFrom, `${path}.nodesFrom`) };
+  const confirmations =
+    wanted === "finalized"
+      ? wanted
+      : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
+  const feeModel =
+    chain.feeModel === undefined
+      ? {}
+      : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, family) };
+  const nodesFrom =
+    chain.nodesFrom === undefined
+      ? {}
+      : { nodesFrom: readNodesFrom(chain.nodesFrom, `${path}.nodesFrom`) };
   return { family: family.name, chainId, ...nodes, confirmations, ...feeModel, ...nodesFrom };
 }
 
@@ -149,7 +203,10 @@ function readNodesFrom(value: JsonValue, path: string): NodesFrom {
 function readFamily(value: JsonValue, path: string): Family {
   const family = typeof value === "string" ? familyNamed(value) : undefined;
   if (family !== undefined) return family;
-  throw fault("CONFIG_VALUE", `${path}.family must be one of ${familyNames.map(quoted).join(", ")}`);
+  throw fault(
+    "CONFIG_VALUE",
+    `${path}.family must be one of ${familyNames.map(quoted).join(", ")}`,
+  );
 }
 
 /** In a family with numbers as ids, the message names a mistake in numbers. */
@@ -181,16 +238,26 @@ function oneOfEachUnnamed(chains: Readonly<Record<string, ChainSettings>>): void
 
 function readFeeModel(value: JsonValue, path: string, { feeModels }: Family): string {
   const text = asText(value, path);
-  if (feeModels.length === 0) throw fault("CONFIG_VALUE", `${path}: this chain bills in one way alone, so leave it out`);
-  if (!feeModels.includes(text)) throw fault("CONFIG_VALUE", `${path} must be one of ${feeModels.join(", ")}`, feeModels, text);
+  if (feeModels.length === 0)
+    throw fault("CONFIG_VALUE", `${path}: this chain bills in one way alone, so leave it out`);
+  if (!feeModels.includes(text))
+    throw fault("CONFIG_VALUE", `${path} must be one of ${feeModels.join(", ")}`, feeModels, text);
   return text;
 }
 
-function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<string, ChainSettings>>): CurrencySettings {
+function readCurrency(
+  value: JsonValue,
+  path: string,
+  chains: Readonly<Record<string, ChainSettings>>,
+): CurrencySettings {
   const currency = asObject(value, path, [...currencyKeys, presetKey]);
   const chain = asText(needed(currency, "chain", path), `${path}.chain`);
   if (chains[chain] === undefined)
-    throw fault("CONFIG_CURRENCY_CHAIN", `${path}: there is no chain ${quoted(chain)}`, Object.keys(chains));
+    throw fault(
+      "CONFIG_CURRENCY_CHAIN",
+      `${path}: there is no chain ${quoted(chain)}`,
+      Object.keys(chains),
+    );
   const decimal = asInteger(needed(currency, "decimal", path), `${path}.decimal`, 0, decimalMax);
   const family = families[chains[chain].family];
   if (currency.contract === undefined) {
@@ -203,18 +270,39 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
     }
     return { chain, decimal };
   }
-  return { chain, decimal, contract: readAddress(chains[chain], currency.contract, `${path}.contract`, "CONFIG_CONTRACT") };
+  return {
+    chain,
+    decimal,
+    contract: readAddress(chains[chain], currency.contract, `${path}.contract`, "CONFIG_CONTRACT"),
+  };
 }
 
-function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, chain: ConfiguredChain): PolicySettings {
+function readPolicy(
+  value: JsonValue,
+  path: string,
+  currency: CurrencySettings,
+  chain: ConfiguredChain,
+): PolicySettings {
   const family = families[chain.family];
   const { decimal, tipDecimal, tipUnit } = family.fees;
-  const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination", "sweeps"]);
+  const policy = asObject(value, path, [
+    ...amountKeys,
+    ...feeKeys,
+    tipKey,
+    ...listKeys,
+    "newDestination",
+    "sweeps",
+  ]);
   for (const key of neededPolicyKeys) needed(policy, key, path);
-  const result: Record<string, string | readonly string[] | PolicySettings["newDestination"] | SweepSettings> = {};
+  const result: Record<
+    string,
+    string | readonly string[] | PolicySettings["newDestination"] | SweepSettings
+  > = {};
   for (const key of amountKeys)
-    if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
-  for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
+    if (policy[key] !== undefined)
+      result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
+  for (const key of feeKeys)
+    if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
   if (policy[tipKey] !== undefined) {
     if (tipUnit === "")
       throw fault(
@@ -232,14 +320,20 @@ function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, 
     );
   }
   if (policy.newDestination !== undefined)
-    result.newDestination = readNewDestination(policy.newDestination, `${path}.newDestination`, currency);
-  if (policy.sweeps !== undefined) result.sweeps = readSweeps(policy.sweeps, `${path}.sweeps`, decimal);
+    result.newDestination = readNewDestination(
+      policy.newDestination,
+      `${path}.newDestination`,
+      currency,
+    );
+  if (policy.sweeps !== undefined)
+    result.sweeps = readSweeps(policy.sweeps, `${path}.sweeps`, decimal);
   return result as unknown as PolicySettings;
 }
 
 function readSweeps(value: JsonValue, path: string, feeDecimal: number): SweepSettings {
   const { allowed, ...given } = asObject(value, path, ["allowed", ...sweepAmountKeys]);
-  if (allowed !== undefined && typeof allowed !== "boolean") throw fault("CONFIG_VALUE", `${path}.allowed must be true or false`);
+  if (allowed !== undefined && typeof allowed !== "boolean")
+    throw fault("CONFIG_VALUE", `${path}.allowed must be true or false`);
   const amounts: Record<string, string> = {};
   for (const key of sweepAmountKeys) {
     const amount = given[key];
@@ -248,36 +342,60 @@ function readSweeps(value: JsonValue, path: string, feeDecimal: number): SweepSe
   return { ...(allowed === undefined ? {} : { allowed }), ...amounts };
 }
 
-function readNewDestination(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings["newDestination"] {
+function readNewDestination(
+  value: JsonValue,
+  path: string,
+  currency: CurrencySettings,
+): PolicySettings["newDestination"] {
   const { holdAbove, delayMinutes } = asObject(value, path, newDestinationKeys);
   if (holdAbove === undefined && delayMinutes === undefined)
     throw fault("CONFIG_MISSING_KEY", `${path} needs holdAbove, delayMinutes or both`);
   return {
-    ...(holdAbove === undefined ? {} : { holdAbove: asAmount(holdAbove, `${path}.holdAbove`, currency.decimal) }),
-    ...(delayMinutes === undefined ? {} : { delayMinutes: asInteger(delayMinutes, `${path}.delayMinutes`, 1, delayMinutesMax) }),
+    ...(holdAbove === undefined
+      ? {}
+      : { holdAbove: asAmount(holdAbove, `${path}.holdAbove`, currency.decimal) }),
+    ...(delayMinutes === undefined
+      ? {}
+      : { delayMinutes: asInteger(delayMinutes, `${path}.delayMinutes`, 1, delayMinutesMax) }),
   };
 }
 
 /** An amount as text. "0" is allowed: a fee of zero, or "hold everything above 0". */
 function asAmount(given: JsonValue, at: string, decimal: number): string {
-  if (typeof given === "number") throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
+  if (typeof given === "number")
+    throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
   const text = asText(given, at);
   const parsed = parseAmount(text, decimal);
   if (parsed.ok || parsed.code === "AMOUNT_ZERO") return text;
-  if (parsed.code === "AMOUNT_PRECISION") throw fault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
+  if (parsed.code === "AMOUNT_PRECISION")
+    throw fault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
   throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
 }
 
-function readAddress(chain: ConfiguredChain, value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {
+function readAddress(
+  chain: ConfiguredChain,
+  value: JsonValue,
+  path: string,
+  code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS",
+): string {
   const family = families[chain.family];
   const parsed = family.parseAddress(asText(value, path), family.networkOf(chain));
   if (parsed.ok) return parsed.address;
-  if (parsed.code === "ADDRESS_CHECKSUM") throw fault(code, `${path} is mistyped: its checksum does not fit`);
+  if (parsed.code === "ADDRESS_CHECKSUM")
+    throw fault(code, `${path} is mistyped: its checksum does not fit`);
   if (parsed.code === "ADDRESS_ZERO") throw fault(code, `${path} is the zero address`);
-  const other = familyNames.find((name) => families[name].parseAddress(value as string, mainNetworks[name]).ok);
+  const other = familyNames.find(
+    (name) => families[name].parseAddress(value as string, mainNetworks[name]).ok,
+  );
   if (other !== undefined)
-    throw fault(code, `${path} is an address of another family of chains, ${other}, and this chain is of ${family.name}`);
-  throw fault(code, `${path} is not an address of this chain: ${parsed.detail ?? "it wants 0x and 40 hex digits"}`);
+    throw fault(
+      code,
+      `${path} is an address of another family of chains, ${other}, and this chain is of ${family.name}`,
+    );
+  throw fault(
+    code,
+    `${path} is not an address of this chain: ${parsed.detail ?? "it wants 0x and 40 hex digits"}`,
+  );
 }
 
 function readEach<T>(
@@ -290,7 +408,11 @@ function readEach<T>(
   const result: Record<string, T> = Object.create(null);
   const pattern = path === "chains" ? namePattern : currencyPattern;
   for (const [name, entry] of entries) {
-    if (!pattern.test(name)) throw fault("CONFIG_VALUE", `${path}: ${quoted(name)} is not a name: a-z, 0-9, - and _, at most 64`);
+    if (!pattern.test(name))
+      throw fault(
+        "CONFIG_VALUE",
+        `${path}: ${quoted(name)} is not a name: a-z, 0-9, - and _, at most 64`,
+      );
     result[name] = read(entry, `${path}.${name}`, name);
   }
   return result;

@@ -55,7 +55,8 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
 export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array {
   const copy = fixedCopy(bytes).fill(space, 0, markLength(bytes));
   for (const member of findMembers(bytes)) {
-    if (names.includes(member.key) && bytes[member.valueStart] === quote) copy.fill(space, member.valueStart + 1, member.end - 1);
+    if (names.includes(member.key) && bytes[member.valueStart] === quote)
+      copy.fill(space, member.valueStart + 1, member.end - 1);
   }
   return copy;
 }
@@ -121,7 +122,10 @@ const plainEscapes = new Map([
   [0x74, 0x09],
 ]);
 
-function readEscape(text: Uint8Array, at: number): { readonly codePoint: number; readonly bytes: number } | null {
+function readEscape(
+  text: Uint8Array,
+  at: number,
+): { readonly codePoint: number; readonly bytes: number } | null {
   const plain = plainEscapes.get(text[at + 1] ?? 0);
   if (plain !== undefined) return { codePoint: plain, bytes: 2 };
   const unit = readUnit(text, at);
@@ -152,13 +156,15 @@ function putCodePoint(out: Uint8Array, at: number, codePoint: number): number {
   const size = codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4;
   const lead = size === 2 ? 0xc0 : size === 3 ? 0xe0 : 0xf0;
   out[at] = lead | (codePoint >> (6 * (size - 1)));
-  for (let index = 1; index < size; index += 1) out[at + index] = 0x80 | ((codePoint >> (6 * (size - 1 - index))) & 0x3f);
+  for (let index = 1; index < size; index += 1)
+    out[at + index] = 0x80 | ((codePoint >> (6 * (size - 1 - index))) & 0x3f);
   return at + size;
 }
 
 function skipSpace(bytes: Uint8Array, from: number): number {
   let at = from;
-  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at += 1;
+  while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09)
+    at += 1;
   return at;
 }
 
@@ -181,7 +187,11 @@ function skipValue(bytes: Uint8Array, from: number): number {
     }
     const opens = byte === 0x7b || byte === 0x5b;
     const closes = byte === 0x7d || byte === 0x5d;
-    if (depth === 0 && (closes || byte === 0x2c || byte === 0x0a || byte === 0x0d || byte === 0x20 || byte === 0x09)) return at;
+    if (
+      depth === 0 &&
+      (closes || byte === 0x2c || byte === 0x0a || byte === 0x0d || byte === 0x20 || byte === 0x09)
+    )
+      return at;
     if (opens) depth += 1;
     if (closes) depth -= 1;
     at += 1;

@@ -20,7 +20,8 @@ export function parseUrl(text: string): URL | null {
 /** The member `key`. @throws AgentError CONFIG_MISSING_KEY */
 export function needed(object: JsonObject, key: string, path: string): JsonValue {
   const value = object[key];
-  if (value === undefined) throw fault("CONFIG_MISSING_KEY", `${path === "" ? "" : `${path}.`}${key} is missing`);
+  if (value === undefined)
+    throw fault("CONFIG_MISSING_KEY", `${path === "" ? "" : `${path}.`}${key} is missing`);
   return value;
 }
 
@@ -29,7 +30,8 @@ export function needed(object: JsonObject, key: string, path: string): JsonValue
  * CONFIG_UNKNOWN_KEY
  */
 export function asObject(value: JsonValue, path: string, known?: readonly string[]): JsonObject {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw typeFault(path, "an object, { … }", value);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw typeFault(path, "an object, { … }", value);
   const object = value as JsonObject;
   for (const key of Object.keys(object)) {
     if (known !== undefined && !known.includes(key)) {
@@ -47,7 +49,8 @@ export function asObject(value: JsonValue, path: string, known?: readonly string
 /** @throws AgentError CONFIG_TYPE; CONFIG_VALUE for more than `itemsMax` */
 export function asList(value: JsonValue, path: string, itemsMax: number): readonly JsonValue[] {
   if (!Array.isArray(value)) throw typeFault(path, "a list, [ … ]", value);
-  if (value.length > itemsMax) throw fault("CONFIG_VALUE", `${path} has more than ${itemsMax} entries`);
+  if (value.length > itemsMax)
+    throw fault("CONFIG_VALUE", `${path} has more than ${itemsMax} entries`);
   return value as readonly JsonValue[];
 }
 
@@ -60,14 +63,24 @@ export function asText(value: JsonValue, path: string): string {
 /** An integer from `min` to `max`, both included. @throws AgentError CONFIG_TYPE, CONFIG_VALUE */
 export function asInteger(value: JsonValue, path: string, min: number, max: number): number {
   if (typeof value !== "number") throw typeFault(path, "a whole number without quotes", value);
-  if (value < min || value > max) throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
+  if (value < min || value > max)
+    throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
   return value;
 }
 
 function typeFault(path: string, wanted: string, value: JsonValue): AgentError {
   const found =
-    value === null ? "null" : Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
-  return fault("CONFIG_TYPE", `${path} must be ${wanted}, not ${found.replace("a string", "text")}`);
+    value === null
+      ? "null"
+      : Array.isArray(value)
+        ? "a list"
+        : typeof value === "object"
+          ? "an object"
+          : `a ${typeof value}`;
+  return fault(
+    "CONFIG_TYPE",
+    `${path} must be ${wanted}, not ${found.replace("a string", "text")}`,
+  );
 }
 
 type ConfigCode = Extract<Code, `CONFIG_${string}`>;
@@ -76,9 +89,15 @@ type ConfigCode = Extract<Code, `CONFIG_${string}`>;
  * A fault whose hint is the name of `known` that is nearest to `given`, or the start of `given`;
  * else all of `known`.
  */
-export function fault(code: ConfigCode, message: string, known?: readonly string[], given?: string): AgentError {
+export function fault(
+  code: ConfigCode,
+  message: string,
+  known?: readonly string[],
+  given?: string,
+): AgentError {
   if (known === undefined || known.length === 0) return new AgentError(code, "none", message);
-  const isNear = (name: string): boolean => given !== undefined && distance(name.toLowerCase(), given.toLowerCase()) <= 2;
+  const isNear = (name: string): boolean =>
+    given !== undefined && distance(name.toLowerCase(), given.toLowerCase()) <= 2;
   const longestFirst = [...known].sort((a, b) => b.length - a.length);
   const near = known.find(isNear) ?? longestFirst.find((name) => given?.startsWith(name) === true);
   const hint = near === undefined ? `known here: ${known.join(", ")}` : `did you mean ${near}?`;

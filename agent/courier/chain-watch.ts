@@ -10,7 +10,11 @@ import { asking, nodesDetail } from "./status.ts";
 import { createWatch, type Watch } from "./watch/watch.ts";
 
 /** Watches a deposit address while a sweep of it is open. The chain's own watch gives the rest. */
-export function watchDeposit({ options, feed }: Shared, chain: string, account: string): Watch | null {
+export function watchDeposit(
+  { options, feed }: Shared,
+  chain: string,
+  account: string,
+): Watch | null {
   const access = options.chainAccess.get(chain);
   if (access === undefined) return null;
   return createWatch({
@@ -29,18 +33,30 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
 
 /** Whether a currency of the chain is below the threshold of notify.lowFunds. */
 function isLow({ alertMonitor, currencies }: Shared["options"], chain: string): boolean {
-  return alertMonitor?.lowFunds().some(({ currency }) => currencies[currency]?.chain === chain) === true;
+  return (
+    alertMonitor?.lowFunds().some(({ currency }) => currencies[currency]?.chain === chain) === true
+  );
 }
 
-const partNames = { market: "the market's price", funds: "the account's funds", control: "the account's own state" } as const;
+const partNames = {
+  market: "the market's price",
+  funds: "the account's funds",
+  control: "the account's own state",
+} as const;
 
 /** What lacks beside blocks that are read, each with its code. */
 function partWords({ unread }: ChainState): readonly string[] {
-  return [...(unread ?? [])].map(([part, { code, message }]) => `${code}: ${partNames[part]} cannot be read: ${message}`);
+  return [...(unread ?? [])].map(
+    ([part, { code, message }]) => `${code}: ${partNames[part]} cannot be read: ${message}`,
+  );
 }
 
 /** Watches a hot wallet on one chain. Returns null if no nodes are configured for it. */
-export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared, chain: string, account: string): Watch | null {
+export function watchChain(
+  { options, feed, state, tellStatus, isIdle }: Shared,
+  chain: string,
+  account: string,
+): Watch | null {
   const access = options.chainAccess.get(chain);
   if (access === undefined) return null;
   const { log, metrics, pollMs, onBug } = options;
@@ -73,7 +89,11 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
     },
     onChainState(chainState) {
       const isBack = known.away !== "";
-      if (isBack) log.info({ event: "chain-answers", chain, block: chainState.number }, "the chain's nodes answer");
+      if (isBack)
+        log.info(
+          { event: "chain-answers", chain, block: chainState.number },
+          "the chain's nodes answer",
+        );
       const lost = lostControl(chainState);
       if (lost !== "" && known.lost === "")
         log.error({ event: "account-code", code: lost, chain, account }, "an operator must look");
@@ -96,7 +116,13 @@ export function watchChain({ options, feed, state, tellStatus, isIdle }: Shared,
       known.awayWords = words;
       const detail = words.replace(/^[A-Z_]+: /, "");
       log.warn(
-        { event: "chain-away", chain, code, detail, nodes: nodesDetail(access, chain, options.clock()) },
+        {
+          event: "chain-away",
+          chain,
+          code,
+          detail,
+          nodes: nodesDetail(access, chain, options.clock()),
+        },
         "the chain's nodes do not answer",
       );
       feed({ kind: "away", chain, code });

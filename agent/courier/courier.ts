@@ -41,7 +41,8 @@ export function createCourier(options: CourierOptions): Courier {
 
   const again = (code: string): void => {
     if (isClosed) return;
-    if (!toldAway) log.warn({ event: "signer-away", code }, "the signer does not answer; trying again");
+    if (!toldAway)
+      log.warn({ event: "signer-away", code }, "the signer does not answer; trying again");
     toldAway = true;
     retry = setTimeout(start, retryMs);
     retryMs = Math.min(retryMsMax, retryMs * 2);
@@ -58,7 +59,12 @@ export function createCourier(options: CourierOptions): Courier {
       signer.close();
       const context = { ledger: hello.agent, link: options.agent };
       return options.onFatal(
-        new AgentError("COURIER_OTHER_AGENT", "none", "link.json and the ledger belong to two agents", context),
+        new AgentError(
+          "COURIER_OTHER_AGENT",
+          "none",
+          "link.json and the ledger belong to two agents",
+          context,
+        ),
       );
     }
     // A signer that read its file again and has the same one as before goes by a file of its own.
@@ -69,7 +75,10 @@ export function createCourier(options: CourierOptions): Courier {
       return options.giveWay();
     }
     const ledger = hello.head.seq;
-    log.info({ event: "signer-answers", agent: hello.agent, ledger, open: hello.open.length }, "the signer answers");
+    log.info(
+      { event: "signer-answers", agent: hello.agent, ledger, open: hello.open.length },
+      "the signer answers",
+    );
     toldAway = false;
     retryMs = retryMsFirst;
     const current = beginRun(options, signer, hello);

@@ -47,7 +47,10 @@ type Effect<K extends SchedulerEffect["kind"]> = Extract<SchedulerEffect, { kind
 export function createHands(options: HandsOptions): (effect: SchedulerEffect) => void {
   const { chainAccess, feed, refresh, wake, state, log, onBug } = options;
   const together = createGathering(options);
-  const withAccess = (effect: { readonly chain: string }, run: (access: ChainAccess) => Promise<void>): Promise<void> => {
+  const withAccess = (
+    effect: { readonly chain: string },
+    run: (access: ChainAccess) => Promise<void>,
+  ): Promise<void> => {
     const access = chainAccess.get(effect.chain);
     return access === undefined ? done : run(access);
   };
@@ -104,13 +107,19 @@ async function answerOf(access: ChainAccess, effect: NodeQuestion): Promise<Sche
         ...(effect.isOwn === true ? { isOwn: true } : {}),
         answer: await access.gas(
           effect.from,
-          effect.isOwn === true ? { ...effect.withdrawal, address: effect.from } : effect.withdrawal,
+          effect.isOwn === true
+            ? { ...effect.withdrawal, address: effect.from }
+            : effect.withdrawal,
         ),
       };
     case "look":
       return { kind: "looked", ...accountIn(effect), found: await access.look(effect.wanted) };
     case "confirm":
-      return { kind: "confirmed", ...accountIn(effect), found: await access.confirm(effect.wanted) };
+      return {
+        kind: "confirmed",
+        ...accountIn(effect),
+        found: await access.confirm(effect.wanted),
+      };
     case "void":
       return { kind: "void", ...accountIn(effect), found: await access.findVoid(effect.wanted) };
     case "spenders":
@@ -153,7 +162,11 @@ function createGathering(options: HandsOptions): (effect: Gathered) => Promise<v
   };
 }
 
-async function askEach(options: HandsOptions, of: EachVerb, effects: readonly Gathered[]): Promise<void> {
+async function askEach(
+  options: HandsOptions,
+  of: EachVerb,
+  effects: readonly Gathered[],
+): Promise<void> {
   const [first] = effects;
   if (first === undefined) return;
   if (effects.length === 1) {
@@ -184,7 +197,8 @@ async function askWithEvidence(
   together: (effect: Gathered) => Promise<void>,
 ): Promise<void> {
   const evidenceOf = options.chainAccess.get(effect.withdrawal.chain)?.nodes.evidence;
-  if (evidenceOf === undefined) return effect.verb === "sign" ? together(effect) : askSigner(options, effect);
+  if (evidenceOf === undefined)
+    return effect.verb === "sign" ? together(effect) : askSigner(options, effect);
   let evidence: readonly string[];
   try {
     evidence = await evidenceOf(effect.body.txParams);
@@ -203,7 +217,11 @@ async function askSigner(options: HandsOptions, effect: Effect<"ask">): Promise<
 
 type StepAnswer = Extract<SchedulerEvent, { kind: "answered" }>["answer"];
 
-function takeAnswer({ feed, metrics, log }: HandsOptions, effect: Effect<"ask">, answer: StepAnswer): void {
+function takeAnswer(
+  { feed, metrics, log }: HandsOptions,
+  effect: Effect<"ask">,
+  answer: StepAnswer,
+): void {
   const { verb, body } = effect;
   const { transactionId } = body;
   if (answer.ok) {
@@ -211,12 +229,18 @@ function takeAnswer({ feed, metrics, log }: HandsOptions, effect: Effect<"ask">,
     logStep(log, effect, answer.withdrawal);
   } else {
     metrics.count("refusals");
-    log.debug({ event: "signer-refused", verb, transactionId, code: answer.code }, "the signer said no");
+    log.debug(
+      { event: "signer-refused", verb, transactionId, code: answer.code },
+      "the signer said no",
+    );
   }
   feed({ kind: "answered", verb, transactionId, answer });
 }
 
-function request(signer: SignerSocket, effect: Effect<"ask">): Promise<AnswerTo<{ readonly withdrawal: WithdrawalStep }>> {
+function request(
+  signer: SignerSocket,
+  effect: Effect<"ask">,
+): Promise<AnswerTo<{ readonly withdrawal: WithdrawalStep }>> {
   switch (effect.verb) {
     case "sign":
       return signer.request("sign", effect.body);
@@ -238,7 +262,11 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
   if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
-  if (effect.verb === "observed" && effect.body.stage !== "broadcast" && effect.body.stage !== "void")
+  if (
+    effect.verb === "observed" &&
+    effect.body.stage !== "broadcast" &&
+    effect.body.stage !== "void"
+  )
     metrics.reached(effect.body.transactionId, effect.body.stage);
 }
 
@@ -251,8 +279,16 @@ function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalSte
   const { state, slot } = withdrawal;
   if (effect.verb === "sign" || effect.verb === "replace") {
     const newest = withdrawal.attempts.at(-1);
-    const fields = { transactionId, txHash: newest?.txHash, attempt: newest?.attempt, slot, amount, currency };
-    if (effect.verb === "sign") log.info({ event: "withdrawal-signed", ...fields }, "a withdrawal was signed");
+    const fields = {
+      transactionId,
+      txHash: newest?.txHash,
+      attempt: newest?.attempt,
+      slot,
+      amount,
+      currency,
+    };
+    if (effect.verb === "sign")
+      log.info({ event: "withdrawal-signed", ...fields }, "a withdrawal was signed");
     else
       log.info(
         { event: "withdrawal-replaced", ...fields },
@@ -262,29 +298,53 @@ function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalSte
       );
   } else if (effect.verb === "decline" || effect.body.stage === "final") {
     const txHash = effect.verb === "observed" ? effect.body.txHash : "";
-    log.info({ event: "withdrawal-final", transactionId, state, txHash, amount, currency }, "a withdrawal is final");
+    log.info(
+      { event: "withdrawal-final", transactionId, state, txHash, amount, currency },
+      "a withdrawal is final",
+    );
   }
 }
 
-async function adopt({ signer, feed, log }: HandsOptions, { body }: Effect<"adopt">): Promise<void> {
+async function adopt(
+  { signer, feed, log }: HandsOptions,
+  { body }: Effect<"adopt">,
+): Promise<void> {
   const answer = await settled(signer.request("adopt", body));
   const { chain, slot } = body;
-  if (answer.ok) log.info({ event: "slot-adopted", chain, account: answer.account.address, slot }, "first slot adopted");
-  feed({ kind: "adopted", chain, ...(body.address === undefined ? {} : { account: body.address }), answer });
+  if (answer.ok)
+    log.info(
+      { event: "slot-adopted", chain, account: answer.account.address, slot },
+      "first slot adopted",
+    );
+  feed({
+    kind: "adopted",
+    chain,
+    ...(body.address === undefined ? {} : { account: body.address }),
+    answer,
+  });
 }
 
-async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"account">): Promise<void> {
+async function informAccount(
+  { signer, log }: HandsOptions,
+  { body }: Effect<"account">,
+): Promise<void> {
   const answer = await settled(signer.request("account", body));
   if (answer.ok) return;
   const fields = { chain: body.chain, slot: body.slot, code: answer.code };
   log.warn({ event: "slot-count-refused", ...fields }, "the account's slot count was not taken");
 }
 
-async function tellForeign({ signer, log }: HandsOptions, { body }: Effect<"foreign">): Promise<void> {
+async function tellForeign(
+  { signer, log }: HandsOptions,
+  { body }: Effect<"foreign">,
+): Promise<void> {
   const answer = await settled(signer.request("foreign", body));
   const { chain, coin, txHash } = body;
   const fields = { code: "CHAIN_COIN_FOREIGN", chain, coin, txHash, told: answer.ok };
-  log.error({ event: "coin-foreign", ...fields }, "a coin was spent by no payment of ours: an operator must look");
+  log.error(
+    { event: "coin-foreign", ...fields },
+    "a coin was spent by no payment of ours: an operator must look",
+  );
 }
 
 /** A lost report costs ten minutes: the nodes are asked again. */
@@ -292,7 +352,11 @@ async function tellUnseen({ signer }: HandsOptions, { body }: Effect<"unseen">):
   await settled(signer.request("unseen", body));
 }
 
-async function send(options: HandsOptions, access: ChainAccess, { withdrawal, attempt }: SendEffect): Promise<void> {
+async function send(
+  options: HandsOptions,
+  access: ChainAccess,
+  { withdrawal, attempt }: SendEffect,
+): Promise<void> {
   const { feed, readBack, log, metrics } = options;
   const { transactionId } = withdrawal;
   const view = withdrawal.attempts.find((one) => one.attempt === attempt);
@@ -306,17 +370,34 @@ async function send(options: HandsOptions, access: ChainAccess, { withdrawal, at
   metrics.count(standing === "unsent" ? "unsent" : "sent");
   if (standing === "taken") metrics.reached(transactionId, "broadcast");
   const outcome = meaning === "" ? standing : `${standing}: ${meaning}`;
-  const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, attempt, outcome, detail: text, node };
+  const fields = {
+    transactionId,
+    txHash: view.txHash,
+    slot: withdrawal.slot,
+    attempt,
+    outcome,
+    detail: text,
+    node,
+  };
   if (standing === "taken") log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
   // A node gives this answer for a payment that is already in a block of another node.
-  else if (meaning === "slot-used") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
+  else if (meaning === "slot-used")
+    log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
   else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
   feed({ kind: "sent", transactionId, attempt, answers: byNode });
 }
 
-async function guard({ feed }: HandsOptions, access: ChainAccess, effect: GuardEffect): Promise<void> {
+async function guard(
+  { feed }: HandsOptions,
+  access: ChainAccess,
+  effect: GuardEffect,
+): Promise<void> {
   try {
-    feed({ kind: "guarded", ...accountIn(effect), holds: await access.nodes.holds(effect.block, effect.blockHash) });
+    feed({
+      kind: "guarded",
+      ...accountIn(effect),
+      holds: await access.nodes.holds(effect.block, effect.blockHash),
+    });
   } catch (error) {
     // No answer is no news.
     if (!(error instanceof AgentError)) throw error;
@@ -338,10 +419,14 @@ async function slotCounts(
 }
 
 /** Returns a fault of the socket as an answer; the scheduler uses its effect. */
-export async function settled<A>(answer: Promise<AnswerTo<A>>): Promise<({ readonly ok: true } & A) | SchedulerNo> {
+export async function settled<A>(
+  answer: Promise<AnswerTo<A>>,
+): Promise<({ readonly ok: true } & A) | SchedulerNo> {
   try {
     const found = await answer;
-    return found.ok ? found : { ok: false, code: found.code, detail: found.detail, effect: found.effect };
+    return found.ok
+      ? found
+      : { ok: false, code: found.code, detail: found.detail, effect: found.effect };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { ok: false, code: error.code, effect: error.effect };

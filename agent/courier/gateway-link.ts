@@ -22,7 +22,10 @@ const quietMs = 30_000;
  * Connects to the gateway. From then on the gateway's frames go to the signer, and the signer's
  * statements to the gateway.
  */
-export function openLink(shared: Shared, hello: Hello): { readonly link: Link; readonly reporter: Reporter } {
+export function openLink(
+  shared: Shared,
+  hello: Hello,
+): { readonly link: Link; readonly reporter: Reporter } {
   const { options, signer, state } = shared;
   const { log, metrics, onBug } = options;
   const { agent, wallet, ledgerEpoch, nonce } = hello;
@@ -51,7 +54,8 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
       take(shared, link, frame).catch(onBug);
       // While the signer verifies and writes, the nodes can already answer the questions that this
       // job will need.
-      if (envelope === "jobs") setImmediate(() => foresee(frame, hello.accounts, { ...options, onExpected }));
+      if (envelope === "jobs")
+        setImmediate(() => foresee(frame, hello.accounts, { ...options, onExpected }));
     },
     onDown({ code, detail, wasUp, retryMs }) {
       metrics.count("linkDown");
@@ -70,7 +74,13 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
   });
   const { clock, linkKey, monotonic } = options;
   const send = (frame: Uint8Array): boolean => link.send(frame);
-  state.questions = createQuestions({ self: { agent, ledgerEpoch }, linkKey, clock, monotonic, send });
+  state.questions = createQuestions({
+    self: { agent, ledgerEpoch },
+    linkKey,
+    clock,
+    monotonic,
+    send,
+  });
   const reporter = createReporter({
     link,
     report: async (after) => {
@@ -111,7 +121,12 @@ export async function checkReceived(shared: Shared, link: Link, reporter: Report
  * Gives the signer the welcome before any other frame of this connection. Then sends the gateway
  * every statement without acknowledgement.
  */
-async function answerHandshake(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
+async function answerHandshake(
+  shared: Shared,
+  link: Link,
+  reporter: Reporter,
+  frame: Uint8Array,
+): Promise<void> {
   const { signer, state, options } = shared;
   const connection = state.linkUps;
   const admitted = await settled(signer.request("admit", { frames: [frame] }));
@@ -147,7 +162,10 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   const kept = await settled(signer.request("admit", { frames: [frame] }));
   if (state.isEnded) return;
   if (!kept.ok) {
-    options.log.warn({ event: "recovery-refused", code: kept.code }, "the signer did not take a recovery offer");
+    options.log.warn(
+      { event: "recovery-refused", code: kept.code },
+      "the signer did not take a recovery offer",
+    );
     return;
   }
   // All parts of a recovery offer have the same effect on the signer: it stops.
@@ -173,8 +191,13 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
     for (const { transactionId, state, code, amount, currency } of withdrawals) {
       const fields = { transactionId, state, code, amount, currency };
       // The log reports an approved withdrawal when it is signed.
-      if (state === "approved") options.log.debug({ event: "withdrawal-approved", ...fields }, "a withdrawal was approved");
-      else options.log.info({ event: "withdrawal-admitted", ...fields }, `a withdrawal was taken in, and is ${state}`);
+      if (state === "approved")
+        options.log.debug({ event: "withdrawal-approved", ...fields }, "a withdrawal was approved");
+      else
+        options.log.info(
+          { event: "withdrawal-admitted", ...fields },
+          `a withdrawal was taken in, and is ${state}`,
+        );
     }
     return;
   }
@@ -187,7 +210,10 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
  * `status` shows the reason in the link's detail.
  */
 function ordersTaken({ state, tellStatus }: Shared, code: string): void {
-  const detail = code.startsWith("LEDGER_") || code === "CLOCK_AHEAD" ? `${code}: the signer does not take new orders` : "";
+  const detail =
+    code.startsWith("LEDGER_") || code === "CLOCK_AHEAD"
+      ? `${code}: the signer does not take new orders`
+      : "";
   if (state.link !== "up" || state.isOffered || detail === state.linkDetail) return;
   state.linkDetail = detail;
   tellStatus();
@@ -202,20 +228,30 @@ function reasonOf({ code, detail = "" }: SchedulerNo): string {
  * The gateway's word on coins, next slots and withdrawals. The signer verifies it and says what it
  * took.
  */
-async function keepSightings(shared: Shared, link: Pick<Link, "drop">, frame: Uint8Array): Promise<void> {
+async function keepSightings(
+  shared: Shared,
+  link: Pick<Link, "drop">,
+  frame: Uint8Array,
+): Promise<void> {
   const { signer, feed, options } = shared;
   const answer = await settled(signer.request("sightings", { frames: [frame] }));
-  if (answer.ok) feed({ kind: "sighted", coins: answer.coins, next: answer.next, orders: answer.orders });
+  if (answer.ok)
+    feed({ kind: "sighted", coins: answer.coins, next: answer.next, orders: answer.orders });
   else refusedFrame(options, link, answer);
 }
 
 /** An acknowledgement of the gateway, as it came. */
-export async function release(shared: Shared, link: Pick<Link, "drop">, frame: Uint8Array): Promise<void> {
+export async function release(
+  shared: Shared,
+  link: Pick<Link, "drop">,
+  frame: Uint8Array,
+): Promise<void> {
   const { signer, feed, options, state } = shared;
   options.metrics.count("ackFrames");
   const answer = await settled(signer.request("release", { frames: [frame] }));
   if (answer.ok) {
-    for (const { transactionId } of answer.withdrawals) options.metrics.reached(transactionId, "released");
+    for (const { transactionId } of answer.withdrawals)
+      options.metrics.reached(transactionId, "released");
     feed({ kind: "steps", withdrawals: answer.withdrawals });
     keepUnreachable(shared, frame);
     return;
@@ -239,7 +275,9 @@ function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
  * none, and are not read here.
  */
 function keepUnreachable({ state, feed }: Pick<Shared, "state" | "feed">, frame: Uint8Array): void {
-  const isNaming = Buffer.from(frame.buffer, frame.byteOffset, frame.length).includes('"unreachable"');
+  const isNaming = Buffer.from(frame.buffer, frame.byteOffset, frame.length).includes(
+    '"unreachable"',
+  );
   if (!isNaming && state.unreachable === "") return;
   const { unreachable = [] } = parseAck(frame.subarray(envelopeHeaderBytes));
   const named = unreachable.join(" ");
@@ -252,9 +290,14 @@ function keepUnreachable({ state, feed }: Pick<Shared, "state" | "feed">, frame:
  * A frame from another sender than the gateway ends the connection; a frame out of order restarts
  * it.
  */
-function refusedFrame({ log, metrics }: RunOptions, link: Pick<Link, "drop">, { code, effect }: SchedulerNo): void {
+function refusedFrame(
+  { log, metrics }: RunOptions,
+  link: Pick<Link, "drop">,
+  { code, effect }: SchedulerNo,
+): void {
   metrics.count("refusals");
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");
-  if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);
+  if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY")
+    link.drop("LINK_RESUME", code);
   else if (/^(ENVELOPE|JSON|ADMISSION)_/.test(code)) link.drop("LINK_REFUSED", code);
 }

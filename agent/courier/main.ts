@@ -60,7 +60,8 @@ const clock = (): number => Date.now();
 function readSettings(): Promise<CourierSettings> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
-    const invalid = (message: string): void => reject(new AgentError("COURIER_BOOTSTRAP", "none", message));
+    const invalid = (message: string): void =>
+      reject(new AgentError("COURIER_BOOTSTRAP", "none", message));
     const take = (chunk: Buffer): void => {
       parts.push(chunk);
       const bytes = Buffer.concat(parts);
@@ -90,9 +91,17 @@ async function main(): Promise<void> {
   const settings = await readSettings();
   // A write for each line costs more than the line. So lines go out together a moment later, and
   // before the process ends for any reason.
-  const destination = pino.destination({ dest: 2, sync: true, minLength: logBytesHeld, periodicFlush: logMs });
+  const destination = pino.destination({
+    dest: 2,
+    sync: true,
+    minLength: logBytesHeld,
+    periodicFlush: logMs,
+  });
   process.on("exit", () => destination.flush());
-  const log: AgentLog = pino({ level: settings.logLevel, ...lineOptions("courier", clock) }, destination);
+  const log: AgentLog = pino(
+    { level: settings.logLevel, ...lineOptions("courier", clock) },
+    destination,
+  );
   const onBug = (error: unknown): void => {
     log.error({ event: "bug", err: error }, "a bug");
     process.exit(exitBug);
@@ -111,18 +120,30 @@ async function main(): Promise<void> {
   const metrics = createMetrics(monotonic);
   const chainAccess = new Map(
     Object.entries(settings.chains).map(([name, chain]) => {
-      const tokens = Object.values(settings.currencies).flatMap(({ chain: on, contract, decimal }) =>
-        on === name && contract ? [{ contract, decimal }] : [],
+      const tokens = Object.values(settings.currencies).flatMap(
+        ({ chain: on, contract, decimal }) =>
+          on === name && contract ? [{ contract, decimal }] : [],
       );
-      const nodes = openSender({ chain, tokens, clock: monotonic, log: nodeLog(log, name), readSecretFile: readPrivateFile });
+      const nodes = openSender({
+        chain,
+        tokens,
+        clock: monotonic,
+        log: nodeLog(log, name),
+        readSecretFile: readPrivateFile,
+      });
       return [name, createChainAccess(nodes, monotonic, paceOf(chain))] as const;
     }),
   );
-  const isLocal = Object.values(settings.chains).every(({ nodes }) => nodes.every((url) => isLoopback(new URL(url).hostname)));
+  const isLocal = Object.values(settings.chains).every(({ nodes }) =>
+    nodes.every((url) => isLoopback(new URL(url).hostname)),
+  );
   const { notify } = settings;
   const deliver = notify === undefined ? null : createDelivery(notify.target);
   const alertMonitor = createAlertMonitor({ settings, deliver, clock, monotonic, log });
-  const served = settings.metrics === undefined ? null : serve(settings, settings.metrics, { log, metrics, alertMonitor });
+  const served =
+    settings.metrics === undefined
+      ? null
+      : serve(settings, settings.metrics, { log, metrics, alertMonitor });
   if (settings.egress !== undefined) useEgress(settings.egress);
   const courier = createCourier({
     agent: identity.agent,
@@ -143,7 +164,10 @@ async function main(): Promise<void> {
     metrics,
     alertMonitor,
     connectSigner: () =>
-      createSocketClient<CourierRequests, CourierAnswers>(settings.signerSocket, { timeoutMs: answerMs, outstandingMax }),
+      createSocketClient<CourierRequests, CourierAnswers>(settings.signerSocket, {
+        timeoutMs: answerMs,
+        outstandingMax,
+      }),
     onReady: () => process.stdout.write(`${JSON.stringify({ ready: true })}\n`),
     onFatal: (fault) => refuseToRun(fault),
     giveWay: () => {
@@ -152,7 +176,10 @@ async function main(): Promise<void> {
     },
     onBug,
   });
-  setInterval(() => log.info({ event: "counters", ...metrics.read() }, "counters"), metricsMs).unref();
+  setInterval(
+    () => log.info({ event: "counters", ...metrics.read() }, "counters"),
+    metricsMs,
+  ).unref();
   // The reader of this stream is gone; the end of stdin shows this too.
   process.stdout.on("error", () => process.exit(0));
   const alive = (): void => void process.stdout.write('{"alive":true}\n');
@@ -182,10 +209,14 @@ function serve(
   const residentBytes = (): number => process.memoryUsage.rss();
   const shown = createMetricsText({ metrics, alertMonitor, clock, version, residentBytes });
   return serveMetrics({
-    place: listen.kind === "unix" ? { path: join(stateDir, "metrics.sock") } : { host: listen.host, port: listen.port },
+    place:
+      listen.kind === "unix"
+        ? { path: join(stateDir, "metrics.sock") }
+        : { host: listen.host, port: listen.port },
     ...shown,
     onListen: (where) => log.info({ event: "metrics-listen", where }, "metrics are served"),
-    onFailed: (why) => log.warn({ event: "metrics-failed", why }, "metrics cannot be served; it is tried again"),
+    onFailed: (why) =>
+      log.warn({ event: "metrics-failed", why }, "metrics cannot be served; it is tried again"),
   });
 }
 
@@ -198,15 +229,24 @@ function refuseToRun({ code, message, context }: AgentError): void {
   process.exit(passingOf(code) === null ? exitConfiguration : exitPassing);
 }
 
-function exitReason(event: "courier-fault" | "bug", message: string, context: Readonly<Record<string, unknown>>): void {
+function exitReason(
+  event: "courier-fault" | "bug",
+  message: string,
+  context: Readonly<Record<string, unknown>>,
+): void {
   const level = agentEvents[event][1];
-  process.stderr.write(`${logLine({ at: clock(), level, process: "courier", event, message }, context)}\n`);
+  process.stderr.write(
+    `${logLine({ at: clock(), level, process: "courier", event, message }, context)}\n`,
+  );
 }
 
 main().catch((error: unknown) => {
   if (error instanceof AgentError) refuseToRun(error);
   else {
-    exitReason("bug", "a bug in the courier", { code: "BUG", stack: error instanceof Error ? (error.stack ?? "") : "unknown" });
+    exitReason("bug", "a bug in the courier", {
+      code: "BUG",
+      stack: error instanceof Error ? (error.stack ?? "") : "unknown",
+    });
     process.exit(exitBug);
   }
 });

@@ -19,7 +19,10 @@ export interface MetricsTextOptions {
   readonly residentBytes: () => number; // resident memory of the courier
 }
 
-export function createMetricsText(options: MetricsTextOptions): { readonly contentType: string; text(): Promise<string> } {
+export function createMetricsText(options: MetricsTextOptions): {
+  readonly contentType: string;
+  text(): Promise<string>;
+} {
   const registry = new Registry();
   const { alertMonitor, metrics } = options;
   const gauge: AddGauge = (name, help, labelNames, read) =>
@@ -40,7 +43,9 @@ export function createMetricsText(options: MetricsTextOptions): { readonly conte
     },
     () => {
       const syncs = alertMonitor.latest()?.summary?.syncs;
-      return syncs === undefined ? [] : [{ labels: {}, buckets: { counts: syncs.counts, sum: syncs.sumUs / 1e6 } }];
+      return syncs === undefined
+        ? []
+        : [{ labels: {}, buckets: { counts: syncs.counts, sum: syncs.sumUs / 1e6 } }];
     },
   );
   givenHistogram(
@@ -51,56 +56,101 @@ export function createMetricsText(options: MetricsTextOptions): { readonly conte
       bounds: milestoneBoundsS,
       labelNames: ["step"],
     },
-    () => metrics.durations().map(({ milestone, buckets }) => ({ labels: { step: milestone }, buckets })),
+    () =>
+      metrics
+        .durations()
+        .map(({ milestone, buckets }) => ({ labels: { step: milestone }, buckets })),
   );
   return { contentType: registry.contentType, text: () => registry.metrics() };
 }
 
-type AddGauge = (name: string, help: string, labelNames: readonly string[], read: (snapshot: Snapshot) => Rows) => void;
+type AddGauge = (
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  read: (snapshot: Snapshot) => Rows,
+) => void;
 
 function addSignerGauges(gauge: AddGauge, clock: () => number): void {
-  const add = (name: string, help: string, labelNames: readonly string[], read: (summary: SignerSummary) => Rows): void =>
+  const add = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    read: (summary: SignerSummary) => Rows,
+  ): void =>
     gauge(name, help, labelNames, ({ summary }) => (summary === null ? [] : read(summary)));
-  add("autowithdraw_withdrawals", "Withdrawals in the ledger by state", ["state"], ({ counts }) => Object.entries(counts));
+  add("autowithdraw_withdrawals", "Withdrawals in the ledger by state", ["state"], ({ counts }) =>
+    Object.entries(counts),
+  );
   add(
     "autowithdraw_withdrawal_oldest_seconds",
     "Age of the oldest withdrawal in a state that is not final",
     ["state"],
     (summary) => Object.entries(summary.oldestMs).map(([state, ms]) => [state, ms / 1000]),
   );
-  add("autowithdraw_limit_used_ratio", "Used part of a limit: 1 is all of it", ["currency", "window"], ({ limits }) =>
-    limits.flatMap(({ currency, hour, day, feesDay }) =>
-      (
-        [
-          ["hour", hour],
-          ["day", day],
-          ["fees_day", feesDay],
-        ] as const
-      ).flatMap(([window, used]) => (used < 0 ? [] : [[currency, window, used / 1e6] as const])),
-    ),
+  add(
+    "autowithdraw_limit_used_ratio",
+    "Used part of a limit: 1 is all of it",
+    ["currency", "window"],
+    ({ limits }) =>
+      limits.flatMap(({ currency, hour, day, feesDay }) =>
+        (
+          [
+            ["hour", hour],
+            ["day", day],
+            ["fees_day", feesDay],
+          ] as const
+        ).flatMap(([window, used]) => (used < 0 ? [] : [[currency, window, used / 1e6] as const])),
+      ),
   );
   add("autowithdraw_ledger_records", "Records in the ledger", [], ({ records }) => [[records]]);
-  add("autowithdraw_ledger_acknowledged", "Records that the gateway has confirmed", [], ({ acked }) => [[acked]]);
-  add("autowithdraw_ledger_free_bytes", "Room on the ledger's disk", [], ({ freeBytes }) => (freeBytes < 0 ? [] : [[freeBytes]]));
-  add("autowithdraw_ledger_free_bytes_min", "Room below which nothing new is begun", [], ({ freeBytesMin }) => [[freeBytesMin]]);
+  add(
+    "autowithdraw_ledger_acknowledged",
+    "Records that the gateway has confirmed",
+    [],
+    ({ acked }) => [[acked]],
+  );
+  add("autowithdraw_ledger_free_bytes", "Room on the ledger's disk", [], ({ freeBytes }) =>
+    freeBytes < 0 ? [] : [[freeBytes]],
+  );
+  add(
+    "autowithdraw_ledger_free_bytes_min",
+    "Room below which nothing new is begun",
+    [],
+    ({ freeBytesMin }) => [[freeBytesMin]],
+  );
   add("autowithdraw_signer_uptime_seconds", "Age of the signer's run", [], ({ startedAt }) => [
     [Math.max(0, clock() - startedAt) / 1000],
   ]);
-  add("autowithdraw_config_differs", "1 when signer and courier go by two versions of config.json", [], ({ configDiffers }) => [
-    [Number(configDiffers)],
-  ]);
+  add(
+    "autowithdraw_config_differs",
+    "1 when signer and courier go by two versions of config.json",
+    [],
+    ({ configDiffers }) => [[Number(configDiffers)]],
+  );
 }
 
 function addOutsideGauges(gauge: AddGauge): void {
-  gauge("autowithdraw_locked", "1 when nothing is signed until an operator has looked", [], ({ locked }) => [
-    [Number(locked !== "")],
+  gauge(
+    "autowithdraw_locked",
+    "1 when nothing is signed until an operator has looked",
+    [],
+    ({ locked }) => [[Number(locked !== "")]],
+  );
+  gauge("autowithdraw_link_up", "1 while the link to the gateway is up", [], ({ link }) => [
+    [Number(link === "up")],
   ]);
-  gauge("autowithdraw_link_up", "1 while the link to the gateway is up", [], ({ link }) => [[Number(link === "up")]]);
-  gauge("autowithdraw_withdrawals_waiting", "Withdrawals that do not go on by themselves now", [], ({ items }) => [
-    [items.filter(({ why }) => why !== "").length],
-  ]);
-  gauge("autowithdraw_chain_up", "1 while nodes of the chain can be used", ["chain"], ({ chains }) =>
-    chains.map(({ chain, ok }) => [chain, Number(ok)]),
+  gauge(
+    "autowithdraw_withdrawals_waiting",
+    "Withdrawals that do not go on by themselves now",
+    [],
+    ({ items }) => [[items.filter(({ why }) => why !== "").length]],
+  );
+  gauge(
+    "autowithdraw_chain_up",
+    "1 while nodes of the chain can be used",
+    ["chain"],
+    ({ chains }) => chains.map(({ chain, ok }) => [chain, Number(ok)]),
   );
   const finalHelp = "Age of the chain's newest final block";
   gauge("autowithdraw_chain_final_age_seconds", finalHelp, ["chain"], ({ chains }) =>
@@ -109,14 +159,19 @@ function addOutsideGauges(gauge: AddGauge): void {
       return age === null ? [] : [[chain, Math.max(0, age) / 1000] as const];
     }),
   );
-  gauge("autowithdraw_chain_head_age_seconds", "Age of the chain's newest block by its own time", ["chain"], ({ chains }) =>
-    chains.flatMap(({ chain, health }) => {
-      const age = health?.headAgeMs ?? null;
-      return age === null ? [] : [[chain, Math.max(0, age) / 1000] as const];
-    }),
+  gauge(
+    "autowithdraw_chain_head_age_seconds",
+    "Age of the chain's newest block by its own time",
+    ["chain"],
+    ({ chains }) =>
+      chains.flatMap(({ chain, health }) => {
+        const age = health?.headAgeMs ?? null;
+        return age === null ? [] : [[chain, Math.max(0, age) / 1000] as const];
+      }),
   );
   const nodes =
-    (read: (node: Snapshot["chains"][number]["nodes"][number], head: number) => number | null) => (snapshot: Snapshot) =>
+    (read: (node: Snapshot["chains"][number]["nodes"][number], head: number) => number | null) =>
+    (snapshot: Snapshot) =>
       snapshot.chains.flatMap(({ chain, nodes: all }) => {
         const head = Math.max(0, ...all.map(({ block }) => block ?? 0));
         return all.flatMap((node, index) => {
@@ -125,10 +180,17 @@ function addOutsideGauges(gauge: AddGauge): void {
         });
       });
   const labels = ["chain", "node"];
-  gauge("autowithdraw_node_up", "1 while the node does well; nodes are numbered as in config.json", labels, (snapshot) =>
-    snapshot.chains.flatMap(({ chain, nodes: all, health }) =>
-      all.map(({ ok }, at) => [chain, `${at}`, Number(ok && (health?.nodes[at]?.code ?? "") === "")] as const),
-    ),
+  gauge(
+    "autowithdraw_node_up",
+    "1 while the node does well; nodes are numbered as in config.json",
+    labels,
+    (snapshot) =>
+      snapshot.chains.flatMap(({ chain, nodes: all, health }) =>
+        all.map(
+          ({ ok }, at) =>
+            [chain, `${at}`, Number(ok && (health?.nodes[at]?.code ?? "") === "")] as const,
+        ),
+      ),
   );
   gauge(
     "autowithdraw_node_out_seconds",
@@ -150,15 +212,33 @@ function addOutsideGauges(gauge: AddGauge): void {
   );
 }
 
-function addProcessMetrics(registry: Registry, { alertMonitor, metrics, version, residentBytes }: MetricsTextOptions): void {
-  const build = { name: "autowithdraw_build_info", help: "1, with the version", labelNames: ["version"] };
+function addProcessMetrics(
+  registry: Registry,
+  { alertMonitor, metrics, version, residentBytes }: MetricsTextOptions,
+): void {
+  const build = {
+    name: "autowithdraw_build_info",
+    help: "1, with the version",
+    labelNames: ["version"],
+  };
   givenGauge(registry, build, () => [[version, 1]]);
-  const resident = { name: "autowithdraw_resident_bytes", help: "Resident memory of a process", labelNames: ["process"] };
+  const resident = {
+    name: "autowithdraw_resident_bytes",
+    help: "Resident memory of a process",
+    labelNames: ["process"],
+  };
   givenGauge(registry, resident, () => {
     const signerBytes = alertMonitor.latest()?.summary?.residentBytes;
-    return [["courier", residentBytes()], ...(signerBytes === undefined ? [] : [["signer", signerBytes] as const])];
+    return [
+      ["courier", residentBytes()],
+      ...(signerBytes === undefined ? [] : [["signer", signerBytes] as const]),
+    ];
   });
-  const events = { name: "autowithdraw_events_total", help: "What the courier counted since its start", labelNames: ["event"] };
+  const events = {
+    name: "autowithdraw_events_total",
+    help: "What the courier counted since its start",
+    labelNames: ["event"],
+  };
   givenCounter(registry, events, () => Object.entries(metrics.read()));
   const alerts = {
     name: "autowithdraw_alerts_total",

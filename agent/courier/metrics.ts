@@ -32,7 +32,9 @@ export type Milestone = (typeof milestones)[number];
  * Upper bounds of the buckets, seconds: from a signature on a fast disk to finality on a slow
  * chain.
  */
-export const milestoneBoundsS = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 600, 1800, 7200] as const;
+export const milestoneBoundsS = [
+  0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 600, 1800, 7200,
+] as const;
 
 /** The median is over this number of the newest durations. */
 const timedMax = 256;
@@ -67,7 +69,12 @@ export function createMetrics(monotonic: () => number): Metrics {
   const counts = Object.fromEntries(names.map((name) => [name, 0])) as Record<Counter, number>;
   const awaited = new Map<string, number>();
   const journeys = new Map<string, { readonly atMs: number; readonly done: Set<Milestone> }>();
-  const times = new Map(milestones.map((milestone) => [milestone, { counts: [...milestoneBoundsS, 0].map(() => 0), sum: 0 }]));
+  const times = new Map(
+    milestones.map((milestone) => [
+      milestone,
+      { counts: [...milestoneBoundsS, 0].map(() => 0), sum: 0 },
+    ]),
+  );
   const reached = (transactionId: string, milestone: Milestone): void => {
     const journey = journeys.get(transactionId);
     if (journey === undefined || journey.done.has(milestone)) return;
@@ -112,7 +119,11 @@ export function createMetrics(monotonic: () => number): Metrics {
       timed += 1;
     },
     reached,
-    durations: () => [...times].map(([milestone, { counts, sum }]) => ({ milestone, buckets: { counts: [...counts], sum } })),
+    durations: () =>
+      [...times].map(([milestone, { counts, sum }]) => ({
+        milestone,
+        buckets: { counts: [...counts], sum },
+      })),
     durableMedianUs: () => [...timesUs].sort((a, b) => a - b)[timesUs.length >> 1] ?? 0,
   };
 }

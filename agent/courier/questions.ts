@@ -4,7 +4,13 @@
  */
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope } from "../../protocol/envelope.ts";
-import { type AskedAccount, clearedMax, type Question, type SightedCoin, sightedMax } from "../../protocol/sightings.ts";
+import {
+  type AskedAccount,
+  clearedMax,
+  type Question,
+  type SightedCoin,
+  sightedMax,
+} from "../../protocol/sightings.ts";
 
 const apartMs = 1_000;
 /** More wait for no question; the scheduler asks for what is dropped again. */
@@ -25,7 +31,13 @@ export interface Questions {
   flush(): void;
 }
 
-export function createQuestions({ self, linkKey, clock, monotonic, send }: QuestionOptions): Questions {
+export function createQuestions({
+  self,
+  linkKey,
+  clock,
+  monotonic,
+  send,
+}: QuestionOptions): Questions {
   const coins = new Map<string, SightedCoin>();
   const accounts = new Map<string, AskedAccount>();
   const orders = new Map<string, string>();
@@ -35,14 +47,20 @@ export function createQuestions({ self, linkKey, clock, monotonic, send }: Quest
     if (coins.size + accounts.size + orders.size === 0 || nowMs - sentAtMs < apartMs) return;
     sentAtMs = nowMs;
     const { agent, ledgerEpoch } = self;
-    const about = { coins: taken(coins, sightedMax), accounts: taken(accounts, sightedMax), orders: taken(orders, clearedMax) };
+    const about = {
+      coins: taken(coins, sightedMax),
+      accounts: taken(accounts, sightedMax),
+      orders: taken(orders, clearedMax),
+    };
     const question: Question = { agent, ledgerEpoch, ...about, at: clock() };
     send(sealEnvelope("question", question, linkKey));
   };
   return {
     ask(about) {
-      for (const coin of about.coins) add(coins, `${coin.network} ${coin.account} ${coin.id}`, coin, gatheredMax);
-      for (const one of about.accounts) add(accounts, `${one.network} ${one.account}`, one, gatheredMax);
+      for (const coin of about.coins)
+        add(coins, `${coin.network} ${coin.account} ${coin.id}`, coin, gatheredMax);
+      for (const one of about.accounts)
+        add(accounts, `${one.network} ${one.account}`, one, gatheredMax);
       for (const id of about.orders) add(orders, id, id, ordersGatheredMax);
       flush();
     },

@@ -93,7 +93,12 @@ export interface RunState {
 }
 
 /** Asks for the signer's state, for the scheduler and for the caller. */
-export async function askHello({ signer, feed, state, options }: Shared): Promise<Hello | SchedulerNo> {
+export async function askHello({
+  signer,
+  feed,
+  state,
+  options,
+}: Shared): Promise<Hello | SchedulerNo> {
   const askedAtMs = options.monotonic();
   const answer = await settled(signer.request("hello", {}));
   if (!answer.ok) return answer;

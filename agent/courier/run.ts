@@ -32,7 +32,9 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     for (const effect of step(scheduler, event, monotonic())) carry(effect);
     if (deposits.size > 0 || scheduler.book.accounts.size > hotWalletCount) watchDeposits();
   };
-  const hotWalletCount = new Set(hello.accounts.flatMap(({ deposit, chain }) => (deposit === true ? [] : [chain]))).size;
+  const hotWalletCount = new Set(
+    hello.accounts.flatMap(({ deposit, chain }) => (deposit === true ? [] : [chain])),
+  ).size;
   const hotWallets = new Map<string, Watch | null>();
   const deposits = new Map<string, Watch | null>();
   const watchDeposits = (): void => {
@@ -48,7 +50,9 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   };
   const tellStatus = (): void => {
     options.alertMonitor?.look(snapshotOf(shared, hello.agent, scheduler));
-    settled(signer.request("tell", { courier: statusOf(shared, waiting(scheduler), unbegun(scheduler)) }))
+    settled(
+      signer.request("tell", { courier: statusOf(shared, waiting(scheduler), unbegun(scheduler)) }),
+    )
       .then((answer) => {
         if (answer.ok) state.summary = answer.summary;
       })
@@ -67,7 +71,10 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     askHello(shared).catch(onBug);
   };
   const wake = (chain: string, account?: string): void => {
-    (account === undefined ? hotWallets.get(chain) : deposits.get(accountKey(chain, account)))?.wake();
+    (account === undefined
+      ? hotWallets.get(chain)
+      : deposits.get(accountKey(chain, account))
+    )?.wake();
   };
   const carry = createHands({ ...options, signer, feed, refresh, wake, state });
 
@@ -130,7 +137,10 @@ function takePush(shared: Shared, reporter: Reporter, push: Push): void {
       feed({ kind: "views", withdrawals: [push.withdrawal] });
       break;
     case "locked":
-      options.log.error({ event: "agent-locked", code: push.code }, "the signer is locked: an operator must look");
+      options.log.error(
+        { event: "agent-locked", code: push.code },
+        "the signer is locked: an operator must look",
+      );
       feed({ kind: "locked", code: push.code });
       break;
     case "handshake":
@@ -145,7 +155,10 @@ function takePush(shared: Shared, reporter: Reporter, push: Push): void {
       feed(pausedEvent(push));
       break;
     case "recovered":
-      options.log.info({ event: "agent-recovered" }, "the ledger was recovered: everything begins again with its new epoch");
+      options.log.info(
+        { event: "agent-recovered" },
+        "the ledger was recovered: everything begins again with its new epoch",
+      );
       signer.close();
   }
 }

@@ -10,9 +10,13 @@ const skewedMs = 30_000;
  * connection, then only after the next welcome. A signer that refused both needs a new connection;
  * `status` shows CLOCK_SKEW while the clocks differ.
  */
-export function checkSkewed({ state, options }: Pick<Shared, "state" | "options">, link: Pick<Link, "drop">): void {
+export function checkSkewed(
+  { state, options }: Pick<Shared, "state" | "options">,
+  link: Pick<Link, "drop">,
+): void {
   const { skewedAtMs } = state;
-  if (skewedAtMs === null || state.link !== "up" || options.monotonic() - skewedAtMs < skewedMs) return;
+  if (skewedAtMs === null || state.link !== "up" || options.monotonic() - skewedAtMs < skewedMs)
+    return;
   state.skewedAtMs = null;
   link.drop("LINK_RESUME", "CLOCK_SKEW");
 }

@@ -30,14 +30,30 @@ export function statusOf(
       const trouble = troubleOf(known, health);
       const age = health?.headAgeMs ?? null;
       const seconds = age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`;
-      const detail = trouble || `block ${known.block}${seconds}${known.unusable === "" ? "" : `; ${known.unusable}`}`;
+      const detail =
+        trouble ||
+        `block ${known.block}${seconds}${known.unusable === "" ? "" : `; ${known.unusable}`}`;
       const lates = (health?.delays ?? []).map(({ code, words }) => `${code}: ${words}`);
       const delays = trouble === "" ? [...lates, ...known.unread].map(clip) : [];
       const { block, nativeBalance, feeMarket } = known;
-      const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
-      const market = trouble !== "" || feeMarket === null ? {} : { feeMarket: feeMarketTexts(feeMarket) };
+      const told = {
+        chain,
+        ok: trouble === "",
+        isAsking: trouble === asking,
+        detail: clip(detail),
+        block,
+        nativeBalance,
+      };
+      const market =
+        trouble !== "" || feeMarket === null ? {} : { feeMarket: feeMarketTexts(feeMarket) };
       const late = delays.length === 0 ? {} : { delays };
-      return { ...told, ...market, ...late, headAtMs: headAtMs(access?.nodes.status() ?? []), nodes: nodeViews(access, health) };
+      return {
+        ...told,
+        ...market,
+        ...late,
+        headAtMs: headAtMs(access?.nodes.status() ?? []),
+        nodes: nodeViews(access, health),
+      };
     }),
     waiting: waits,
     ...(unbegun.length === 0 ? {} : { unbegun }),
@@ -51,11 +67,16 @@ export function statusOf(
 
 /** The newest block time that min(2, configured) nodes have reached; 0 before their first. */
 function headAtMs(nodes: readonly NodeStatus[]): number {
-  const times = nodes.flatMap(({ head }) => (head === null ? [] : [head.atMs])).sort((a, b) => b - a);
+  const times = nodes
+    .flatMap(({ head }) => (head === null ? [] : [head.atMs]))
+    .sort((a, b) => b - a);
   return Math.max(0, times[Math.min(2, nodes.length) - 1] ?? 0);
 }
 
-function outOfService({ options, state }: Pick<Shared, "options" | "state">): CourierStatus["outOfService"] {
+function outOfService({
+  options,
+  state,
+}: Pick<Shared, "options" | "state">): CourierStatus["outOfService"] {
   return Object.entries(options.currencies).flatMap(([currency, { chain, contract = "" }]) => {
     const why = state.chains.get(chain)?.unfit.get(contract);
     return why === undefined ? [] : [{ currency, why }];
@@ -83,11 +104,39 @@ export function snapshotOf(
       const { network = "" } = scheduler.book.accounts.get(accountKey(chain, undefined)) ?? {};
       const stopped = scheduler.book.stopped.get(network) ?? "";
       const held = heldOn(scheduler.book, network);
-      return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health, stopped, held };
+      return {
+        chain,
+        block,
+        balances,
+        ok: detail === "",
+        isAsking: detail === asking,
+        detail,
+        nodes,
+        health,
+        stopped,
+        held,
+      };
     }),
     items: [...scheduler.book.items.values()].map(({ view, waiting: why }) => {
-      const { transactionId, state: standing, code, currency, chain, amount, awaited = null } = view;
-      return { transactionId, state: standing, code, currency, chain, amount, why: told.get(transactionId) ?? why, awaited };
+      const {
+        transactionId,
+        state: standing,
+        code,
+        currency,
+        chain,
+        amount,
+        awaited = null,
+      } = view;
+      return {
+        transactionId,
+        state: standing,
+        code,
+        currency,
+        chain,
+        amount,
+        why: told.get(transactionId) ?? why,
+        awaited,
+      };
     }),
     summary: state.summary,
   };
@@ -119,11 +168,19 @@ export function nodesDetail(access: ChainAccess, chain: string, nowMs: number): 
 }
 
 /** A node that answers but lags, stands still or was rolled back has a problem too. */
-function nodeViews(access: ChainAccess | undefined, health: ChainHealth | null): readonly CourierNode[] {
+function nodeViews(
+  access: ChainAccess | undefined,
+  health: ChainHealth | null,
+): readonly CourierNode[] {
   const statuses = access?.nodes.status() ?? [];
   return statuses.map(({ url, ok, detail }, at) => {
     const { code, words, since } = health?.nodes[at] ?? { code: "", words: "", since: 0 };
-    return { url: clip(url), ok: ok && code === "", detail: clip(code === "" ? detail : `${code}: ${words}`), since };
+    return {
+      url: clip(url),
+      ok: ok && code === "",
+      detail: clip(code === "" ? detail : `${code}: ${words}`),
+      since,
+    };
   });
 }
 

@@ -16,7 +16,10 @@ const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
  * if the pipe ends before. `take` copies what it keeps: the piece is wiped after it. Blocks the
  * process while the pipe is empty, so it is for a process's start alone.
  */
-export function readPipe<Value>(descriptor: number, take: (piece: Uint8Array) => Value | null): Value | null {
+export function readPipe<Value>(
+  descriptor: number,
+  take: (piece: Uint8Array) => Value | null,
+): Value | null {
   const block = fixedBytes(blockBytes);
   try {
     for (;;) {

@@ -3,7 +3,17 @@
  * courier a user each, but an operator pairs and recovers as root. Either the new files are handed
  * over, or root becomes that user first.
  */
-import { chownSync, closeSync, constants, type Dirent, fstatSync, lchownSync, openSync, readdirSync, statSync } from "node:fs";
+import {
+  chownSync,
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  lchownSync,
+  openSync,
+  readdirSync,
+  statSync,
+} from "node:fs";
 
 interface Owner {
   readonly uid: number;
@@ -54,7 +64,8 @@ function giveInside(folder: string, owner: Owner): void {
   const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
     const within = `/proc/self/fd/${fd}`;
-    for (const entry of readdirSync(within, { withFileTypes: true })) give(`${within}/${entry.name}`, entry, owner);
+    for (const entry of readdirSync(within, { withFileTypes: true }))
+      give(`${within}/${entry.name}`, entry, owner);
     if (fstatSync(fd).uid !== owner.uid) lchownSync(`${within}/.`, owner.uid, owner.gid);
   } finally {
     closeSync(fd);

@@ -25,8 +25,11 @@ export interface PrivateFileOptions {
 export function readPrivateFile(path: string, options: PrivateFileOptions = {}): Uint8Array {
   const { owner = "own", privateFolder } = options;
   const isGuarded = privateFolder !== undefined && path.startsWith(resolve(privateFolder) + sep);
-  const bytes = orFault(path, options, () => readTrusted(path, privateFileBytesMax, { owner, isSecret: true, isGuarded }));
-  if (bytes === null) throw new AgentError("CONFIG_TOO_LARGE", "none", `${path} is larger than 1 MiB`);
+  const bytes = orFault(path, options, () =>
+    readTrusted(path, privateFileBytesMax, { owner, isSecret: true, isGuarded }),
+  );
+  if (bytes === null)
+    throw new AgentError("CONFIG_TOO_LARGE", "none", `${path} is larger than 1 MiB`);
   return bytes;
 }
 
@@ -38,8 +41,16 @@ function orFault<T>(path: string, { hint }: PrivateFileOptions, read: () => T): 
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
     const context = hint === undefined ? {} : { hint };
     if (reason === "ENOENT" || reason === "ENOTDIR") {
-      throw new AgentError("CONFIG_MISSING", "none", `there is no file ${path}`, context, { cause });
+      throw new AgentError("CONFIG_MISSING", "none", `there is no file ${path}`, context, {
+        cause,
+      });
     }
-    throw new AgentError("CONFIG_UNREADABLE", "none", `${path} cannot be read (${reason})`, context, { cause });
+    throw new AgentError(
+      "CONFIG_UNREADABLE",
+      "none",
+      `${path} cannot be read (${reason})`,
+      context,
+      { cause },
+    );
   }
 }

@@ -2,7 +2,16 @@
  * Replaces a file in a single durable step: the way in which config.json, link.json and pairing's
  * progress are written. Touches the given path and its folder. Sources: open(2), rename(2).
  */
-import { closeSync, constants, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 /**

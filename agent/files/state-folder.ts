@@ -31,8 +31,11 @@ const whereBytesMax = 4_096;
  * The folder named by `--state`, else by AUTOWITHDRAW_STATE (which the installed command sets),
  * else the user's own data folder (XDG base directories). Touches no disk.
  */
-export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW_STATE): StateFolder {
-  const root = named === undefined || named === "" ? join(userData(), "autowithdraw") : resolve(named);
+export function stateFolder(
+  named: string | undefined = process.env.AUTOWITHDRAW_STATE,
+): StateFolder {
+  const root =
+    named === undefined || named === "" ? join(userData(), "autowithdraw") : resolve(named);
   return {
     root,
     signer: join(root, "signer"),
@@ -95,7 +98,13 @@ function looked<T>(path: string, look: () => T): T | null {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
     if (reason === "ENOENT" || reason === "ENOTDIR") return null;
     const message = `this user cannot see whether ${path} is there (${reason})`;
-    throw new AgentError("STATE_FOLDER", "none", message, { hint: "run it as the user that runs crypto" }, { cause });
+    throw new AgentError(
+      "STATE_FOLDER",
+      "none",
+      message,
+      { hint: "run it as the user that runs crypto" },
+      { cause },
+    );
   }
 }
 
@@ -107,7 +116,8 @@ function looked<T>(path: string, look: () => T): T | null {
  */
 export function socketPaths(state: StateFolder): SocketPaths {
   const recorded = recordedFolder(state);
-  if (recorded !== null) isTrustedFolder(recorded, { owner: "folder", isSecret: true, userOf: state.run });
+  if (recorded !== null)
+    isTrustedFolder(recorded, { owner: "folder", isSecret: true, userOf: state.run });
   return pathsIn(recorded ?? state.run);
 }
 
@@ -141,7 +151,8 @@ function fits(folder: string): boolean {
  */
 function shortFolder(): string {
   const { XDG_RUNTIME_DIR: own = "" } = process.env;
-  if (isAbsolute(own) && fits(join(own, "autowithdraw-XXXXXX")) && isOwnPrivateFolder(own)) return own;
+  if (isAbsolute(own) && fits(join(own, "autowithdraw-XXXXXX")) && isOwnPrivateFolder(own))
+    return own;
   return fits(join(tmpdir(), "autowithdraw-XXXXXX")) ? tmpdir() : "/tmp";
 }
 
@@ -162,5 +173,7 @@ function recordedFolder(state: StateFolder): string | null {
 /** Another user may have made a folder of that name in a shared temporary folder. */
 function isOwnPrivateFolder(path: string): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
-  return stat?.isDirectory() === true && (stat.mode & 0o077) === 0 && stat.uid === process.getuid?.();
+  return (
+    stat?.isDirectory() === true && (stat.mode & 0o077) === 0 && stat.uid === process.getuid?.()
+  );
 }

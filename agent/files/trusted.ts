@@ -132,9 +132,14 @@ function assertTrusted(path: string, stat: Stats, trust: Trust): void {
   if (open === 0) return;
   const mode = (stat.mode & 0o7777).toString(8).padStart(4, "0");
   const [verb, right] = isSecret ? ["reached", "go="] : ["changed", "go-w"];
-  throw new AgentError("FILE_EXPOSED", "none", `${path} can be ${verb} by others than its owner (mode ${mode})`, {
-    hint: `chmod ${right} ${path}; if others could log in here, ${isSecret ? "treat the secrets in it as known to them" : "look whether they changed it"}`,
-  });
+  throw new AgentError(
+    "FILE_EXPOSED",
+    "none",
+    `${path} can be ${verb} by others than its owner (mode ${mode})`,
+    {
+      hint: `chmod ${right} ${path}; if others could log in here, ${isSecret ? "treat the secrets in it as known to them" : "look whether they changed it"}`,
+    },
+  );
 }
 
 function isOwner(path: string, stat: Stats, { owner, userOf }: Trust): boolean {
@@ -147,7 +152,11 @@ function isOwner(path: string, stat: Stats, { owner, userOf }: Trust): boolean {
 }
 
 function linked(path: string): AgentError {
-  return new AgentError("FILE_LINK", "none", `${path} is a symbolic link, and anybody who made it decides what is read`);
+  return new AgentError(
+    "FILE_LINK",
+    "none",
+    `${path} is a symbolic link, and anybody who made it decides what is read`,
+  );
 }
 
 function notA(kind: "file" | "folder", path: string): AgentError {

@@ -20,7 +20,10 @@ export interface ExtendedKey {
 /** The first hardened index. */
 export const hardened = 0x80000000;
 
-const order = Buffer.from("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", "hex");
+const order = Buffer.from(
+  "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141",
+  "hex",
+);
 const masterLabel = Buffer.from("Bitcoin seed");
 
 type PointOf = (key: Uint8Array) => Uint8Array;
@@ -34,7 +37,8 @@ export const pointOf: PointOf = fastCurve?.pointOf ?? pointByNoble;
 type SignatureOf = (digest: Uint8Array, key: Uint8Array) => Uint8Array;
 
 /** For runtimes without WebAssembly (--jitless). */
-export const signatureByNoble: SignatureOf = (digest, key) => secp256k1.sign(digest, key, { lowS: true }).toBytes("compact");
+export const signatureByNoble: SignatureOf = (digest, key) =>
+  secp256k1.sign(digest, key, { lowS: true }).toBytes("compact");
 
 /** Returns r(32) ‖ s(32), s low, of a private key over a digest of 32 bytes. */
 export const signatureOf: SignatureOf = fastCurve?.signCompact ?? signatureByNoble;

@@ -15,7 +15,13 @@ import { rawKey } from "./enckey.ts";
 
 export type KeystoreKdf =
   | { readonly name: "hkdf"; readonly salt: string } // encKey is 32 random bytes
-  | { readonly name: "scrypt"; readonly logN: number; readonly r: number; readonly p: number; readonly salt: string };
+  | {
+      readonly name: "scrypt";
+      readonly logN: number;
+      readonly r: number;
+      readonly p: number;
+      readonly salt: string;
+    };
 
 /**
  * The cost of a passphrase: N = 2^18 takes 256 MiB and about a second. A file may ask for 2^17 …
@@ -28,7 +34,13 @@ const scryptR = 8;
 const scryptP = 1;
 const saltBytes = 32;
 
-export const scryptFields = object({ name: oneOf("scrypt"), logN: integer(), r: integer(), p: integer(), salt: hex(saltBytes) });
+export const scryptFields = object({
+  name: oneOf("scrypt"),
+  logN: integer(),
+  r: integer(),
+  p: integer(),
+  salt: hex(saltBytes),
+});
 export const hkdfFields = object({ name: oneOf("hkdf"), salt: hex(saltBytes) });
 
 /**
@@ -44,7 +56,9 @@ export function newKdf(input: {
   const salt = Buffer.from(random(saltBytes)).toString("hex");
   const raw = rawKey(encKey);
   const kdf: KeystoreKdf =
-    raw === null ? { name: "scrypt", logN: scryptLogN, r: scryptR, p: scryptP, salt } : { name: "hkdf", salt };
+    raw === null
+      ? { name: "scrypt", logN: scryptLogN, r: scryptR, p: scryptP, salt }
+      : { name: "hkdf", salt };
   raw?.fill(0);
   assertCost(kdf);
   return kdf;
@@ -59,11 +73,16 @@ export function assertCost(kdf: KeystoreKdf): void {
   if (kdf.name === "hkdf") return;
   const { logN, r, p } = kdf;
   if (logN < scryptLogNMin || logN > scryptLogNMax || r !== scryptR || p !== scryptP) {
-    throw new AgentError("KEYSTORE_COST", "none", "the keystore asks for a key derivation outside the allowed costs", {
-      logN,
-      r,
-      p,
-    });
+    throw new AgentError(
+      "KEYSTORE_COST",
+      "none",
+      "the keystore asks for a key derivation outside the allowed costs",
+      {
+        logN,
+        r,
+        p,
+      },
+    );
   }
 }
 
@@ -82,7 +101,11 @@ export function boxKey(input: {
   const salt = fixedCopy(Buffer.from(kdf.salt, "hex"));
   const secret = kdf.name === "scrypt" ? stretched(encKey, salt, kdf) : rawKey(encKey);
   if (secret === null)
-    throw new AgentError("KEYSTORE_ENCKEY", "none", "the keystore was sealed with a key of 32 bytes, this is none");
+    throw new AgentError(
+      "KEYSTORE_ENCKEY",
+      "none",
+      "the keystore was sealed with a key of 32 bytes, this is none",
+    );
   const headerHash = createHash("sha256").update(header).digest();
   const info = Buffer.concat([Buffer.from(`${label}\n`), headerHash]);
   // Node's own HKDF keeps a copy of the secret in a key object until a later garbage collection.
@@ -91,7 +114,11 @@ export function boxKey(input: {
   return key;
 }
 
-function stretched(encKey: Uint8Array, salt: Uint8Array, { logN, r, p }: { logN: number; r: number; p: number }): Uint8Array {
+function stretched(
+  encKey: Uint8Array,
+  salt: Uint8Array,
+  { logN, r, p }: { logN: number; r: number; p: number },
+): Uint8Array {
   const N = 2 ** logN;
   // Node's own limit is 32 MiB; scrypt needs 128 · N · r and a little.
   return scryptSync(encKey, salt, 32, { N, r, p, maxmem: 128 * N * r + 64 * 1024 * 1024 });

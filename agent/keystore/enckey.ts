@@ -23,13 +23,18 @@ const passphraseBytesMin = 12;
  */
 export function assertEncKey(encKey: Uint8Array): void {
   if (encKey.length === 0) throw weak("it is empty");
-  if (encKey[0] === 0x3c && encKey.at(-1) === 0x3e) throw weak("it is a placeholder in angle brackets");
+  if (encKey[0] === 0x3c && encKey.at(-1) === 0x3e)
+    throw weak("it is a placeholder in angle brackets");
   assertWritten(encKey);
   const raw = rawKey(encKey);
   try {
     if (raw !== null && new Set(raw).size < distinctMin) throw weak("its bytes are not random");
-    const tooShort = raw === null && (encKey.length < passphraseBytesMin || guessBits(encKey) < passphraseBitsMin);
-    if (tooShort) throw weak("the passphrase is too short, or is made of what people choose: words, names, years, rows of keys");
+    const tooShort =
+      raw === null && (encKey.length < passphraseBytesMin || guessBits(encKey) < passphraseBitsMin);
+    if (tooShort)
+      throw weak(
+        "the passphrase is too short, or is made of what people choose: words, names, years, rows of keys",
+      );
   } finally {
     raw?.fill(0);
   }
@@ -52,7 +57,9 @@ function assertWritten(encKey: Uint8Array): void {
   }
   const isNearHex = encKey.length !== hexKeyDigits && digits === hexKeyDigits && others === 0;
   if (isNearHex)
-    throw written(`it is ${hexKeyDigits} hex digits with ${isPrefixed ? "a prefix in front" : "other characters among them"}`);
+    throw written(
+      `it is ${hexKeyDigits} hex digits with ${isPrefixed ? "a prefix in front" : "other characters among them"}`,
+    );
 }
 
 /** Blanks, and the marks that programs write between or around hex digits. */
@@ -60,7 +67,9 @@ const separators: readonly number[] = [0x20, 0x09, 0x0a, 0x0d, 0x3a, 0x2d, 0x2c,
 const hexKeyDigits = 64;
 
 function written(reason: string): AgentError {
-  return new AgentError("ENCKEY_WRITTEN", "none", `encKey is not written as a key: ${reason}`, { reason });
+  return new AgentError("ENCKEY_WRITTEN", "none", `encKey is not written as a key: ${reason}`, {
+    reason,
+  });
 }
 
 /**
@@ -69,7 +78,8 @@ function written(reason: string): AgentError {
  * digit is no base64 key at any length, because words are not random.
  */
 export function rawKey(encKey: Uint8Array): Uint8Array | null {
-  if (encKey.length === 64 && encKey.every((byte) => hexDigit(byte) >= 0)) return decode(encKey, hexDigit, 4);
+  if (encKey.length === 64 && encKey.every((byte) => hexDigit(byte) >= 0))
+    return decode(encKey, hexDigit, 4);
   const digits = encKey.length === 44 && encKey[43] === 0x3d ? encKey.subarray(0, 43) : encKey;
   if (digits.length !== 43 || !isMixed(digits)) return null;
   for (const digit of [base64Digit, base64urlDigit]) {
@@ -134,5 +144,7 @@ function isDigit(byte: number): boolean {
 }
 
 function weak(reason: string): AgentError {
-  return new AgentError("ENCKEY_WEAK", "none", `encKey is too easy to guess: ${reason}`, { reason });
+  return new AgentError("ENCKEY_WEAK", "none", `encKey is too easy to guess: ${reason}`, {
+    reason,
+  });
 }

@@ -3,12 +3,27 @@
  * one, synced, read back, opened, and only then renamed. So a keystore that does not open never
  * replaces one that does. docs/keystore.md section 5.
  */
-import { closeSync, constants, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
 import { keystoreName } from "../files/keystore-name.ts";
 import { readTrusted } from "../files/trusted.ts";
-import { type KeystoreContents, openKeystore, readKeystoreHeader, wipeKeystore } from "./keystore.ts";
+import {
+  type KeystoreContents,
+  openKeystore,
+  readKeystoreHeader,
+  wipeKeystore,
+} from "./keystore.ts";
 
 /** A keystore has about one KiB. */
 const fileBytesMax = 65_536;
@@ -40,7 +55,11 @@ export function hasKeystore(folder: string): boolean {
     readKeystore(folder);
     return true;
   } catch (cause) {
-    if (!(cause instanceof AgentError) || (cause.code === "KEYSTORE_FORMAT" && cause.context.reason !== "size")) throw cause;
+    if (
+      !(cause instanceof AgentError) ||
+      (cause.code === "KEYSTORE_FORMAT" && cause.context.reason !== "size")
+    )
+      throw cause;
     if (cause.code.startsWith("FILE_")) throw cause;
     return cause.code !== "KEYSTORE_MISSING";
   }
@@ -51,13 +70,18 @@ export function hasKeystore(folder: string): boolean {
  * the folder. The same wallet may be written again; nothing has changed if it throws.
  * @throws AgentError KEYSTORE_EXISTS if there is another wallet's keystore, KEYSTORE_WRITE
  */
-export function writeKeystore(input: { readonly folder: string; readonly text: string; readonly encKey: Uint8Array }): void {
+export function writeKeystore(input: {
+  readonly folder: string;
+  readonly text: string;
+  readonly encKey: Uint8Array;
+}): void {
   const { folder, text, encKey } = input;
   const path = join(folder, keystoreName);
   const unfinished = `${path}.tmp`;
   assertSameWallet(folder, text);
   try {
-    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(folder));
+    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined)
+      syncFolder(dirname(folder));
     writeText(unfinished, text);
     if (readText(unfinished) !== text) throw new Error("read back differently");
     wipeKeystore(openKeystore(text, encKey));
@@ -65,7 +89,13 @@ export function writeKeystore(input: { readonly folder: string; readonly text: s
     syncFolder(folder);
   } catch (cause) {
     removeQuietly(unfinished);
-    throw new AgentError("KEYSTORE_WRITE", "none", `${path} could not be written: ${reasonOf(cause)}`, {}, { cause });
+    throw new AgentError(
+      "KEYSTORE_WRITE",
+      "none",
+      `${path} could not be written: ${reasonOf(cause)}`,
+      {},
+      { cause },
+    );
   }
 }
 
@@ -74,7 +104,9 @@ function assertSameWallet(folder: string, text: string): void {
   const path = join(folder, keystoreName);
   const { wallet } = namingFile(path, () => readKeystoreHeader(readKeystore(folder)));
   if (wallet !== readKeystoreHeader(text).wallet) {
-    throw new AgentError("KEYSTORE_EXISTS", "none", `${path} is the keystore of another wallet`, { wallet });
+    throw new AgentError("KEYSTORE_EXISTS", "none", `${path} is the keystore of another wallet`, {
+      wallet,
+    });
   }
 }
 
@@ -86,11 +118,21 @@ export function readText(path: string): string {
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    if (reason === "ENOENT") throw new AgentError("KEYSTORE_MISSING", "none", `there is no keystore ${path}`);
+    if (reason === "ENOENT")
+      throw new AgentError("KEYSTORE_MISSING", "none", `there is no keystore ${path}`);
     if (reason === "EACCES") throw notOurs(path, cause);
-    throw new AgentError("KEYSTORE_FORMAT", "none", `${path} cannot be read (${reason})`, { reason }, { cause });
+    throw new AgentError(
+      "KEYSTORE_FORMAT",
+      "none",
+      `${path} cannot be read (${reason})`,
+      { reason },
+      { cause },
+    );
   }
-  if (bytes === null) throw new AgentError("KEYSTORE_FORMAT", "none", `${path} is too large for a keystore`, { reason: "size" });
+  if (bytes === null)
+    throw new AgentError("KEYSTORE_FORMAT", "none", `${path} is too large for a keystore`, {
+      reason: "size",
+    });
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
 }
 

@@ -47,7 +47,9 @@ const rows = [
 ];
 
 /** Forwards and backwards. */
-export const keyRows: readonly Buffer[] = rows.flatMap((row) => [row, [...row].reverse().join("")]).map(bytesOf);
+export const keyRows: readonly Buffer[] = rows
+  .flatMap((row) => [row, [...row].reverse().join("")])
+  .map(bytesOf);
 
 /** By byte, the letters that people replace with it. */
 export const lookAlikes: ReadonlyMap<number, Uint8Array> = new Map(

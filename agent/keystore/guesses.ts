@@ -51,7 +51,8 @@ function cheapest(bytes: Uint8Array, lower: Uint8Array): number {
       best[to] = Math.min(best[to] as number, before + bits);
     };
     reach(from + 1, singleBits(bytes, from, alone));
-    for (let to = from + 3; to <= Math.min(bytes.length, from + pieceMax); to++) reach(to, pieceBits(bytes, lower, from, to));
+    for (let to = from + 3; to <= Math.min(bytes.length, from + pieceMax); to++)
+      reach(to, pieceBits(bytes, lower, from, to));
     for (const [length, bits] of knownAt(bytes, lower, from)) reach(from + length, bits);
   }
   return best[bytes.length] as number;
@@ -84,7 +85,9 @@ function pieceBits(bytes: Uint8Array, lower: Uint8Array, from: number, to: numbe
   const length = to - from;
   return Math.min(
     isSeenBefore(lower, from, to) ? Math.log2(from) + seenAgainBits : Number.POSITIVE_INFINITY,
-    isSequence(lower, from, to) || isRow(lower, from, to) ? rowBits + Math.log2(length) : Number.POSITIVE_INFINITY,
+    isSequence(lower, from, to) || isRow(lower, from, to)
+      ? rowBits + Math.log2(length)
+      : Number.POSITIVE_INFINITY,
     numberBits(bytes, from, to),
     languageBits(bytes, lower, from, to),
   );
@@ -93,7 +96,9 @@ function pieceBits(bytes: Uint8Array, lower: Uint8Array, from: number, to: numbe
 /** True if the complete text also stands earlier. */
 function isSeenBefore(lower: Uint8Array, from: number, to: number): boolean {
   if (from === 0) return false;
-  const found = Buffer.from(lower.buffer, lower.byteOffset, to - 1).indexOf(lower.subarray(from, to));
+  const found = Buffer.from(lower.buffer, lower.byteOffset, to - 1).indexOf(
+    lower.subarray(from, to),
+  );
   return found >= 0 && found < from;
 }
 
@@ -101,7 +106,8 @@ function isSeenBefore(lower: Uint8Array, from: number, to: number): boolean {
 function isSequence(lower: Uint8Array, from: number, to: number): boolean {
   const step = (lower[from + 1] as number) - (lower[from] as number);
   if (Math.abs(step) > 1) return false;
-  for (let at = from + 1; at < to; at++) if ((lower[at] as number) - (lower[at - 1] as number) !== step) return false;
+  for (let at = from + 1; at < to; at++)
+    if ((lower[at] as number) - (lower[at - 1] as number) !== step) return false;
   return true;
 }
 
@@ -111,7 +117,8 @@ function isRow(lower: Uint8Array, from: number, to: number): boolean {
 }
 
 function numberBits(bytes: Uint8Array, from: number, to: number): number {
-  for (let at = from; at < to; at++) if (!isDigit(bytes[at] as number)) return Number.POSITIVE_INFINITY;
+  for (let at = from; at < to; at++)
+    if (!isDigit(bytes[at] as number)) return Number.POSITIVE_INFINITY;
   const length = to - from;
   const plain = length * digitBits;
   if (length === 4 && isYear(bytes, from)) return yearBits;
@@ -139,21 +146,32 @@ function languageBits(bytes: Uint8Array, lower: Uint8Array, from: number, to: nu
     if (commonPairs.has((lower[at - 1] as number) * 256 + (lower[at] as number))) common += 1;
   }
   if (common < (length - 1) * commonPairsShare) return Number.POSITIVE_INFINITY;
-  return wordBits * Math.ceil(length / wordLetters) + (isUpper(bytes[from] as number) ? capitalBits : 0);
+  return (
+    wordBits * Math.ceil(length / wordLetters) + (isUpper(bytes[from] as number) ? capitalBits : 0)
+  );
 }
 
 function isOneWord(bytes: Uint8Array, from: number, to: number): boolean {
   const isRestUpper = isUpper(bytes[from + 1] as number);
   for (let at = from; at < to; at++) {
     const byte = bytes[at] as number;
-    const fits = at === from ? isUpper(byte) || (isLower(byte) && !isRestUpper) : isRestUpper ? isUpper(byte) : isLower(byte);
+    const fits =
+      at === from
+        ? isUpper(byte) || (isLower(byte) && !isRestUpper)
+        : isRestUpper
+          ? isUpper(byte)
+          : isLower(byte);
     if (!fits) return false;
   }
   return true;
 }
 
 /** Returns the known words at `from`, forwards or backwards, with their length and bits. */
-function knownAt(bytes: Uint8Array, lower: Uint8Array, from: number): readonly (readonly [length: number, bits: number])[] {
+function knownAt(
+  bytes: Uint8Array,
+  lower: Uint8Array,
+  from: number,
+): readonly (readonly [length: number, bits: number])[] {
   const found: (readonly [number, number])[] = [];
   for (const word of commonWords) {
     const { length } = word;
@@ -162,13 +180,21 @@ function knownAt(bytes: Uint8Array, lower: Uint8Array, from: number): readonly (
     if (!isForwards && !isWordAt(lower, from, word, true)) continue;
     const piece = bytes.subarray(from, from + length);
     const isPlain = piece.every((byte) => isLower(byte) || isUpper(byte)) || word.some(isDigit);
-    const extra = (piece.some(isUpper) ? capitalBits : 0) + (isPlain ? 0 : lookAlikeBits) + (isForwards ? 0 : 1);
+    const extra =
+      (piece.some(isUpper) ? capitalBits : 0) +
+      (isPlain ? 0 : lookAlikeBits) +
+      (isForwards ? 0 : 1);
     found.push([length, commonWordBits + extra]);
   }
   return found;
 }
 
-function isWordAt(lower: Uint8Array, from: number, word: Uint8Array, isBackwards: boolean): boolean {
+function isWordAt(
+  lower: Uint8Array,
+  from: number,
+  word: Uint8Array,
+  isBackwards: boolean,
+): boolean {
   for (let at = 0; at < word.length; at++) {
     const letter = word[isBackwards ? word.length - 1 - at : at] as number;
     const byte = lower[from + at] as number;
@@ -180,6 +206,8 @@ function isWordAt(lower: Uint8Array, from: number, word: Uint8Array, isBackwards
 const isUpper = (byte: number): boolean => byte >= 0x41 && byte <= 0x5a;
 const isLower = (byte: number): boolean => byte >= 0x61 && byte <= 0x7a;
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
-const isSymbol = (byte: number): boolean => byte < 0x80 && !isUpper(byte) && !isLower(byte) && !isDigit(byte);
+const isSymbol = (byte: number): boolean =>
+  byte < 0x80 && !isUpper(byte) && !isLower(byte) && !isDigit(byte);
 /** Space, hyphen, dot, underscore. */
-const isSeparator = (byte: number): boolean => byte === 0x20 || byte === 0x2d || byte === 0x2e || byte === 0x5f;
+const isSeparator = (byte: number): boolean =>
+  byte === 0x20 || byte === 0x2d || byte === 0x2e || byte === 0x5f;

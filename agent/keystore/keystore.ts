@@ -10,7 +10,14 @@ import { parseJson } from "../../base/json.ts";
 import { familyNamed } from "../../chains/families.ts";
 import { hex, integer, list, object, type Reader, string } from "../../protocol/shape.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
-import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "./box-key.ts";
+import {
+  assertCost,
+  boxKey,
+  hkdfFields,
+  type KeystoreKdf,
+  newKdf,
+  scryptFields,
+} from "./box-key.ts";
 import { assertEncKey } from "./enckey.ts";
 import { nodeBytes, type WalletAccount, walletOf, wipeAccounts } from "./nodes.ts";
 import { Secret } from "./secret.ts";
@@ -70,14 +77,23 @@ export function sealKeystore(input: {
   assertEncKey(encKey);
   assertWallet(contents);
   const kdf = newKdf({ encKey, random, ...(scryptLogN === undefined ? {} : { scryptLogN }) });
-  const header: KeystoreHeader = { version, wallet: contents.wallet, networks: contents.networks, kdf };
+  const header: KeystoreHeader = {
+    version,
+    wallet: contents.wallet,
+    networks: contents.networks,
+    kdf,
+  };
   const boxNonce = random(boxNonceBytes);
   const key = keyOf(header, encKey);
   const plain = encodeContents(contents);
   const box = nacl.secretbox(plain, boxNonce, key);
   plain.fill(0);
   key.fill(0);
-  const file = { ...header, boxNonce: Buffer.from(boxNonce).toString("hex"), box: Buffer.from(box).toString("hex") };
+  const file = {
+    ...header,
+    boxNonce: Buffer.from(boxNonce).toString("hex"),
+    box: Buffer.from(box).toString("hex"),
+  };
   return `${JSON.stringify(file, null, 2)}\n`;
 }
 
@@ -93,7 +109,11 @@ export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents
   const plain = nacl.secretbox.open(box, boxNonce, key);
   key.fill(0);
   if (plain === null)
-    throw new AgentError("KEYSTORE_ENCKEY", "none", "the keystore does not open: wrong encKey, or it was changed");
+    throw new AgentError(
+      "KEYSTORE_ENCKEY",
+      "none",
+      "the keystore does not open: wrong encKey, or it was changed",
+    );
   const contents = decodeContents(header, plain);
   plain.fill(0);
   try {
@@ -128,24 +148,45 @@ function parseKeystore(text: string): {
   try {
     const value = parseJson(text);
     const fields =
-      typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
+      typeof value === "object" && value !== null && !Array.isArray(value)
+        ? (value as Readonly<Record<string, unknown>>)
+        : {};
     if (typeof fields.version === "number" && fields.version > version) {
-      throw new AgentError("KEYSTORE_NEWER", "none", "the keystore is of a newer version", { version: fields.version });
+      throw new AgentError("KEYSTORE_NEWER", "none", "the keystore is of a newer version", {
+        version: fields.version,
+      });
     }
     const kdf = fields.kdf as { readonly name?: unknown } | null | undefined;
     file = kdf?.name === "hkdf" ? hkdfFile(value, "keystore") : scryptFile(value, "keystore");
   } catch (cause) {
     if (cause instanceof AgentError && cause.code === "KEYSTORE_NEWER") throw cause;
-    throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore file is damaged or not a keystore", {}, { cause });
+    throw new AgentError(
+      "KEYSTORE_FORMAT",
+      "none",
+      "the keystore file is damaged or not a keystore",
+      {},
+      { cause },
+    );
   }
-  if (file.version !== version) throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore has no known version");
+  if (file.version !== version)
+    throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore has no known version");
   assertCost(file.kdf);
-  const header: KeystoreHeader = { version, wallet: file.wallet, networks: file.networks, kdf: file.kdf };
+  const header: KeystoreHeader = {
+    version,
+    wallet: file.wallet,
+    networks: file.networks,
+    kdf: file.kdf,
+  };
   return { header, boxNonce: bytesOf(file.boxNonce), box: bytesOf(file.box) };
 }
 
 function keyOf(header: KeystoreHeader, encKey: Uint8Array): Uint8Array {
-  return boxKey({ label: "autowithdraw/1 keystore", header: headerText(header), kdf: header.kdf, encKey });
+  return boxKey({
+    label: "autowithdraw/1 keystore",
+    header: headerText(header),
+    kdf: header.kdf,
+    encKey,
+  });
 }
 
 /** Returns the header as it is hashed: in this order, without spaces. */
@@ -160,7 +201,9 @@ function headerText({ version: own, wallet, networks, kdf }: KeystoreHeader): st
 function encodeContents({ accounts, signerSeed }: KeystoreContents): Uint8Array {
   invariant(signerSeed.bytes.length === 32, "an Ed25519 seed has 32 bytes");
   invariant(accounts.length <= accountsMax, "a wallet has so many accounts at most");
-  const plain = fixedBytes(accounts.reduce((sum, { family }) => sum + accountBytes(family), fixedPart));
+  const plain = fixedBytes(
+    accounts.reduce((sum, { family }) => sum + accountBytes(family), fixedPart),
+  );
   plain[0] = version;
   plain.set(signerSeed.bytes, 1);
   plain[33] = accounts.length;
@@ -192,19 +235,30 @@ function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array)
     const purpose = purposes[plain[at] ?? purposes.length];
     if (family === undefined || purpose === undefined || at + 5 + nodeBytes > plain.length) break;
     const number = new DataView(plain.buffer, plain.byteOffset).getUint32(at + 1);
-    accounts.push({ family, purpose, number, node: new Secret(fixedCopy(plain.subarray(at + 5, at + 5 + nodeBytes))) });
+    accounts.push({
+      family,
+      purpose,
+      number,
+      node: new Secret(fixedCopy(plain.subarray(at + 5, at + 5 + nodeBytes))),
+    });
     at += 5 + nodeBytes;
   }
   if (plain[0] !== version || accounts.length !== plain[33] || at !== plain.length) {
     wipeAccounts(accounts);
-    throw new AgentError("KEYSTORE_NEWER", "none", "the keystore's contents are of a newer version");
+    throw new AgentError(
+      "KEYSTORE_NEWER",
+      "none",
+      "the keystore's contents are of a newer version",
+    );
   }
   return { wallet, networks, accounts, signerSeed: new Secret(fixedCopy(plain.subarray(1, 33))) };
 }
 
 function assertWallet({ wallet, accounts }: KeystoreContents): void {
   if (walletOf(accounts) !== wallet)
-    throw new AgentError("KEYSTORE_WALLET", "none", "the keys are not those of the wallet named", { wallet });
+    throw new AgentError("KEYSTORE_WALLET", "none", "the keys are not those of the wallet named", {
+      wallet,
+    });
 }
 
 /** Reads the hex text of a box with as many bytes as a wallet can have. */

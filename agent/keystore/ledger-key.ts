@@ -12,5 +12,7 @@ const ledgerKeyBytes = 32;
 
 /** Returns 32 bytes for a LedgerSeal; the caller wipes them. */
 export function ledgerKey({ signerSeed }: Pick<KeystoreContents, "signerSeed">): Secret {
-  return new Secret(new Uint8Array(hkdfSync("sha256", signerSeed.bytes, new Uint8Array(0), label, ledgerKeyBytes)));
+  return new Secret(
+    new Uint8Array(hkdfSync("sha256", signerSeed.bytes, new Uint8Array(0), label, ledgerKeyBytes)),
+  );
 }

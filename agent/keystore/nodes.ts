@@ -10,7 +10,16 @@ import type { FamilyName, NamedAccount } from "../../chains/family.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
-import { childOf, type ExtendedKey, fingerprintOf, hardened, masterOf, pointOf, signatureOf, wipeKey } from "./bip32.ts";
+import {
+  childOf,
+  type ExtendedKey,
+  fingerprintOf,
+  hardened,
+  masterOf,
+  pointOf,
+  signatureOf,
+  wipeKey,
+} from "./bip32.ts";
 import { Secret } from "./secret.ts";
 
 /**
@@ -34,7 +43,10 @@ export interface WalletAccount {
  * Derives the accounts of these families from a BIP-39 seed (64 bytes), which the caller wipes.
  * @throws AgentError KEYSTORE_DERIVATION if one of the paths has no key
  */
-export function deriveAccounts(seed: Uint8Array, names: readonly FamilyName[]): readonly WalletAccount[] {
+export function deriveAccounts(
+  seed: Uint8Array,
+  names: readonly FamilyName[],
+): readonly WalletAccount[] {
   invariant(seed.length === 64, "a BIP-39 seed has 64 bytes");
   const master = masterOf(seed);
   try {
@@ -50,7 +62,11 @@ function accountsUnder(master: ExtendedKey, family: FamilyName): readonly Wallet
   try {
     const coin = childOf(above, coinType + hardened);
     try {
-      return accounts.map((account) => ({ family, ...account, node: nodeOf(coin, account.number) }));
+      return accounts.map((account) => ({
+        family,
+        ...account,
+        node: nodeOf(coin, account.number),
+      }));
     } finally {
       wipeKey(coin);
     }
@@ -83,7 +99,10 @@ export function hotWalletKey({ family, purpose, node }: WalletAccount): Secret {
  */
 export function depositKey({ family, purpose, node }: WalletAccount, index: number): Secret {
   invariant(purpose === "deposits", "deposit addresses lie below a deposit account");
-  invariant(Number.isSafeInteger(index) && index >= 0 && index < hardened, "an address index is unhardened");
+  invariant(
+    Number.isSafeInteger(index) && index >= 0 && index < hardened,
+    "an address index is unhardened",
+  );
   return keyBelow(node, [...families[family].paths.deposits, index]);
 }
 
@@ -95,7 +114,11 @@ export function addressOfKey(family: FamilyName, key: Secret): string {
 /** Returns an account's public name. A hot wallet's only public part is its address. */
 export function namedAccount(account: WalletAccount): PairedAccount {
   const { family, purpose } = account;
-  return { family, purpose, id: purpose === "hot" ? hotWalletAddress(account) : depositsId(account) };
+  return {
+    family,
+    purpose,
+    id: purpose === "hot" ? hotWalletAddress(account) : depositsId(account),
+  };
 }
 
 /** Returns the accounts' public names, in their order. */
@@ -107,12 +130,22 @@ export function namedAccounts(accounts: readonly WalletAccount[]): readonly Pair
  * Returns for each account, in order, a proof of its key: signatures over `digest` (32 bytes),
  * which names one pairing.
  */
-export function proveAccounts(accounts: readonly WalletAccount[], digest: Uint8Array): readonly string[] {
+export function proveAccounts(
+  accounts: readonly WalletAccount[],
+  digest: Uint8Array,
+): readonly string[] {
   invariant(digest.length === 32, "a digest has 32 bytes");
   return accounts.map((account) => {
-    const key = account.purpose === "hot" ? hotWalletKey(account) : new Secret(fixedCopy(extendedKeyIn(account.node).key));
+    const key =
+      account.purpose === "hot"
+        ? hotWalletKey(account)
+        : new Secret(fixedCopy(extendedKeyIn(account.node).key));
     try {
-      const proof = families[account.family].accounts.proofOf(namedAccount(account), digest, signatureOf(digest, key.bytes));
+      const proof = families[account.family].accounts.proofOf(
+        namedAccount(account),
+        digest,
+        signatureOf(digest, key.bytes),
+      );
       invariant(proof !== null, "a key's own signature names the key");
       return proof;
     } finally {
@@ -136,7 +169,11 @@ function depositsId({ family, number, node }: WalletAccount): string {
   const { key, chainCode } = extendedKeyIn(node);
   const parentFingerprint = new DataView(node.bytes.buffer, node.bytes.byteOffset).getUint32(64);
   const publicHalf = { publicKey: pointOf(key), chainCode: chainCode.slice(), parentFingerprint };
-  return families[family].accounts.depositsIdOf({ ...publicHalf, depth: accountDepth, index: number + hardened });
+  return families[family].accounts.depositsIdOf({
+    ...publicHalf,
+    depth: accountDepth,
+    index: number + hardened,
+  });
 }
 
 function nodeOf(coin: ExtendedKey, number: number): Secret {

@@ -4,7 +4,17 @@
  * exists that opens with the old encKey or with the new one. Touches only the keystore's folder,
  * through KeystoreDisk. docs/keystore.md section 5.
  */
-import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
 import { keystoreName } from "../files/keystore-name.ts";
@@ -87,13 +97,19 @@ export function rekeyKeystore(input: {
   const { disk, oldKey, newKey, random } = input;
   const path = join(input.path, keystoreName);
   assertEncKey(newKey);
-  if (Buffer.from(oldKey).equals(newKey)) throw new AgentError("ENCKEY_SAME", "none", "the new encKey is the old one");
+  if (Buffer.from(oldKey).equals(newKey))
+    throw new AgentError("ENCKEY_SAME", "none", "the new encKey is the old one");
   const text = disk.read(keystoreName);
   const opened = namingFile(path, () => openWithEither(text, oldKey, newKey));
   const { contents } = opened;
   try {
-    const done = { wallet: contents.wallet, addresses: addressesIn(contents), isFromBefore: opened.by === "new" };
-    if (opened.by === "old") makeBeside(disk, path, sealKeystore({ contents, encKey: newKey, random }), contents, newKey);
+    const done = {
+      wallet: contents.wallet,
+      addresses: addressesIn(contents),
+      isFromBefore: opened.by === "new",
+    };
+    if (opened.by === "old")
+      makeBeside(disk, path, sealKeystore({ contents, encKey: newKey, random }), contents, newKey);
     try {
       if (opened.by === "old") disk.rename(unfinishedName, keystoreName);
       // Also for an earlier run that was interrupted here: its rename may be only in the kernel's
@@ -129,7 +145,13 @@ function openWithEither(text: string, oldKey: Uint8Array, newKey: Uint8Array): O
 }
 
 /** Writes the new keystore under the temporary name, durable and checked. */
-function makeBeside(disk: KeystoreDisk, path: string, text: string, contents: KeystoreContents, newKey: Uint8Array): void {
+function makeBeside(
+  disk: KeystoreDisk,
+  path: string,
+  text: string,
+  contents: KeystoreContents,
+  newKey: Uint8Array,
+): void {
   try {
     disk.remove(unfinishedName);
     disk.create(unfinishedName, text, keystoreName);
@@ -156,7 +178,9 @@ function holdsSame(a: KeystoreContents, b: KeystoreContents): boolean {
     a.wallet === b.wallet &&
     JSON.stringify(a.networks) === JSON.stringify(b.networks) &&
     JSON.stringify(namedAccounts(a.accounts)) === JSON.stringify(namedAccounts(b.accounts)) &&
-    a.accounts.every(({ node }, at) => Buffer.compare(node.bytes, b.accounts[at]?.node.bytes ?? noBytes) === 0) &&
+    a.accounts.every(
+      ({ node }, at) => Buffer.compare(node.bytes, b.accounts[at]?.node.bytes ?? noBytes) === 0,
+    ) &&
     Buffer.from(a.signerSeed.bytes).equals(b.signerSeed.bytes)
   );
 }

@@ -19,7 +19,8 @@ export class Secret {
 
   /** A view, not a copy; zero after `wipe`. @throws AgentError VAULT_LOCKED after `wipe` */
   get bytes(): Uint8Array {
-    if (this.#wiped) throw new AgentError("VAULT_LOCKED", "none", "the keys were wiped from memory");
+    if (this.#wiped)
+      throw new AgentError("VAULT_LOCKED", "none", "the keys were wiped from memory");
     return this.#bytes;
   }
 

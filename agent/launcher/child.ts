@@ -24,7 +24,9 @@ const keptVariables = ["HOME", "TZ", "LANG", "LC_ALL"];
  * PATH, NODE_OPTIONS, NODE_PATH, NODE_EXTRA_CA_CERTS, LD_PRELOAD and all other variables that could
  * bring code or keys do not pass.
  */
-function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function cleanEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
   const kept: Record<string, string> = { PATH: systemPath };
   for (const name of keptVariables) {
     const value = env[name];
@@ -39,7 +41,11 @@ function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Re
  * cost more than they save, and each has its own memory.
  */
 function nodeFlags(): string[] {
-  const flags = ["--disable-proto=throw", "--disallow-code-generation-from-strings", "--single-threaded"];
+  const flags = [
+    "--disable-proto=throw",
+    "--disallow-code-generation-from-strings",
+    "--single-threaded",
+  ];
   if (process.allowedNodeEnvironmentFlags.has("--disable-sigusr1")) flags.push("--disable-sigusr1");
   return flags;
 }
@@ -48,7 +54,8 @@ function nodeFlags(): string[] {
  * A core pattern that is a pipe ignores the size limit, so the filter is emptied as well. Both
  * survive exec. The shell replaces itself, so the child's process id is the program's.
  */
-const withoutCore = '{ ulimit -c 0; echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
+const withoutCore =
+  '{ ulimit -c 0; echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
 
 /**
  * Starts one of our programs. Its stdin and stdout are pipes; stderr is ours unless
@@ -66,7 +73,12 @@ export function startChild(options: ChildOptions): ChildProcess {
     ...(options.args ?? []),
   ];
   const child = spawn(command, args, {
-    stdio: ["pipe", "pipe", options.isStderrPiped === true ? "pipe" : "inherit", ...(options.descriptors ?? [])],
+    stdio: [
+      "pipe",
+      "pipe",
+      options.isStderrPiped === true ? "pipe" : "inherit",
+      ...(options.descriptors ?? []),
+    ],
     env: cleanEnvironment(options.env),
     detached: true,
   });

@@ -25,7 +25,10 @@ export interface CommandTable {
 /** A request for the help, the version, or the options by their names in camel case. */
 export type Asked =
   | { readonly is: "help" | "version" }
-  | { readonly is: "options"; readonly options: Readonly<Record<string, string | number | boolean>> };
+  | {
+      readonly is: "options";
+      readonly options: Readonly<Record<string, string | number | boolean>>;
+    };
 
 /** @throws AgentError COMMAND_USAGE */
 export function readCommandLine({ options }: CommandTable, argv: readonly string[]): Asked {
@@ -35,13 +38,19 @@ export function readCommandLine({ options }: CommandTable, argv: readonly string
   const read: Record<string, string | number | boolean> = {};
   for (const row of options) {
     const value = values[row.name] ?? row.byDefault;
-    if (value !== undefined) read[camelCase(row.name)] = typeof value === "string" ? checked(row, value) : value;
+    if (value !== undefined)
+      read[camelCase(row.name)] = typeof value === "string" ? checked(row, value) : value;
   }
   return { is: "options", options: read };
 }
 
-function parsed(options: readonly OptionRow[], argv: readonly string[]): Readonly<Record<string, string | boolean | undefined>> {
-  const rows = options.map(({ name, value }) => [name, { type: value === undefined ? "boolean" : "string" }] as const);
+function parsed(
+  options: readonly OptionRow[],
+  argv: readonly string[],
+): Readonly<Record<string, string | boolean | undefined>> {
+  const rows = options.map(
+    ({ name, value }) => [name, { type: value === undefined ? "boolean" : "string" }] as const,
+  );
   const all = Object.fromEntries([...rows, ["version", { type: "boolean" }] as const]);
   try {
     const { values } = parseArgs({
@@ -55,7 +64,13 @@ function parsed(options: readonly OptionRow[], argv: readonly string[]): Readonl
     if (!code.startsWith("ERR_PARSE_ARGS_")) throw cause;
     // The text after the first sentence is about positional words, and there are none here.
     const [words = ""] = message.split(/\. |\n/);
-    throw new AgentError("COMMAND_USAGE", "none", words.charAt(0).toLowerCase() + words.slice(1), {}, { cause });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      words.charAt(0).toLowerCase() + words.slice(1),
+      {},
+      { cause },
+    );
   }
 }
 
@@ -81,11 +96,18 @@ export function flagsOf({ name, value }: OptionRow): string {
 
 export function helpOf({ name, words, options }: CommandTable): string {
   const shown = options.map((row) => {
-    const choices = row.choices === undefined ? "" : ` (choices: ${row.choices.map((choice) => `"${choice}"`).join(", ")})`;
+    const choices =
+      row.choices === undefined
+        ? ""
+        : ` (choices: ${row.choices.map((choice) => `"${choice}"`).join(", ")})`;
     const byDefault = row.byDefault === undefined ? "" : ` (default: "${row.byDefault}")`;
     return [flagsOf(row), `${row.words}${choices}${byDefault}`] as const;
   });
-  const rows = [...shown, ["--version", "print the version"] as const, ["-h, --help", "display help for command"] as const];
+  const rows = [
+    ...shown,
+    ["--version", "print the version"] as const,
+    ["-h, --help", "display help for command"] as const,
+  ];
   const width = Math.max(...rows.map(([flags]) => flags.length));
   const lines = rows.map(([flags, text]) => `  ${flags.padEnd(width)}  ${text}\n`);
   return `Usage: ${name} [options]\n\n${words}\n\nOptions:\n${lines.join("")}`;

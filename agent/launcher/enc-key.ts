@@ -38,19 +38,28 @@ const bytesMax = 4096;
  * @throws AgentError ENCKEY_MISSING, ENCKEY_SEALED, CONFIG_* about the file named
  */
 export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
-  const credential = sources.credentials === undefined ? undefined : join(sources.credentials, "encKey");
+  const credential =
+    sources.credentials === undefined ? undefined : join(sources.credentials, "encKey");
   if (credential !== undefined && existsSync(credential)) {
     return {
-      bytes: checked(readPrivateFile(credential, { privateFolder: sources.credentials }), credential),
+      bytes: checked(
+        readPrivateFile(credential, { privateFolder: sources.credentials }),
+        credential,
+      ),
       from: "credential",
     };
   }
-  if (sources.file !== undefined) return { bytes: encKeyInFile(sources.file, "--enc-key-file"), from: "file" };
+  if (sources.file !== undefined)
+    return { bytes: encKeyInFile(sources.file, "--enc-key-file"), from: "file" };
   if (sources.fd !== undefined) return { bytes: encKeyInDescriptor(sources.fd), from: "file" };
   if (sources.config !== undefined) return { bytes: sources.config, from: "config" };
-  if (sources.sealed !== undefined) return { bytes: checked(openSealed(sources.sealed), sources.sealed), from: "credential" };
+  if (sources.sealed !== undefined)
+    return { bytes: checked(openSealed(sources.sealed), sources.sealed), from: "credential" };
   if (sources.terminal !== undefined) {
-    return { bytes: await encKeyTyped(sources.terminal, sources.show, "encKey: "), from: "terminal" };
+    return {
+      bytes: await encKeyTyped(sources.terminal, sources.show, "encKey: "),
+      from: "terminal",
+    };
   }
   const hint = sources.missingHint === undefined ? {} : { hint: sources.missingHint };
   throw new AgentError("ENCKEY_MISSING", "none", "encKey is not given", hint);
@@ -62,7 +71,10 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
  */
 export function openSealed(path: string): Uint8Array {
   const args = ["decrypt", "--name=encKey", path, "-"];
-  const opened = spawnSync("systemd-creds", args, { stdio: ["ignore", "pipe", "pipe"], env: systemEnvironment });
+  const opened = spawnSync("systemd-creds", args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: systemEnvironment,
+  });
   if (opened.status === 0) return opened.stdout;
   opened.stdout?.fill(0);
   const said = opened.error?.message ?? opened.stderr.toString("utf8").trim().split("\n").at(-1);
@@ -90,7 +102,11 @@ export function encKeyInDescriptor(fd: number): Uint8Array {
  * Asks the operator to type encKey without showing it; the caller wipes it. @throws AgentError
  * ENCKEY_MISSING
  */
-export async function encKeyTyped(terminal: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {
+export async function encKeyTyped(
+  terminal: ReadStream,
+  show: (text: string) => void,
+  question: string,
+): Promise<Uint8Array> {
   return checked(await askSecret(terminal, show, question), "the terminal");
 }
 
@@ -100,7 +116,13 @@ function readDescriptor(fd: number): Uint8Array {
     return readFileSync(fd);
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new AgentError("ENCKEY_MISSING", "none", `descriptor ${fd} cannot be read (${reason})`, {}, { cause });
+    throw new AgentError(
+      "ENCKEY_MISSING",
+      "none",
+      `descriptor ${fd} cannot be read (${reason})`,
+      {},
+      { cause },
+    );
   }
 }
 
@@ -111,8 +133,13 @@ function checked(bytes: Uint8Array, place: string): Uint8Array {
   if (end < bytes.length && bytes[end - 1] === 0x0d) end -= 1;
   const key = fixedCopy(bytes.subarray(0, end));
   bytes.fill(0);
-  if (key.length === 0) throw new AgentError("ENCKEY_MISSING", "none", `encKey from ${place} is empty`);
+  if (key.length === 0)
+    throw new AgentError("ENCKEY_MISSING", "none", `encKey from ${place} is empty`);
   if (key.length > bytesMax)
-    throw new AgentError("ENCKEY_MISSING", "none", `encKey from ${place} is longer than ${bytesMax} bytes`);
+    throw new AgentError(
+      "ENCKEY_MISSING",
+      "none",
+      `encKey from ${place} is longer than ${bytesMax} bytes`,
+    );
   return key;
 }

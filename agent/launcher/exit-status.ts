@@ -10,7 +10,15 @@ import { visible } from "../../base/visible.ts";
  * 0 fine; 1 a clear no, or a problem that passes by itself; 2 wrong usage or configuration; 3 the
  * daemon or the gateway cannot be reached; 4 locked; 5 a right is missing; 70 a bug.
  */
-export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, locked: 4, right: 5, bug: 70 } as const;
+export const exitCodes = {
+  fine: 0,
+  no: 1,
+  configuration: 2,
+  unreachable: 3,
+  locked: 4,
+  right: 5,
+  bug: 70,
+} as const;
 
 export interface Verdict {
   readonly exitCode: number;

@@ -16,15 +16,23 @@ const firstDescriptor = 3;
  * units.
  * @throws AgentError COMMAND_USAGE when the two are not exactly courier and operator
  */
-export function inheritedSockets(env: Readonly<Record<string, string | undefined>>, processId: number): InheritedSockets | null {
+export function inheritedSockets(
+  env: Readonly<Record<string, string | undefined>>,
+  processId: number,
+): InheritedSockets | null {
   if (env.LISTEN_PID !== String(processId) || env.LISTEN_FDS === undefined) return null;
   const names = (env.LISTEN_FDNAMES ?? "").split(":");
   const courier = names.indexOf("courier");
   const operator = names.indexOf("operator");
   if (env.LISTEN_FDS !== "2" || names.length !== 2 || courier < 0 || operator < 0) {
-    throw new AgentError("COMMAND_USAGE", "none", "the inherited sockets are not one named courier and one named operator", {
-      hint: "the socket units set FileDescriptorName=courier and FileDescriptorName=operator",
-    });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "the inherited sockets are not one named courier and one named operator",
+      {
+        hint: "the socket units set FileDescriptorName=courier and FileDescriptorName=operator",
+      },
+    );
   }
   return { courier: firstDescriptor + courier, operator: firstDescriptor + operator };
 }

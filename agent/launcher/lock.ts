@@ -4,7 +4,16 @@
  * no call for it; the descriptor stays ours.
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentError, reasonOf } from "../../base/fault.ts";
@@ -54,11 +63,21 @@ function tryLock(path: string): number | null {
       env: systemEnvironment,
     });
     if (done.error !== undefined) {
-      throw new AgentError("STATE_LOCK", "none", `flock cannot be started: ${done.error.message}`, {}, { cause: done.error });
+      throw new AgentError(
+        "STATE_LOCK",
+        "none",
+        `flock cannot be started: ${done.error.message}`,
+        {},
+        { cause: done.error },
+      );
     }
     if (done.status === 1) return null;
     if (done.status !== 0)
-      throw new AgentError("STATE_LOCK", "none", `${path} cannot be locked (flock ended with ${done.status})`);
+      throw new AgentError(
+        "STATE_LOCK",
+        "none",
+        `${path} cannot be locked (flock ended with ${done.status})`,
+      );
     // A lock on a file that was replaced meanwhile would exclude no other process.
     if (statSync(path, { throwIfNoEntry: false })?.ino !== fstatSync(fd).ino) return null;
     noteHolder(fd);
@@ -83,7 +102,8 @@ function noteHolder(fd: number): void {
 }
 
 /** A file opened for reading answers a write with EBADF, a truncation with EINVAL: ftruncate(2). */
-const isReadOnlyDisk = (cause: unknown): boolean => ["EROFS", "EBADF", "EINVAL"].includes(reasonOf(cause));
+const isReadOnlyDisk = (cause: unknown): boolean =>
+  ["EROFS", "EBADF", "EINVAL"].includes(reasonOf(cause));
 
 const isFullDisk = (cause: unknown): boolean => ["ENOSPC", "EDQUOT"].includes(reasonOf(cause));
 
@@ -95,13 +115,26 @@ function openLock(path: string): number {
     if (reasonOf(cause) === "EROFS" && statSync(path, { throwIfNoEntry: false }) !== undefined)
       return openWith(path, constants.O_RDONLY);
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    if (isFullDisk(cause)) throw new AgentError("LEDGER_DISK_FULL", "none", `${path} cannot be made (${reason})`, {}, { cause });
-    const context = reason === "EACCES" ? { hint: `check that the user who runs this owns ${dirname(path)} and all in it` } : {};
-    throw new AgentError("STATE_LOCK", "none", `${path} cannot be opened (${reason})`, context, { cause });
+    if (isFullDisk(cause))
+      throw new AgentError(
+        "LEDGER_DISK_FULL",
+        "none",
+        `${path} cannot be made (${reason})`,
+        {},
+        { cause },
+      );
+    const context =
+      reason === "EACCES"
+        ? { hint: `check that the user who runs this owns ${dirname(path)} and all in it` }
+        : {};
+    throw new AgentError("STATE_LOCK", "none", `${path} cannot be opened (${reason})`, context, {
+      cause,
+    });
   }
 }
 
-const openWith = (path: string, flags: number): number => openSync(path, flags | constants.O_NOFOLLOW, 0o600);
+const openWith = (path: string, flags: number): number =>
+  openSync(path, flags | constants.O_NOFOLLOW, 0o600);
 
 /** The holder's process id, "" if it is unknown. */
 function readHolder(path: string): string {

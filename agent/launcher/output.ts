@@ -8,7 +8,9 @@ import { logLine, priorityOf } from "../../base/log.ts";
 import { visible } from "../../base/visible.ts";
 import { type Verdict, verdictLines } from "./exit-status.ts";
 
-type EventsOf<P extends string> = { [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never }[AgentEvent];
+type EventsOf<P extends string> = {
+  [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never;
+}[AgentEvent];
 
 export type LauncherEvent = EventsOf<"crypto">;
 
@@ -34,7 +36,11 @@ export function createSpeech({ write, clock, stderr }: SpeechOptions): Speech {
   const relayLine = (line: string, level: unknown): void => {
     write(`${stderr === "journal" ? priorityOf(level) : ""}${line}\n`);
   };
-  const log = (event: LauncherEvent, message: string, context?: Readonly<Record<string, unknown>>): void => {
+  const log = (
+    event: LauncherEvent,
+    message: string,
+    context?: Readonly<Record<string, unknown>>,
+  ): void => {
     const level = agentEvents[event][1];
     relayLine(logLine({ at: clock(), level, process: "crypto", event, message }, context), level);
   };

@@ -20,14 +20,18 @@ const progressBytesMax = 262_144;
  */
 export function assertPaired(state: StateFolder, role: Role): void {
   const missing = missingFile(state, role);
-  if (missing !== null) throw incomplete(missing, missing.isLedger ? "LEDGER_MISSING" : "STATE_INCOMPLETE");
+  if (missing !== null)
+    throw incomplete(missing, missing.isLedger ? "LEDGER_MISSING" : "STATE_INCOMPLETE");
   // Each role looks only at its own folder, because the other's may belong to another user.
   const isSealed = role !== "courier" && isThere(join(state.signer, "keystore.json"));
   if (role !== "courier" && !isSealed) {
     throw unpaired(state);
   }
   if (role !== "signer" && !isThere(join(state.courier, "link.json"))) {
-    throw unpaired(state, isSealed ? "pairing was begun but not finished" : "there is no paired agent");
+    throw unpaired(
+      state,
+      isSealed ? "pairing was begun but not finished" : "there is no paired agent",
+    );
   }
 }
 
@@ -37,8 +41,14 @@ const installedState = "/var/lib/autowithdraw";
 /** STATE_NOT_PAIRED with the line to type; `words` describe the folder's present content. */
 export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
   const what = words === undefined ? `${root} holds no paired agent` : `${words} in ${root}`;
-  const pairHint = "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
-  return new AgentError("STATE_NOT_PAIRED", "none", what, root === installedState ? { hint: pairHint } : {});
+  const pairHint =
+    "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
+  return new AgentError(
+    "STATE_NOT_PAIRED",
+    "none",
+    what,
+    root === installedState ? { hint: pairHint } : {},
+  );
 }
 
 /**
@@ -57,8 +67,13 @@ interface Missing {
   readonly isLedger: boolean;
 }
 
-function incomplete({ path, agent, isLedger }: Missing, code: "STATE_INCOMPLETE" | "LEDGER_MISSING"): AgentError {
-  const words = isLedger ? `the ledger is missing or empty: ${path} holds none` : `${path} is missing`;
+function incomplete(
+  { path, agent, isLedger }: Missing,
+  code: "STATE_INCOMPLETE" | "LEDGER_MISSING",
+): AgentError {
+  const words = isLedger
+    ? `the ledger is missing or empty: ${path} holds none`
+    : `${path} is missing`;
   return new AgentError(code, "none", `${words}, yet agent ${agent} was paired here`, {
     hint: isLedger
       ? "restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"
@@ -93,7 +108,9 @@ function hasSegment(ledger: string): boolean {
 function agentPairedHere({ pairing }: StateFolder): string | null {
   try {
     const bytes = readTrusted(pairing, progressBytesMax, { owner: "folder", isSecret: false });
-    const { step, granted } = parseJson(bytes ?? new Uint8Array(0), { bytesMax: progressBytesMax }) as {
+    const { step, granted } = parseJson(bytes ?? new Uint8Array(0), {
+      bytesMax: progressBytesMax,
+    }) as {
       readonly step?: unknown;
       readonly granted?: { readonly agent?: unknown } | null;
     };

@@ -12,7 +12,10 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   readonly first: T;
   /** Reads and checks the file. @throws AgentError */
   readonly read: () => T;
-  readonly say: (event: "config-unchanged" | "config-taken" | "config-refused" | "config-outdated", line: string) => void;
+  readonly say: (
+    event: "config-unchanged" | "config-taken" | "config-refused" | "config-outdated",
+    line: string,
+  ) => void;
   /**
    * Text after "nothing was changed", or "". A service manager passes on a copy made at the start,
    * never a new file.
@@ -64,7 +67,11 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
 
   renew(): boolean {
     const { isCopy, say } = this.#options;
-    if (isCopy) say("config-outdated", "a newer config.json is in force; ending, so that the next start is by that one");
+    if (isCopy)
+      say(
+        "config-outdated",
+        "a newer config.json is in force; ending, so that the next start is by that one",
+      );
     else this.request();
     return !isCopy;
   }
@@ -88,6 +95,9 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
   }
 
   #sayNotTaken({ message, hint }: Verdict): void {
-    this.#options.say("config-refused", `config.json was not taken: ${message}; the old settings stay in force. hint: ${hint}`);
+    this.#options.say(
+      "config-refused",
+      `config.json was not taken: ${message}; the old settings stay in force. hint: ${hint}`,
+    );
   }
 }

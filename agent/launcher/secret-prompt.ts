@@ -12,7 +12,11 @@ const bytesMax = 4096;
  * Shows `question` and reads one line without showing it. Backspace and Ctrl-U work, Ctrl-C and
  * Ctrl-D give up. The caller wipes the result. @throws AgentError ENCKEY_MISSING
  */
-export function askSecret(input: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {
+export function askSecret(
+  input: ReadStream,
+  show: (text: string) => void,
+  question: string,
+): Promise<Uint8Array> {
   const typed = Buffer.alloc(bytesMax);
   let length = 0;
   // Set before the question: setting it waits until the output is written, and a quick answer would

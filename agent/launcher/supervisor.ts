@@ -73,11 +73,15 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   for (;;) {
     const startedAt = options.clock();
     const told = Promise.race([stop, options.renewal.next().then(() => "renew" as const)]);
-    const signer = options.startSigner === null ? alwaysUp() : watch("signer", options.startSigner(), options);
-    const waiting = options.startCourier === null ? null : startCourier(options.startCourier, options);
+    const signer =
+      options.startSigner === null ? alwaysUp() : watch("signer", options.startSigner(), options);
+    const waiting =
+      options.startCourier === null ? null : startCourier(options.startCourier, options);
     const first = await Promise.race([signer.ready, signer.ended, told]);
     const last =
-      typeof first === "object" && "locked" in first ? await runCouriers(signer, waiting, first.locked, told, options) : first;
+      typeof first === "object" && "locked" in first
+        ? await runCouriers(signer, waiting, first.locked, told, options)
+        : first;
     await waiting?.end();
     await signer.end();
     if (last === "stop") return exitCodes.fine;
@@ -152,7 +156,12 @@ function isFinal(exit: Exit): boolean {
 function verdictOf({ of, code, words, fault }: Exit): Verdict {
   if (fault !== null) return verdictFor(fault.code, fault.message, fault.hint);
   const message = `the ${of} ${words} without a reason`;
-  return { exitCode: code ?? exitCodes.bug, code: "BUG", message, hint: "look at the lines before this one in the log" };
+  return {
+    exitCode: code ?? exitCodes.bug,
+    code: "BUG",
+    message,
+    hint: "look at the lines before this one in the log",
+  };
 }
 
 /** Pauses between starts: each twice as long as the one before, until a child was healthy. */
@@ -171,7 +180,10 @@ class Backoff {
    * "due" after the complete pause, else the result of the first of `unless` to resolve. `ranMs` is
    * the time that the child ran.
    */
-  wait<T extends readonly Promise<unknown>[]>(ranMs: number, unless: T): Promise<Awaited<T[number]> | "due"> {
+  wait<T extends readonly Promise<unknown>[]>(
+    ranMs: number,
+    unless: T,
+  ): Promise<Awaited<T[number]> | "due"> {
     if (ranMs >= healthyMs) this.#nextMs = this.#first;
     const ms = this.#nextMs;
     this.#nextMs = Math.min(ms * 2, this.#most);

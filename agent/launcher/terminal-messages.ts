@@ -33,10 +33,13 @@ export class News {
   }
 
   async #look(): Promise<void> {
-    const client = createSocketClient<OperatorRequests, OperatorAnswers>(this.#socket, { timeoutMs });
+    const client = createSocketClient<OperatorRequests, OperatorAnswers>(this.#socket, {
+      timeoutMs,
+    });
     try {
       const answer = await client.request("status", {});
-      if (answer.ok) for (const [topic, words] of newsOf(answer.status)) this.#sayChange(topic, words);
+      if (answer.ok)
+        for (const [topic, words] of newsOf(answer.status)) this.#sayChange(topic, words);
     } catch {
       // The supervisor reports a signer that is gone.
     } finally {
@@ -62,15 +65,25 @@ interface Words {
 }
 
 const recoveryNews: Readonly<Record<string, string>> = {
-  RECOVERY_OFFERED: "the gateway offers a recovery: look at it with recover; nothing is signed before",
+  RECOVERY_OFFERED:
+    "the gateway offers a recovery: look at it with recover; nothing is signed before",
   RECOVERY_HOLD: "in recovery: every withdrawal is held, until recover --finish",
 };
 
 /** The text for each topic: "lock", "recovery", "held", "link", "chain NAME". */
-export function newsOf({ locked, lockedDetail, recovery, courier, counts }: SignerStatus): ReadonlyMap<string, Words> {
+export function newsOf({
+  locked,
+  lockedDetail,
+  recovery,
+  courier,
+  counts,
+}: SignerStatus): ReadonlyMap<string, Words> {
   const news = new Map<string, Words>();
   news.set("lock", {
-    bad: locked === "" ? "" : `LOCKED (${locked}): ${lockedDetail}; nothing is signed until an operator has looked`,
+    bad:
+      locked === ""
+        ? ""
+        : `LOCKED (${locked}): ${lockedDetail}; nothing is signed until an operator has looked`,
     good: "the signer signs again",
   });
   news.set("recovery", { bad: recoveryNews[recovery] ?? "", good: "the recovery has ended" });
@@ -81,7 +94,8 @@ export function newsOf({ locked, lockedDetail, recovery, courier, counts }: Sign
   });
   if (courier === null) return news;
   news.set("link", {
-    bad: courier.link === "up" ? "" : "the link to the gateway is down; it is tried again and again",
+    bad:
+      courier.link === "up" ? "" : "the link to the gateway is down; it is tried again and again",
     good: "the link to the gateway is up",
     detail: courier.linkDetail,
   });

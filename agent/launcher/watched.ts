@@ -72,7 +72,10 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
     const seconds = watchdog.overdueSeconds();
     if (seconds === 0) return;
     clearInterval(looks);
-    options.say("process-silent", `the ${of} has given no sign of life for ${seconds} s and is killed`);
+    options.say(
+      "process-silent",
+      `the ${of} has given no sign of life for ${seconds} s and is killed`,
+    );
     child.kill("SIGKILL");
   }, lookMs);
   let isOver = false;
@@ -84,7 +87,9 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
       resolve({ of, code, words, fault, isOutdated });
     };
     // "close" comes after the end of its output, but "exit" may come before.
-    child.once("close", (code, signal) => over(code, signal === null ? `ended with status ${code}` : `was ended by ${signal}`));
+    child.once("close", (code, signal) =>
+      over(code, signal === null ? `ended with status ${code}` : `was ended by ${signal}`),
+    );
     child.once("error", (error) => over(exitCodes.bug, `could not be started (${error.message})`));
   });
   let begin: () => void = () => {};
@@ -97,7 +102,8 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
       if (told?.ready === true || told?.alive === true) {
         watchdog.received();
         begin();
-        if (told.ready === true) resolve({ locked: typeof told.locked === "string" ? told.locked : "" });
+        if (told.ready === true)
+          resolve({ locked: typeof told.locked === "string" ? told.locked : "" });
       } else if (told?.outdated === true) isOutdated = true;
       else options.relay(`${line}\n`);
     });
@@ -105,7 +111,8 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
   eachLine(child.stderr, (line) => {
     const told = parsed(line);
     options.relayLine(line, told?.level ?? null);
-    if (told?.level === "error") fault = { code: String(told.code), message: String(told.message), hint: told.hint };
+    if (told?.level === "error")
+      fault = { code: String(told.code), message: String(told.message), hint: told.hint };
   });
   const end = async (): Promise<void> => {
     if (isOver) return;

@@ -6,7 +6,14 @@
  */
 import { type LedgerDisk, writing } from "./folder.ts";
 import type { NamedFile, NamedFiles } from "./records.ts";
-import { probeOf, type Row, SortedFile, SortedWriter, sortedFileOf, sourceOn } from "./sorted-file.ts";
+import {
+  probeOf,
+  type Row,
+  SortedFile,
+  SortedWriter,
+  sortedFileOf,
+  sourceOn,
+} from "./sorted-file.ts";
 
 /** The kinds of sorted files, and the first part of their names. */
 export const shelves = ["closed", "paid"] as const;
@@ -63,7 +70,8 @@ export class PastFiles implements Past {
    */
   constructor(disk: LedgerDisk, named: NamedFiles) {
     const names = new Set(disk.list());
-    const open = (each: NamedFile): SortedFile => new SortedFile(sourceOn(disk, names, each.file), each);
+    const open = (each: NamedFile): SortedFile =>
+      new SortedFile(sourceOn(disk, names, each.file), each);
     this.#disk = disk;
     this.#files = { closed: named.closed.map(open), paid: named.paid.map(open) };
   }
@@ -113,11 +121,17 @@ export class PastFiles implements Past {
    * @throws the disk's error
    */
   removeOthers(): void {
-    const named = new Set(shelves.flatMap((shelf) => this.#files[shelf].map((each) => each.named.file)));
-    for (const name of this.#disk.list()) if (isPastFile(name) && !named.has(name)) this.#disk.remove(name);
+    const named = new Set(
+      shelves.flatMap((shelf) => this.#files[shelf].map((each) => each.named.file)),
+    );
+    for (const name of this.#disk.list())
+      if (isPastFile(name) && !named.has(name)) this.#disk.remove(name);
   }
 
-  #write(shelf: Shelf, { bytes, root }: { readonly bytes: Uint8Array; readonly root: string }): SortedFile {
+  #write(
+    shelf: Shelf,
+    { bytes, root }: { readonly bytes: Uint8Array; readonly root: string },
+  ): SortedFile {
     const file = `${shelf}-${String(this.#nextNumber()).padStart(8, "0")}.bin`;
     writing(() => this.#disk.create(file, bytes));
     return new SortedFile(sourceOn(this.#disk, new Set([file]), file), { file, root });
@@ -128,7 +142,11 @@ export class PastFiles implements Past {
    * two files.
    */
   #nextNumber(): number {
-    return this.#disk.list().reduce((most, name) => Math.max(most, Number(namePattern.exec(name)?.[2] ?? 0)), 0) + 1;
+    return (
+      this.#disk
+        .list()
+        .reduce((most, name) => Math.max(most, Number(namePattern.exec(name)?.[2] ?? 0)), 0) + 1
+    );
   }
 
   #nextJoin(): Generator<undefined, void> | null {
@@ -157,7 +175,8 @@ export class PastFiles implements Past {
       const lowest = lowestOf(readers);
       if (lowest === null) break;
       writer.add(lowest.key, lowest.value);
-      for (const reader of readers) if (reader.row !== null && Buffer.compare(reader.row.key, lowest.key) === 0) reader.next();
+      for (const reader of readers)
+        if (reader.row !== null && Buffer.compare(reader.row.key, lowest.key) === 0) reader.next();
       if (done % sliceRows === 0) yield;
     }
     const joined = this.#write(shelf, writer.finish());

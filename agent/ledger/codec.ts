@@ -24,10 +24,18 @@ const lineEnd = '"}\n';
 /** `","mac":"` ‖ 64 digits: how much longer a line with a MAC is. */
 export const macBytes = macStart.length + hexDigits;
 /** Each form of closing fields: `,"hash":"` ‖ 64 digits ‖ `"}`, and the same with a MAC. */
-export const closingBytes = [hashStart.length + hexDigits + 2, hashStart.length + hexDigits + macBytes + 2] as const;
+export const closingBytes = [
+  hashStart.length + hexDigits + 2,
+  hashStart.length + hexDigits + macBytes + 2,
+] as const;
 
 const domain = "autowithdraw/2 ledger\n";
-const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 3 * textMax, itemsMax: listMax, depthMax: 4 } as const;
+const jsonLimits = {
+  bytesMax: lineBytesMax,
+  stringBytesMax: 3 * textMax,
+  itemsMax: listMax,
+  depthMax: 4,
+} as const;
 
 /** A record and its line, of which `linesOf` makes a write. */
 export interface EncodedRecord {
@@ -46,7 +54,8 @@ export function encodeRecord(
   const problem = problemOf(body as unknown as Readonly<Record<string, JsonValue>>, 0);
   invariant(problem === null, `a ${body.kind} record could not be read back: ${problem}`);
   // The kind comes before its fields, in whatever order the caller wrote them.
-  const written = body.kind === "SIGNED" ? { ...body, raw: boxed(body.raw, place.seq, seal) } : body;
+  const written =
+    body.kind === "SIGNED" ? { ...body, raw: boxed(body.raw, place.seq, seal) } : body;
   const text = JSON.stringify(written);
   const fields = text.startsWith('{"kind":') ? text : JSON.stringify(kindFirst(written));
   const covered = `{"seq":${place.seq},"prev":"${place.prev}","at":${place.at},${fields.slice(1, -1)}`;
@@ -79,11 +88,15 @@ function kindFirst({ kind, ...fields }: RecordBody): object {
  */
 function boxed(raw: string, seq: number, seal: LedgerSeal): string {
   const { prefix, digits } = partsOf(raw);
-  return prefix + Buffer.from(seal.box(recordLocation(seq), Buffer.from(digits, "hex"))).toString("hex");
+  return (
+    prefix + Buffer.from(seal.box(recordLocation(seq), Buffer.from(digits, "hex"))).toString("hex")
+  );
 }
 
 function partsOf(raw: string): { readonly prefix: string; readonly digits: string } {
-  return raw.startsWith("0x") ? { prefix: "0x", digits: raw.slice(2) } : { prefix: "", digits: raw };
+  return raw.startsWith("0x")
+    ? { prefix: "0x", digits: raw.slice(2) }
+    : { prefix: "", digits: raw };
 }
 
 /** The closing fields of a line. */
@@ -117,12 +130,16 @@ export function closingOf(line: Uint8Array): Closing | null {
   const closing = closingIn(line);
   if (closing === null) return null;
   const covered = line.subarray(0, line.length - closingBytes[closing.mac === "" ? 0 : 1]);
-  return createHash("sha256").update(domain).update(covered).digest("hex") === closing.hash ? closing : null;
+  return createHash("sha256").update(domain).update(covered).digest("hex") === closing.hash
+    ? closing
+    : null;
 }
 
 /** Returns the number of a line and the hash that it continues; null if it does not begin so. */
 export function placeIn(line: Uint8Array): { readonly seq: number; readonly prev: string } | null {
-  const start = Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, 128)).toString("latin1");
+  const start = Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, 128)).toString(
+    "latin1",
+  );
   const match = /^\{"seq":([1-9]\d{0,15}),"prev":"([0-9a-f]{64})",/.exec(start);
   return match === null ? null : { seq: Number(match[1]), prev: match[2] ?? "" };
 }
@@ -134,20 +151,35 @@ export function placeIn(line: Uint8Array): { readonly seq: number; readonly prev
  * for an unknown kind or shape with a right hash, because a newer program wrote it; LEDGER_DAMAGED
  * for a line of no version.
  */
-export function decodeRecord(line: Uint8Array, where: Location, seal: LedgerSeal | null): LedgerRecord {
+export function decodeRecord(
+  line: Uint8Array,
+  where: Location,
+  seal: LedgerSeal | null,
+): LedgerRecord {
   let value: JsonValue;
   try {
     value = parseJson(line, jsonLimits);
   } catch (cause) {
     throw damaged("a line whose hash is right is not a record", where, cause);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw damaged("a line is not a record", where);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw damaged("a line is not a record", where);
   const fields = value as Readonly<Record<string, JsonValue>>;
-  if (!isOrdinal(fields.seq) || !isHash(fields.prev) || !isTime(fields.at) || !isHash(fields.hash)) {
+  if (
+    !isOrdinal(fields.seq) ||
+    !isHash(fields.prev) ||
+    !isTime(fields.at) ||
+    !isHash(fields.hash)
+  ) {
     throw damaged("a line does not say its place", where);
   }
   if (!isKnownKind(fields.kind)) {
-    throw new AgentError("LEDGER_NEWER", "none", "the ledger has a kind of record this version does not know", where);
+    throw new AgentError(
+      "LEDGER_NEWER",
+      "none",
+      "the ledger has a kind of record this version does not know",
+      where,
+    );
   }
   const { mac, ...record } = fields;
   if (mac !== undefined && !isHash(mac)) throw damaged("a line does not say its place", where);
@@ -179,13 +211,26 @@ export type Location = { readonly file: string; readonly line: number };
 export const foreignLine = "this wallet's signer did not write the line";
 
 /** Returns the fault for a ledger with content that its own signer did not write. */
-export function forged(problem: string, where: { readonly file: string; readonly line?: number }): AgentError {
+export function forged(
+  problem: string,
+  where: { readonly file: string; readonly line?: number },
+): AgentError {
   return new AgentError("LEDGER_FORGED", "none", `${locationOf(where)}: ${problem}`, { ...where });
 }
 
 /** Returns the fault for a ledger that is not as it was written. */
-export function damaged(problem: string, where: { readonly file: string; readonly line?: number }, cause?: unknown): AgentError {
-  return new AgentError("LEDGER_DAMAGED", "none", `${locationOf(where)}: ${problem}`, { ...where }, { cause });
+export function damaged(
+  problem: string,
+  where: { readonly file: string; readonly line?: number },
+  cause?: unknown,
+): AgentError {
+  return new AgentError(
+    "LEDGER_DAMAGED",
+    "none",
+    `${locationOf(where)}: ${problem}`,
+    { ...where },
+    { cause },
+  );
 }
 
 function locationOf({ file, line }: { readonly file: string; readonly line?: number }): string {

@@ -11,7 +11,14 @@ import { shelves } from "./archive.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
-import { checkpointName, type LedgerPoint, ledgerStart, newestSegment, readSegment, segmentName } from "./segment.ts";
+import {
+  checkpointName,
+  type LedgerPoint,
+  ledgerStart,
+  newestSegment,
+  readSegment,
+  segmentName,
+} from "./segment.ts";
 import { checkSortedFile } from "./sorted-file.ts";
 
 /** One file of the ledger's folder. */
@@ -40,7 +47,9 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
   const newest = newestSegment(names);
   // Read before the long work, because meanwhile later checkpoints may come and remove these.
   const checkpoints = new Map(
-    names.filter((name) => name.startsWith("checkpoint-")).map((name) => [name, disk.read(name, 0, disk.size(name))]),
+    names
+      .filter((name) => name.startsWith("checkpoint-"))
+      .map((name) => [name, disk.read(name, 0, disk.size(name))]),
   );
   let place: LedgerPoint = ledgerStart;
   let past: NamedFiles | null = null;
@@ -64,7 +73,8 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
     if (bytes !== undefined) yield { name, bytes };
   }
   // The running signer removes none of these.
-  for (const { file } of pastOf(past)) yield { name: file, bytes: disk.read(file, 0, disk.size(file)) };
+  for (const { file } of pastOf(past))
+    yield { name: file, bytes: disk.read(file, 0, disk.size(file)) };
 }
 
 function pastOf(named: NamedFiles | null): readonly NamedFile[] {
@@ -72,7 +82,10 @@ function pastOf(named: NamedFiles | null): readonly NamedFile[] {
 }
 
 function notThese(file: string, { seq }: Head): AgentError {
-  return damaged(`the running signer's record ${seq} is not in these files, so they are another ledger's`, { file });
+  return damaged(
+    `the running signer's record ${seq} is not in these files, so they are another ledger's`,
+    { file },
+  );
 }
 
 /** Checks the files that `copyLedger` yields, one after the other. */
@@ -92,13 +105,18 @@ export class CopyCheck {
     if (name !== segmentName(segment)) {
       const named = this.#past.get(name);
       if (named === undefined) this.#takeCheckpoint(name, bytes);
-      else checkSortedFile({ size: bytes.length, read: (start, end) => bytes.subarray(start, end) }, named);
+      else
+        checkSortedFile(
+          { size: bytes.length, read: (start, end) => bytes.subarray(start, end) },
+          named,
+        );
       this.#past.delete(name);
       return;
     }
     const read = readSegment(bytes, segment, this.#place, null);
     const [first] = read.records;
-    if (read.torn || first === undefined) throw damaged("the segment is empty or ends in the middle of a line", { file: name });
+    if (read.torn || first === undefined)
+      throw damaged("the segment is empty or ends in the middle of a line", { file: name });
     if (first.kind === "PAIRED") [this.#agent, this.#wallet] = [first.agent, first.wallet];
     if (isBeginning(first)) {
       this.#newest = first.file;
@@ -112,7 +130,8 @@ export class CopyCheck {
 
   #takeCheckpoint(name: string, bytes: Uint8Array): void {
     const wanted = this.#checkpoints.get(name);
-    if (wanted === undefined) throw damaged("the file does not belong to the ledger here", { file: name });
+    if (wanted === undefined)
+      throw damaged("the file does not belong to the ledger here", { file: name });
     if (createHash("sha256").update(bytes).digest("hex") !== wanted.sha256)
       throw damaged("the checkpoint is not what was written", { file: name });
     wanted.isFound = true;
@@ -123,11 +142,18 @@ export class CopyCheck {
    * files is missing
    */
   finish(): CopiedLedger {
-    if (this.#segments === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
+    if (this.#segments === 0)
+      throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
     if (this.#newest !== null && this.#checkpoints.get(this.#newest)?.isFound !== true)
       throw damaged("the checkpoint is missing", { file: this.#newest });
-    for (const file of this.#past.keys()) throw damaged("the file of what is closed is missing", { file });
+    for (const file of this.#past.keys())
+      throw damaged("the file of what is closed is missing", { file });
     const { seq, hash } = this.#place;
-    return { head: { seq, hash }, segments: this.#segments, agent: this.#agent, wallet: this.#wallet };
+    return {
+      head: { seq, hash },
+      segments: this.#segments,
+      agent: this.#agent,
+      wallet: this.#wallet,
+    };
   }
 }

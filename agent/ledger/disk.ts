@@ -53,9 +53,14 @@ export function ledgerDisk(folder: string): LedgerDisk {
   const path = (name: string): string => join(folder, name);
   return {
     list: () => listing(folder),
-    size: (name) => reading(folder, name, () => withFile(path(name), constants.O_RDONLY, (fd) => fstatSync(fd).size)),
+    size: (name) =>
+      reading(folder, name, () =>
+        withFile(path(name), constants.O_RDONLY, (fd) => fstatSync(fd).size),
+      ),
     read: (name, start, end) =>
-      reading(folder, name, () => withFile(path(name), constants.O_RDONLY, (fd) => readRange(fd, start, end))),
+      reading(folder, name, () =>
+        withFile(path(name), constants.O_RDONLY, (fd) => readRange(fd, start, end)),
+      ),
     create: (name, bytes) => {
       makeFolder(folder);
       const unfinished = path(name + unfinishedSuffix);
@@ -78,7 +83,8 @@ export function ledgerDisk(folder: string): LedgerDisk {
       unlinkSync(path(name));
       syncFolder(folder);
     },
-    open: (name) => appendable(openTrusted(path(name), constants.O_WRONLY | constants.O_APPEND, trust)),
+    open: (name) =>
+      appendable(openTrusted(path(name), constants.O_WRONLY | constants.O_APPEND, trust)),
     freeBytes: () => {
       const { bavail, bsize } = statfsSync(folder);
       return bavail * bsize;
@@ -134,7 +140,8 @@ function reading<T>(folder: string, file: string, act: () => T): T {
 }
 
 function makeFolder(folder: string): void {
-  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(folder));
+  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined)
+    syncFolder(dirname(folder));
 }
 
 function syncFolder(folder: string): void {

@@ -38,7 +38,8 @@ const coinsMax = 32;
 const limitsMax = 768;
 
 export const isHash: Check = hex(32);
-export const isTime: Check = (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+export const isTime: Check = (value) =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 export const isOrdinal: Check = (value) => isTime(value) && (value as number) >= 1;
 const isId: Check = hex(16);
 const isVisible: Check = text(1, 128, /^[\x21-\x7e]+$/);
@@ -52,7 +53,10 @@ const isDigests: Check = text(64, 4096, digestsForm);
 const isTxParams: Check = (value) => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const own = Object.entries(value);
-  return own.length <= txParamsMax && own.every(([name, value]) => txParamName.test(name) && isTxParam(value));
+  return (
+    own.length <= txParamsMax &&
+    own.every(([name, value]) => txParamName.test(name) && isTxParam(value))
+  );
 };
 /** In the family's own spelling. */
 const isSlot: Check = text(1, 160, /^[\x21-\x7e]+$/);
@@ -68,13 +72,27 @@ const isHead: Check = fields({ seq: isTime, hash: isHash });
 const isAttempt: Check = fields({ transactionId: isId, attempt: isOrdinal });
 const isNamedFiles: Check = listOf({ file: isVisible, root: isHash }, namedFilesMax);
 const isLimit: Check = text(1, 1024, /^[\x20-\x7e]+$/);
-const isLimits: Check = (value) => Array.isArray(value) && value.length <= limitsMax && value.every(isLimit);
-const isReleased: Check = (value) => Array.isArray(value) && value.length <= listMax && value.every(isAttempt);
+const isLimits: Check = (value) =>
+  Array.isArray(value) && value.length <= limitsMax && value.every(isLimit);
+const isReleased: Check = (value) =>
+  Array.isArray(value) && value.length <= listMax && value.every(isAttempt);
 
 const checks: { readonly [K in RecordKind]: Checks<K> } = {
-  PAIRED: { agent: hex(8), merchant: isVisible, wallet: isId, ledgerEpoch: isOrdinal, gatewayKey: isHash },
+  PAIRED: {
+    agent: hex(8),
+    merchant: isVisible,
+    wallet: isId,
+    ledgerEpoch: isOrdinal,
+    gatewayKey: isHash,
+  },
   ADOPTED: { network: isVisible, account: isVisible, slot: isSlot },
-  REQUESTED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, job: anyText(2, textMax, "{"), signature: hex(64) },
+  REQUESTED: {
+    transactionId: isId,
+    sequence: isOrdinal,
+    jobHash: isHash,
+    job: anyText(2, textMax, "{"),
+    signature: hex(64),
+  },
   REPEATED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, code: isCode },
   APPROVED: {
     transactionId: isId,
@@ -89,7 +107,12 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   },
   HELD: { transactionId: isId, code: isCode },
   CONFIRMED: { transactionId: isId, approver: isName, digest: isHash, address: isVisible },
-  REFUSED: { transactionId: isId, by: oneOf("policy", "operator", "courier", "shop"), approver: isOptionalName, code: isCode },
+  REFUSED: {
+    transactionId: isId,
+    by: oneOf("policy", "operator", "courier", "shop"),
+    approver: isOptionalName,
+    code: isCode,
+  },
   EXPIRED: { transactionId: isId },
   INTENT: {
     transactionId: isId,
@@ -106,7 +129,13 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     digest: isDigests,
     unsigned: isPayload,
   },
-  SIGNED: { transactionId: isId, attempt: isOrdinal, digest: isDigests, txHash: isTxHash, raw: isPayload },
+  SIGNED: {
+    transactionId: isId,
+    attempt: isOrdinal,
+    digest: isDigests,
+    txHash: isTxHash,
+    raw: isPayload,
+  },
   RELEASED: { acked: isHead, released: isReleased },
   OBSERVED: {
     transactionId: isId,
@@ -116,13 +145,17 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     block: isTime,
   },
   ENDED: { ended: (value) => Array.isArray(value) && value.length <= listMax && value.every(isId) },
-  VOID: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
+  VOID: {
+    txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText),
+  },
   MANUAL_REPLACEMENT: {
     transactionId: isId,
     act: oneOf("replace", "cancel", "end"),
     approver: isName,
     isFirstYes: (value) => value === undefined || value === true,
-    coins: (value) => value === undefined || (Array.isArray(value) && value.length <= coinsMax && value.every(isCoin)),
+    coins: (value) =>
+      value === undefined ||
+      (Array.isArray(value) && value.length <= coinsMax && value.every(isCoin)),
   },
   UNSEEN: { transactionId: isId, watchedMs: isTime, chainMs: isTime },
   PAUSED: {
@@ -130,7 +163,9 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     approver: isName,
     network: (value) => value === undefined || isVisible(value),
     currency: (value) => value === undefined || isVisible(value),
-    txHashes: (value) => value === undefined || (Array.isArray(value) && value.length <= foreignMax && value.every(isHashText)),
+    txHashes: (value) =>
+      value === undefined ||
+      (Array.isArray(value) && value.length <= foreignMax && value.every(isHashText)),
   },
   CEILING: { ceiling: isOrdinal },
   REPORTED: { acked: isHead },
@@ -153,7 +188,12 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   },
 };
 
-const checksOf = new Map(Object.entries(checks).map(([kind, each]) => [kind, Object.entries(each as Record<string, Check>)]));
+const checksOf = new Map(
+  Object.entries(checks).map(([kind, each]) => [
+    kind,
+    Object.entries(each as Record<string, Check>),
+  ]),
+);
 
 export function isKnownKind(kind: JsonValue | undefined): kind is RecordKind {
   return typeof kind === "string" && checksOf.has(kind);
@@ -163,7 +203,10 @@ export function isKnownKind(kind: JsonValue | undefined): kind is RecordKind {
  * Returns the problem of a record of a known kind with `others` fields besides its kind and its
  * own; null if it is sound.
  */
-export function problemOf(record: Readonly<Record<string, JsonValue>>, others: number): string | null {
+export function problemOf(
+  record: Readonly<Record<string, JsonValue>>,
+  others: number,
+): string | null {
   const own = checksOf.get(record.kind as RecordKind) ?? [];
   let absent = 0;
   for (const [field, check] of own) {
@@ -177,12 +220,17 @@ export function problemOf(record: Readonly<Record<string, JsonValue>>, others: n
 
 /** `pattern` must match visible ASCII only. */
 function text(min: number, max: number, pattern: RegExp): Check {
-  return (value) => typeof value === "string" && value.length >= min && value.length <= max && pattern.test(value);
+  return (value) =>
+    typeof value === "string" && value.length >= min && value.length <= max && pattern.test(value);
 }
 
 function anyText(min: number, max: number, start: string): Check {
   return (value) =>
-    typeof value === "string" && value.length >= min && value.length <= max && value.startsWith(start) && isWellFormed(value);
+    typeof value === "string" &&
+    value.length >= min &&
+    value.length <= max &&
+    value.startsWith(start) &&
+    isWellFormed(value);
 }
 
 function hex(bytes: number): Check {
@@ -204,7 +252,10 @@ function fields(shape: Readonly<Record<string, Check>>): Check {
   return (value) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
     const record = value as Readonly<Record<string, JsonValue>>;
-    return Object.keys(record).length === own.length && own.every(([field, check]) => check(record[field]));
+    return (
+      Object.keys(record).length === own.length &&
+      own.every(([field, check]) => check(record[field]))
+    );
   };
 }
 

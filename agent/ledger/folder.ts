@@ -56,8 +56,20 @@ export function writing(act: () => void): void {
  */
 export function poisoned(cause: unknown): AgentError {
   if (reasonOf(cause) === "EROFS")
-    return new AgentError("LEDGER_READ_ONLY", "none", "the disk is read-only and takes no writes", {}, { cause });
-  return new AgentError("LEDGER_POISONED", "unknown", "the disk failed while writing the ledger", {}, { cause });
+    return new AgentError(
+      "LEDGER_READ_ONLY",
+      "none",
+      "the disk is read-only and takes no writes",
+      {},
+      { cause },
+    );
+  return new AgentError(
+    "LEDGER_POISONED",
+    "unknown",
+    "the disk failed while writing the ledger",
+    {},
+    { cause },
+  );
 }
 
 /**
@@ -76,4 +88,7 @@ export function refusalToWrite(act: () => void): AgentError | null {
 }
 
 /** A placeholder for the file of a read-only ledger; it is never called. */
-export const noFile: LedgerFile = { append: () => invariant(false, "a read-only ledger writes nothing"), close: () => {} };
+export const noFile: LedgerFile = {
+  append: () => invariant(false, "a read-only ledger writes nothing"),
+  close: () => {},
+};

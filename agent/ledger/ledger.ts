@@ -9,11 +9,24 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Leaving, nothingLeaves, PastFiles } from "./archive.ts";
 import { damaged, encodeRecord, linesOf } from "./codec.ts";
-import { type LedgerDisk, type LedgerFile, noFile, poisoned, refusalToWrite, writing } from "./folder.ts";
+import {
+  type LedgerDisk,
+  type LedgerFile,
+  noFile,
+  poisoned,
+  refusalToWrite,
+  writing,
+} from "./folder.ts";
 import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
 import { LedgerReader } from "./reader.ts";
 import { makeReceipt, type Receipt } from "./receipt.ts";
-import { isBeginning, isCancel, type LedgerRecord, type RecordBody, type RecoveredBody } from "./records.ts";
+import {
+  isBeginning,
+  isCancel,
+  type LedgerRecord,
+  type RecordBody,
+  type RecoveredBody,
+} from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
 import {
   type Chunk,
@@ -70,12 +83,22 @@ export function createLockedLedger(
   first: RecordBody & { readonly kind: "PAIRED" },
   seal: LedgerSeal,
 ): LedgerRecord {
-  const locked = { kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY", detail: "an operator began this ledger again" } as const;
+  const locked = {
+    kind: "LOCKED",
+    code: "LEDGER_BEHIND_GATEWAY",
+    detail: "an operator began this ledger again",
+  } as const;
   return begin(disk, [first, locked], () => 0, seal);
 }
 
-function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => number, seal: LedgerSeal): LedgerRecord {
-  if (newestSegment(disk.list()) !== 0) throw new AgentError("LEDGER_EXISTS", "none", "there is a ledger here already");
+function begin(
+  disk: LedgerDisk,
+  bodies: readonly RecordBody[],
+  clock: () => number,
+  seal: LedgerSeal,
+): LedgerRecord {
+  if (newestSegment(disk.list()) !== 0)
+    throw new AgentError("LEDGER_EXISTS", "none", "there is a ledger here already");
   const at = Math.max(0, clock());
   const texts: string[] = [];
   let last: LedgerPoint = ledgerStart;
@@ -104,14 +127,21 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   const segment = newestSegment(names);
   const file = segmentName(segment);
   const bytes = segment === 0 ? new Uint8Array(0) : disk.read(file, 0, disk.size(file));
-  if (segment <= 1 && bytes.length === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
+  if (segment <= 1 && bytes.length === 0)
+    throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
   if (bytes.length === 0) throw damaged("the segment is empty", { file });
-  const read = readSegment(bytes, segment, segment === 1 ? ledgerStart : lastRecord(disk, segment - 1, seal), seal);
+  const read = readSegment(
+    bytes,
+    segment,
+    segment === 1 ? ledgerStart : lastRecord(disk, segment - 1, seal),
+    seal,
+  );
   const [first] = read.records;
   const checkpoint = isBeginning(first) ? openCheckpoint(disk, names, segment, first, seal) : null;
   const past = new PastFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
   const readOnly = refusalToWrite(() => {
-    if (read.torn) disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
+    if (read.torn)
+      disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
     // Also done without a torn tail: a killed process leaves lines that are only in the kernel's
     // cache.
     disk.truncate(file, read.bytes);
@@ -147,7 +177,13 @@ export class Ledger {
   #poison: AgentError | null = null;
 
   /** Made only by `openLedger`. */
-  constructor(options: LedgerOptions, map: SegmentMap, last: LedgerPoint, past: PastFiles, readOnly: AgentError | null) {
+  constructor(
+    options: LedgerOptions,
+    map: SegmentMap,
+    last: LedgerPoint,
+    past: PastFiles,
+    readOnly: AgentError | null,
+  ) {
     this.#disk = options.disk;
     this.#seal = options.seal;
     this.past = past;
@@ -219,7 +255,12 @@ export class Ledger {
    * the next `flush`. With `recovered` a recovered ledger begins, at `notBeforeMs` or later.
    * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
-  rotate(stateJson: string, leaving: Leaving = nothingLeaves, recovered?: RecoveredBody, notBeforeMs = 0): LedgerRecord {
+  rotate(
+    stateJson: string,
+    leaving: Leaving = nothingLeaves,
+    recovered?: RecoveredBody,
+    notBeforeMs = 0,
+  ): LedgerRecord {
     if (this.#poison !== null || this.#readOnly !== null) throw this.#poison ?? this.#readOnly;
     const segment = this.#map.segment + 1;
     const file = checkpointName(segment);
@@ -234,7 +275,11 @@ export class Ledger {
     this.#map = new SegmentMap(segment, this.#last.seq + 1);
     this.#reader.follow(this.#map);
     this.#chunks.push({ segment, begins: true, texts: [], last: this.#last, waiting: [] });
-    const named = { file, sha256: createHash("sha256").update(bytes).digest("hex"), ...this.past.named };
+    const named = {
+      file,
+      sha256: createHash("sha256").update(bytes).digest("hex"),
+      ...this.past.named,
+    };
     if (recovered === undefined) return this.#add({ kind: "CHECKPOINT", ...named });
     return this.#add({ kind: "RECOVERED", ...named, ...recovered }, notBeforeMs);
   }
@@ -315,7 +360,11 @@ export class Ledger {
 
   #add(body: RecordBody, notBeforeMs = 0): LedgerRecord {
     const at = Math.max(this.#last.at, this.#clock(), notBeforeMs);
-    const { record, text, bytes } = encodeRecord(body, { seq: this.#last.seq + 1, prev: this.#last.hash, at }, this.#seal);
+    const { record, text, bytes } = encodeRecord(
+      body,
+      { seq: this.#last.seq + 1, prev: this.#last.hash, at },
+      this.#seal,
+    );
     let chunk = this.#chunks.at(-1);
     if (chunk === undefined) {
       chunk = { segment: this.#map.segment, begins: false, texts: [], last: record, waiting: [] };

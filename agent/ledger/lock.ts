@@ -15,7 +15,8 @@ export function assertStateLocked(fd: number, path: string): void {
   try {
     const held = fstatSync(fd);
     const named = statSync(path);
-    if (held.dev !== named.dev || held.ino !== named.ino) throw unlocked(path, "another file was handed down");
+    if (held.dev !== named.dev || held.ino !== named.ino)
+      throw unlocked(path, "another file was handed down");
   } catch (cause) {
     throw cause instanceof AgentError ? cause : unlocked(path, "no lock was handed down", cause);
   }

@@ -4,7 +4,15 @@
  * mapped on request, and one such map is kept.
  */
 import { invariant } from "../../base/fault.ts";
-import { closingOf, damaged, decodeRecord, foreignLine, forged, type Location, placeIn } from "./codec.ts";
+import {
+  closingOf,
+  damaged,
+  decodeRecord,
+  foreignLine,
+  forged,
+  type Location,
+  placeIn,
+} from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import type { LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
@@ -38,7 +46,10 @@ export class LedgerReader {
   }
 
   read(seqFrom: number, seqTo: number): readonly LedgerRecord[] {
-    invariant(seqFrom >= 1 && seqTo - seqFrom < recordsReadMax, "a read is within the ledger and bounded");
+    invariant(
+      seqFrom >= 1 && seqTo - seqFrom < recordsReadMax,
+      "a read is within the ledger and bounded",
+    );
     const records: LedgerRecord[] = [];
     for (let seq = seqFrom; seq <= seqTo; ) {
       const map = this.#mapOf(seq);
@@ -69,8 +80,10 @@ export class LedgerReader {
       const line = bytes.subarray(start - offset, end - offset - 1);
       const closing = closingOf(line);
       const isLinked = prev === "" || placeIn(line)?.prev === prev;
-      if (closing?.hash !== map.hashAt(seq) || !isLinked) throw damaged("the line is not what was written", whereOf(seq));
-      if (seq === last && !this.#seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, whereOf(seq));
+      if (closing?.hash !== map.hashAt(seq) || !isLinked)
+        throw damaged("the line is not what was written", whereOf(seq));
+      if (seq === last && !this.#seal.closes(closing.hash, closing.mac))
+        throw forged(foreignLine, whereOf(seq));
       if (seq <= seqTo) lines.push(line);
       prev = closing.hash;
     }
@@ -78,7 +91,8 @@ export class LedgerReader {
   }
 
   #mapOf(seq: number): SegmentMap {
-    for (const map of [this.#newest, this.#before, this.#older]) if (map?.has(seq) === true) return map;
+    for (const map of [this.#newest, this.#before, this.#older])
+      if (map?.has(seq) === true) return map;
     for (let segment = this.#newest.segment - 1; segment >= 1; segment--) {
       const map = mapSegment(this.#disk, segment);
       this.#older = map;

@@ -30,7 +30,12 @@ export type RecordBody =
       readonly gatewayKey: string; // Ed25519 public key, hex
     }
   /** The first slot of an account. The newest record holds, and none follows the first INTENT. */
-  | { readonly kind: "ADOPTED"; readonly network: string; readonly account: string; readonly slot: string }
+  | {
+      readonly kind: "ADOPTED";
+      readonly network: string;
+      readonly account: string;
+      readonly slot: string;
+    }
   /** A job that the pinned gateway signed, at its number in the jobs. `job` is its exact text. */
   | {
       readonly kind: "REQUESTED";
@@ -164,7 +169,12 @@ export type RecordBody =
    * mempool, for so much watched chain time up to the final block of `chainMs`; both 0 once they
    * show it again.
    */
-  | { readonly kind: "UNSEEN"; readonly transactionId: string; readonly watchedMs: number; readonly chainMs: number }
+  | {
+      readonly kind: "UNSEEN";
+      readonly transactionId: string;
+      readonly watchedMs: number;
+      readonly chainMs: number;
+    }
   /**
    * An operator stopped new signatures or allowed them again. With `network`, only first attempts
    * there: `approver` is then "gateway" or "courier" if the signer stopped it itself, because of
@@ -198,7 +208,12 @@ export type RecordBody =
   /**
    * A new config.json for the decisions that follow, with its limits, one line for each currency.
    */
-  | { readonly kind: "POLICY"; readonly digest: string; readonly path: string; readonly limits: readonly string[] }
+  | {
+      readonly kind: "POLICY";
+      readonly digest: string;
+      readonly path: string;
+      readonly limits: readonly string[];
+    }
   /**
    * First record of a segment. The named file with this hash holds the state of all earlier
    * records; the sorted files hold closed withdrawals and paid destinations, oldest first.
@@ -223,14 +238,23 @@ export type RecordBody =
 export type RecordKind = RecordBody["kind"];
 
 /** Kinds that depend on the limits in force. */
-export const decidingKinds: ReadonlySet<RecordKind> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
+export const decidingKinds: ReadonlySet<RecordKind> = new Set([
+  "APPROVED",
+  "HELD",
+  "CONFIRMED",
+  "REFUSED",
+  "INTENT",
+]);
 
 /**
  * True if an INTENT is a cancel: a zero payment to its own account that uses the slot up. No
  * payment is one, because an approval is never for zero.
  */
 export function isCancel(
-  intent: Pick<Extract<RecordBody, { kind: "INTENT" }>, "contract" | "address" | "account" | "amountUnits">,
+  intent: Pick<
+    Extract<RecordBody, { kind: "INTENT" }>,
+    "contract" | "address" | "account" | "amountUnits"
+  >,
 ): boolean {
   return intent.amountUnits === "0" && intent.contract === "" && intent.address === intent.account;
 }
@@ -251,4 +275,7 @@ export function isBeginning(record: LedgerRecord | undefined): record is Beginni
 }
 
 /** A RECOVERED record without its kind and the files' names and hashes. */
-export type RecoveredBody = Omit<Extract<RecordBody, { kind: "RECOVERED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;
+export type RecoveredBody = Omit<
+  Extract<RecordBody, { kind: "RECOVERED" }>,
+  "kind" | "file" | "sha256" | keyof NamedFiles
+>;

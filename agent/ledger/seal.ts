@@ -57,7 +57,11 @@ export class LedgerSeal {
    * again at the same place.
    */
   box(place: string, plain: Uint8Array): Uint8Array {
-    const nonce = createHmac("sha256", this.#nonce).update(`${place}\n`).update(plain).digest().subarray(0, nonceBytes);
+    const nonce = createHmac("sha256", this.#nonce)
+      .update(`${place}\n`)
+      .update(plain)
+      .digest()
+      .subarray(0, nonceBytes);
     const cipher = createCipheriv("aes-256-gcm", this.#box, nonce).setAAD(Buffer.from(place));
     return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
   }
@@ -66,7 +70,9 @@ export class LedgerSeal {
   open(place: string, box: Uint8Array): Uint8Array | null {
     const end = box.length - tagBytes;
     if (end < nonceBytes) return null;
-    const decipher = createDecipheriv("aes-256-gcm", this.#box, box.subarray(0, nonceBytes), { authTagLength: tagBytes });
+    const decipher = createDecipheriv("aes-256-gcm", this.#box, box.subarray(0, nonceBytes), {
+      authTagLength: tagBytes,
+    });
     decipher.setAAD(Buffer.from(place)).setAuthTag(box.subarray(end));
     try {
       return Buffer.concat([decipher.update(box.subarray(nonceBytes, end)), decipher.final()]);
@@ -97,7 +103,9 @@ export function checkpointLocation(segment: number, seq: number): string {
 }
 
 function derived(key: Uint8Array, label: string): KeyObject {
-  const bytes = Buffer.from(hkdfSync("sha256", key, new Uint8Array(0), `autowithdraw/2 ledger ${label}`, keyBytes));
+  const bytes = Buffer.from(
+    hkdfSync("sha256", key, new Uint8Array(0), `autowithdraw/2 ledger ${label}`, keyBytes),
+  );
   try {
     return createSecretKey(bytes);
   } finally {
@@ -106,5 +114,7 @@ function derived(key: Uint8Array, label: string): KeyObject {
 }
 
 function isSame(expected: string, given: string): boolean {
-  return given.length === expected.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given));
+  return (
+    given.length === expected.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given))
+  );
 }

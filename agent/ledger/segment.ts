@@ -50,13 +50,15 @@ export function newestSegment(names: readonly string[]): number {
   for (const name of names) {
     const match = /^(\d{8})\.jsonl(\d*)$/.exec(name);
     if (match === null) continue;
-    if (match[2] !== "") throw new AgentError("LEDGER_NEWER", "none", `${name} is of a later format`, { file: name });
+    if (match[2] !== "")
+      throw new AgentError("LEDGER_NEWER", "none", `${name} is of a later format`, { file: name });
     segments.add(Number(match[1]));
   }
   let newest = 0;
   for (const segment of segments) newest = Math.max(newest, segment);
   for (let segment = 1; segment <= newest; segment++) {
-    if (!segments.has(segment)) throw damaged("the segment is missing", { file: segmentName(segment) });
+    if (!segments.has(segment))
+      throw damaged("the segment is missing", { file: segmentName(segment) });
   }
   return newest;
 }
@@ -144,7 +146,10 @@ export class SegmentMap {
   /** Start and end of a record's line in the file, newline included. */
   spanAt(seq: number): { readonly start: number; readonly end: number } {
     const index = seq - this.seqFirst;
-    return { start: index === 0 ? 0 : (this.#ends[index - 1] as number), end: this.#ends[index] as number };
+    return {
+      start: index === 0 ? 0 : (this.#ends[index - 1] as number),
+      end: this.#ends[index] as number,
+    };
   }
 }
 
@@ -163,7 +168,12 @@ export interface ReadSegment {
  * @throws AgentError LEDGER_DAMAGED with file and line for anything but a torn tail; LEDGER_FORGED
  * with the line whose MAC another program made; LEDGER_NEWER
  */
-export function readSegment(bytes: Uint8Array, segment: number, before: LedgerPoint, seal: LedgerSeal | null): ReadSegment {
+export function readSegment(
+  bytes: Uint8Array,
+  segment: number,
+  before: LedgerPoint,
+  seal: LedgerSeal | null,
+): ReadSegment {
   const file = segmentName(segment);
   const map = new SegmentMap(segment, before.seq + 1);
   const records: LedgerRecord[] = [];
@@ -198,7 +208,8 @@ export function readSegment(bytes: Uint8Array, segment: number, before: LedgerPo
     good = start;
   }
   // A segment appears under its name with its first write.
-  if (good === 0 && bytes.length > 0) throw damaged("the first write of a segment is never torn", { file, line: 1 });
+  if (good === 0 && bytes.length > 0)
+    throw damaged("the first write of a segment is never torn", { file, line: 1 });
   return { records, map, bytes: good, torn: good < bytes.length };
 }
 
@@ -211,13 +222,16 @@ type Linked = Pick<LedgerPoint, "seq" | "hash">;
 function assertLinked(line: Uint8Array, hash: string, before: Linked, where: Location): Linked {
   const place = placeIn(line);
   if (place === null) throw damaged("a line does not say its place", where);
-  if (place.seq !== before.seq + 1) throw damaged(`record ${place.seq} stands where ${before.seq + 1} belongs`, where);
-  if (place.prev !== before.hash) throw damaged("the record does not continue the one before it", where);
+  if (place.seq !== before.seq + 1)
+    throw damaged(`record ${place.seq} stands where ${before.seq + 1} belongs`, where);
+  if (place.prev !== before.hash)
+    throw damaged("the record does not continue the one before it", where);
   return { seq: place.seq, hash };
 }
 
 function assertFirst(record: LedgerRecord, first: boolean, segment: number, where: Location): void {
-  if (first && segment === 1 && record.kind !== "PAIRED") throw damaged("a ledger begins with its pairing", where);
+  if (first && segment === 1 && record.kind !== "PAIRED")
+    throw damaged("a ledger begins with its pairing", where);
   if (first !== isBeginning(record) && !(first && segment === 1)) {
     throw damaged("a checkpoint stands first in every later segment, and nowhere else", where);
   }
@@ -233,7 +247,8 @@ function assertTorn(bytes: Uint8Array, start: number, where: Location): void {
     const newlineAt = bytes.indexOf(newline, at);
     const end = newlineAt < 0 ? bytes.length : newlineAt;
     const line = bytes.subarray(at, end);
-    if (newlineAt >= 0 && !line.includes(0)) throw damaged("the line is not what was written", where);
+    if (newlineAt >= 0 && !line.includes(0))
+      throw damaged("the line is not what was written", where);
     if (hasWholeRecord(line, at === start && newlineAt < 0))
       throw damaged("bytes before a good record are not what was written", where);
     at = end + 1;
@@ -248,7 +263,11 @@ function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
   for (let from = text.indexOf(lineStart); from >= 0; from = text.indexOf(lineStart, from + 1)) {
     const limit = Math.min(from + lineBytesMax, text.length);
-    for (let hash = text.indexOf(hashStart, from); hash >= 0 && hash < limit; hash = text.indexOf(hashStart, hash + 1)) {
+    for (
+      let hash = text.indexOf(hashStart, from);
+      hash >= 0 && hash < limit;
+      hash = text.indexOf(hashStart, hash + 1)
+    ) {
       for (const bytes of closingBytes) {
         const end = hash + bytes;
         if (unended && from === 0 && end === text.length) continue;
@@ -271,7 +290,8 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
     const end = bytes.indexOf(newline, start);
     const where = { file, line };
     const closing = end < 0 ? null : closingIn(bytes.subarray(start, end));
-    if (closing === null || seqAt(bytes, start, where) !== map.seqLast + 1) throw damaged("not a record", where);
+    if (closing === null || seqAt(bytes, start, where) !== map.seqLast + 1)
+      throw damaged("not a record", where);
     map.add(closing.hash, end + 1 - start);
     if (closing.mac !== "") map.endWrite(true);
     start = end + 1;
@@ -296,7 +316,8 @@ export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal):
   const start = tail.length < 2 ? 0 : tail.lastIndexOf(newline, tail.length - 2) + 1;
   const line = tail.subarray(start, -1);
   const closing = tail.at(-1) === newline ? closingOf(line) : null;
-  if (closing === null || closing.mac === "") throw damaged("the last line is not what was written", { file });
+  if (closing === null || closing.mac === "")
+    throw damaged("the last line is not what was written", { file });
   if (!seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, { file });
   return decodeRecord(line, { file, line: 0 }, seal);
 }
@@ -318,7 +339,12 @@ export function checkpointBytes(
 }
 
 /** Returns the box with the state before the segment that begins with record `seq`. */
-export function sealCheckpoint(seal: LedgerSeal, segment: number, seq: number, stateJson: string): Uint8Array {
+export function sealCheckpoint(
+  seal: LedgerSeal,
+  segment: number,
+  seq: number,
+  stateJson: string,
+): Uint8Array {
   return seal.box(checkpointLocation(segment, seq), Buffer.from(stateJson));
 }
 
@@ -333,8 +359,13 @@ export function openCheckpoint(
   record: Beginning,
   seal: LedgerSeal,
 ): unknown {
-  const bytes = seal.open(checkpointLocation(segment, record.seq), checkpointBytes(disk, names, record));
+  const bytes = seal.open(
+    checkpointLocation(segment, record.seq),
+    checkpointBytes(disk, names, record),
+  );
   if (bytes === null)
-    throw forged("the checkpoint does not open: this wallet's signer did not write it here", { file: record.file });
+    throw forged("the checkpoint does not open: this wallet's signer did not write it here", {
+      file: record.file,
+    });
   return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text: no other program can seal one.
 }

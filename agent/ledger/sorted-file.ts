@@ -67,7 +67,13 @@ function shapeOf({ rows, valueBytes, filterBytes }: Tail): Shape {
   const rowBytes = keyBytes + valueBytes;
   const rowsPerBlock = Math.max(1, Math.floor(blockBytesMax / rowBytes));
   const blocks = Math.ceil(rows / rowsPerBlock);
-  return { rowBytes, rowsPerBlock, blocks, indexAt: rows * rowBytes, endBytes: blocks * fenceBytes + filterBytes + tailBytes };
+  return {
+    rowBytes,
+    rowsPerBlock,
+    blocks,
+    indexAt: rows * rowBytes,
+    endBytes: blocks * fenceBytes + filterBytes + tailBytes,
+  };
 }
 
 /**
@@ -88,14 +94,22 @@ export class SortedWriter {
     this.#valueBytes = valueBytes;
     this.#level = level;
     this.#filter = Buffer.alloc(Math.ceil((rowsMax * filterBitsPerRow) / 8));
-    const { indexAt, endBytes } = shapeOf({ rows: rowsMax, valueBytes, level, filterBytes: this.#filter.length });
+    const { indexAt, endBytes } = shapeOf({
+      rows: rowsMax,
+      valueBytes,
+      level,
+      filterBytes: this.#filter.length,
+    });
     this.#bytes = Buffer.alloc(indexAt + endBytes);
   }
 
   add(key: Uint8Array, value: Uint8Array): void {
     const { rowBytes, rowsPerBlock } = this.#shape;
     const at = this.#rows * rowBytes;
-    invariant(key.length === keyBytes && value.length <= this.#valueBytes && this.#rows < this.#rowsMax, "a row fits its file");
+    invariant(
+      key.length === keyBytes && value.length <= this.#valueBytes && this.#rows < this.#rowsMax,
+      "a row fits its file",
+    );
     this.#bytes.set(key, at);
     this.#bytes.set(value, at + keyBytes);
     this.#rows += 1;
@@ -120,7 +134,12 @@ export class SortedWriter {
   }
 
   get #tail(): Tail {
-    return { rows: this.#rows, valueBytes: this.#valueBytes, level: this.#level, filterBytes: this.#filter.length };
+    return {
+      rows: this.#rows,
+      valueBytes: this.#valueBytes,
+      level: this.#level,
+      filterBytes: this.#filter.length,
+    };
   }
 
   get #shape(): Shape {
@@ -132,7 +151,8 @@ export class SortedWriter {
 export function sortedFileOf(rows: readonly Row[]): ReturnType<SortedWriter["finish"]> {
   const valueBytes = rows.reduce((most, { value }) => Math.max(most, value.length), 0);
   const writer = new SortedWriter(rows.length, valueBytes, 0);
-  for (const { key, value } of [...rows].sort((a, b) => Buffer.compare(a.key, b.key))) writer.add(key, value);
+  for (const { key, value } of [...rows].sort((a, b) => Buffer.compare(a.key, b.key)))
+    writer.add(key, value);
   return writer.finish();
 }
 
@@ -217,7 +237,10 @@ export class SortedFile {
     const end = Math.min(this.rows, (block + 1) * rowsPerBlock) * rowBytes;
     const bytes = Buffer.from(this.#source.read(start, end));
     const at = block * fenceBytes + keyBytes;
-    if (bytes.length !== end - start || !hashOf(bytes).equals(this.#index.subarray(at, at + hashBytes)))
+    if (
+      bytes.length !== end - start ||
+      !hashOf(bytes).equals(this.#index.subarray(at, at + hashBytes))
+    )
       throw changed(this.named.file);
     return new Block(bytes, rowBytes);
   }
@@ -327,7 +350,8 @@ function encodeTail({ rows, valueBytes, level, filterBytes }: Tail): Buffer {
 
 function decodeTail(bytes: Uint8Array, file: string): Tail {
   const tail = Buffer.from(bytes);
-  if (tail.length !== tailBytes || !tail.subarray(0, magic.length).equals(magic)) throw changed(file);
+  if (tail.length !== tailBytes || !tail.subarray(0, magic.length).equals(magic))
+    throw changed(file);
   const [rows, filterBytes] = [tail.readUInt32BE(8), tail.readUInt32BE(16)];
   return { rows, filterBytes, valueBytes: tail.readUInt16BE(12), level: tail.readUInt16BE(14) };
 }

@@ -9,7 +9,14 @@ import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import { isBeginning, type LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
-import { checkpointBytes, type LedgerPoint, ledgerStart, newestSegment, readSegment, segmentName } from "./segment.ts";
+import {
+  checkpointBytes,
+  type LedgerPoint,
+  ledgerStart,
+  newestSegment,
+  readSegment,
+  segmentName,
+} from "./segment.ts";
 import { checkSortedFile, sourceOn } from "./sorted-file.ts";
 
 export interface VerifiedLedger {
@@ -54,7 +61,8 @@ export function* verifySegments(
     const bytes = disk.read(file, 0, segment === end.segment ? end.bytes : disk.size(file));
     const read = readSegment(bytes, segment, place, seal);
     tornBytes = bytes.length - read.bytes;
-    if (segment < end.segment && tornBytes > 0) throw damaged("a closed segment ends in the middle of a line", { file });
+    if (segment < end.segment && tornBytes > 0)
+      throw damaged("a closed segment ends in the middle of a line", { file });
     const first = read.records[0];
     const last = read.records.at(-1);
     if (first === undefined || last === undefined) throw damaged("the segment is empty", { file });
@@ -63,7 +71,12 @@ export function* verifySegments(
     yield place.seq;
     if (segment === end.segment) for (const _ of pastOf(disk, first)) yield place.seq;
   }
-  return { records: place.seq, segments: end.segment, head: { seq: place.seq, hash: place.hash }, tornBytes };
+  return {
+    records: place.seq,
+    segments: end.segment,
+    head: { seq: place.seq, hash: place.hash },
+    tornBytes,
+  };
 }
 
 /**

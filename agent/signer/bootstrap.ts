@@ -9,7 +9,18 @@ import { parseJson } from "../../base/json.ts";
 import { families } from "../../chains/families.ts";
 import { type ChainId, familyNames } from "../../chains/family.ts";
 import { decimalMax } from "../../protocol/amount.ts";
-import { boolean, hex, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
+import {
+  boolean,
+  hex,
+  integer,
+  list,
+  object,
+  oneOf,
+  type Reader,
+  record,
+  shapeFault,
+  string,
+} from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 import { fixedCopy, fixedJoin } from "../files/fixed-bytes.ts";
 
@@ -26,9 +37,21 @@ const name = string({ min: 1, max: 64 });
 const amount = string({ min: 1, max: 80 });
 const addresses = list(name, 10_000);
 
-const currency: Reader<CurrencySettings> = object({ chain: name, decimal: integer({ max: decimalMax }) }, { contract: name });
+const currency: Reader<CurrencySettings> = object(
+  { chain: name, decimal: integer({ max: decimalMax }) },
+  { contract: name },
+);
 const newDestination = object({}, { holdAbove: amount, delayMinutes: integer({ min: 1 }) });
-const sweeps = object({}, { allowed: boolean(), maxFee: amount, maxFeePerDay: amount, maxTopUp: amount, maxTopUpPerDay: amount });
+const sweeps = object(
+  {},
+  {
+    allowed: boolean(),
+    maxFee: amount,
+    maxFeePerDay: amount,
+    maxTopUp: amount,
+    maxTopUpPerDay: amount,
+  },
+);
 const policy: Reader<PolicySettings> = object(
   { maxPerWithdrawal: amount, maxPerDay: amount, maxFee: amount, maxFeePerDay: amount },
   {
@@ -90,7 +113,11 @@ export class BootstrapReader {
     const second = first === null ? null : frameAt(held, first.end, encKeyBytesMax);
     if (first === null || second === null) return null;
     try {
-      const value = parseJson(first.bytes, { bytesMax: settingsBytesMax, keysMax: 256, itemsMax: 10_000 });
+      const value = parseJson(first.bytes, {
+        bytesMax: settingsBytesMax,
+        keysMax: 256,
+        itemsMax: 10_000,
+      });
       return { settings: settings(value, "settings"), encKey: fixedCopy(second.bytes) };
     } finally {
       held.fill(0);
@@ -99,12 +126,18 @@ export class BootstrapReader {
   }
 }
 
-function frameAt(held: Uint8Array, start: number, bytesMax: number): { readonly bytes: Uint8Array; readonly end: number } | null {
+function frameAt(
+  held: Uint8Array,
+  start: number,
+  bytesMax: number,
+): { readonly bytes: Uint8Array; readonly end: number } | null {
   if (held.length < start + 4) return null;
   const length = new DataView(held.buffer, held.byteOffset).getUint32(start);
   if (length === 0 || length > bytesMax) {
     held.fill(0);
-    throw new AgentError("SIGNER_BOOTSTRAP", "none", "stdin does not carry what crypto sends", { bytes: length });
+    throw new AgentError("SIGNER_BOOTSTRAP", "none", "stdin does not carry what crypto sends", {
+      bytes: length,
+    });
   }
   const end = start + 4 + length;
   return held.length < end ? null : { bytes: held.subarray(start + 4, end), end };

@@ -67,7 +67,8 @@ let end: (code: number) => never = (code) => process.exit(code);
  */
 function exitCodeOf(code: Code): number {
   if (passingOf(code) !== null) return exitCodes.passing;
-  const isPlace = code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING";
+  const isPlace =
+    code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING";
   if (isPlace || /^(?:FILE_|PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code))
     return exitCodes.configuration;
   return /^(?:LEDGER|KEYSTORE|PAIRING|SIGNER)_/.test(code) ? exitCodes.operator : exitCodes.bug;
@@ -83,7 +84,11 @@ function fail(error: unknown): never {
     log("signer-fault", message, { ...context, code });
     return end(exitCodeOf(code));
   }
-  const { name, message, stack = "" } = error instanceof Error ? error : { name: "Error", message: String(error) };
+  const {
+    name,
+    message,
+    stack = "",
+  } = error instanceof Error ? error : { name: "Error", message: String(error) };
   log("bug", `a bug: ${name}: ${message}`, { code: "BUG", stack });
   return end(exitCodes.bug);
 }
@@ -117,9 +122,14 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   }
   for (const [name, chain] of Object.entries(settings.chains)) {
     if (networks.includes(networkOf(chain))) continue;
-    throw new AgentError("SIGNER_NETWORK", "none", `chains.${name} is not among the networks this wallet was paired for`, {
-      chain: name,
-    });
+    throw new AgentError(
+      "SIGNER_NETWORK",
+      "none",
+      `chains.${name} is not among the networks this wallet was paired for`,
+      {
+        chain: name,
+      },
+    );
   }
   assertPairingIn(settings.stateDir, seal);
   const folder = join(settings.stateDir, "ledger");
@@ -128,7 +138,9 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
     openLedger({ disk: syncs.disk, seal, clock: () => ledgerTime(current, clock(), monotonic()) }),
   );
   if (tornBytes > 0 && !ledger.readOnly)
-    log("ledger-torn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
+    log("ledger-torn", "a write that never finished was cut from the ledger's end and kept aside", {
+      tornBytes,
+    });
   const core = new Core(
     readRules(settings, vault.accounts),
     fatal(ledger.past, folder),
@@ -136,7 +148,11 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   );
   for (const record of records) core.apply(record);
   if (core.paired.wallet !== wallet)
-    throw new AgentError("SIGNER_WALLET", "none", `keystore and ledger in ${settings.stateDir} belong to two wallets`);
+    throw new AgentError(
+      "SIGNER_WALLET",
+      "none",
+      `keystore and ledger in ${settings.stateDir} belong to two wallets`,
+    );
   return { core, ledger, vault, syncs };
 }
 
@@ -154,7 +170,8 @@ function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
     if (error instanceof AgentError) throw error;
     return;
   }
-  if (bytes === null) throw new AgentError("PAIRING_FORGED", "none", `${path} is larger than any pairing writes it`);
+  if (bytes === null)
+    throw new AgentError("PAIRING_FORGED", "none", `${path} is larger than any pairing writes it`);
   assertPairing(seal, bytes, path);
 }
 
@@ -178,7 +195,11 @@ function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
   if (checkpoint === null) return undefined;
   const snapshot = checkpoint as CoreSnapshot;
   if (snapshot.version === 1) return snapshot;
-  throw new AgentError("LEDGER_NEWER", "none", "the checkpoint was written by another version of this program");
+  throw new AgentError(
+    "LEDGER_NEWER",
+    "none",
+    "the checkpoint was written by another version of this program",
+  );
 }
 
 function run(bootstrap: Bootstrap): void {
@@ -211,12 +232,24 @@ function run(bootstrap: Bootstrap): void {
     listening += 1;
     if (listening < 2) return;
     const { seq } = core.heads.head;
-    log("signer-ready", "ready", { seq, open: core.book.openCount, locked: core.locked?.code ?? "", isolation });
-    process.stdout.write(`${JSON.stringify({ ready: true, seq, locked: core.locked?.code ?? "" })}\n`);
+    log("signer-ready", "ready", {
+      seq,
+      open: core.book.openCount,
+      locked: core.locked?.code ?? "",
+      isolation,
+    });
+    process.stdout.write(
+      `${JSON.stringify({ ready: true, seq, locked: core.locked?.code ?? "" })}\n`,
+    );
   };
   const { path, digest, readAt, readMs } = settings.config;
   const config = { digest, readMs };
-  const source = { config, giveWay, residentBytes: () => process.memoryUsage.rss(), syncs: syncs.read };
+  const source = {
+    config,
+    giveWay,
+    residentBytes: () => process.memoryUsage.rss(),
+    syncs: syncs.read,
+  };
   courierServer = listenLines(settings.courierSocket, {
     onRequest: courierVerbs(signer, source),
     onConnect: (connection) => couriers.add(connection),
@@ -242,7 +275,9 @@ function run(bootstrap: Bootstrap): void {
   });
   const folder = join(settings.stateDir, "ledger");
   if (ledger.readOnly)
-    log("disk-read-only", "the ledger's disk is read-only: nothing is taken, decided or signed", { path: folder });
+    log("disk-read-only", "the ledger's disk is read-only: nothing is taken, decided or signed", {
+      path: folder,
+    });
   const tellRoom = roomQueue(ledger, folder);
   let ticks = 0;
   const timer = setInterval(() => {
@@ -271,7 +306,9 @@ function giveWay(): never {
 
 /** Exits so that the launcher starts the next signer, because only a start opens the ledger. */
 function beginAgain(path: string): never {
-  log("disk-writable", "the ledger's disk takes writes again: the signer is started again", { path });
+  log("disk-writable", "the ledger's disk takes writes again: the signer is started again", {
+    path,
+  });
   return end(exitCodes.fine);
 }
 
@@ -287,7 +324,8 @@ function roomQueue(ledger: Ledger, path: string): () => void {
     isLow = freeBytes >= 0 && freeBytes < freeBytesMin;
     if (isLow === wasLow) return;
     const context = { path, freeBytes, freeBytesMin };
-    if (isLow) log("disk-low", "too little room on the ledger's disk: nothing new is begun", context);
+    if (isLow)
+      log("disk-low", "too little room on the ledger's disk: nothing new is begun", context);
     else log("disk-room", "the ledger's disk has room again", context);
   };
 }
@@ -304,9 +342,15 @@ function begin(): void {
   for (const warning of hardenProcess(process).warnings) log("hardening-incomplete", warning);
   const reader = new BootstrapReader();
   const bootstrap = readPipe(0, (piece) => reader.push(piece));
-  if (bootstrap === null) throw new AgentError("SIGNER_BOOTSTRAP", "none", "stdin ended before settings and key were there");
+  if (bootstrap === null)
+    throw new AgentError(
+      "SIGNER_BOOTSTRAP",
+      "none",
+      "stdin ended before settings and key were there",
+    );
   // Set after the read, because a process that waits in it calls no handler of a signal.
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.on(signal, () => end(exitCodes.fine));
   run(bootstrap);
   process.stdin.on("error", () => end(exitCodes.fine));
   process.stdin.on("end", () => end(exitCodes.fine));

@@ -12,18 +12,32 @@ import { emptyCoreDumps } from "../files/core-dumps.ts";
  * signer calls it first; a second call is harmless. `warnings` are lines for the operator.
  * @throws AgentError PROCESS_NODE_OPTIONS, PROCESS_INSPECTOR
  */
-export function hardenProcess(own: Pick<NodeJS.Process, "env" | "execArgv" | "on" | "listenerCount">): {
+export function hardenProcess(
+  own: Pick<NodeJS.Process, "env" | "execArgv" | "on" | "listenerCount">,
+): {
   readonly warnings: readonly string[];
 } {
   // SIGUSR1 opens the inspector in every version of Node unless the program has a listener for it.
   if (own.listenerCount("SIGUSR1") === 0) own.on("SIGUSR1", () => {});
   if ((own.env.NODE_OPTIONS ?? "") !== "") {
-    throw new AgentError("PROCESS_NODE_OPTIONS", "none", "NODE_OPTIONS is set for the process with the keys");
+    throw new AgentError(
+      "PROCESS_NODE_OPTIONS",
+      "none",
+      "NODE_OPTIONS is set for the process with the keys",
+    );
   }
   if (own.execArgv.some((option) => /^--(?:inspect|debug)/.test(option))) {
-    throw new AgentError("PROCESS_INSPECTOR", "none", "the process with the keys was started with an inspector");
+    throw new AgentError(
+      "PROCESS_INSPECTOR",
+      "none",
+      "the process with the keys was started with an inspector",
+    );
   }
-  return { warnings: emptyCoreDumps() ? [] : ["core dumps of the signer could hold keys: set LimitCORE=0 and CoredumpFilter=0"] };
+  return {
+    warnings: emptyCoreDumps()
+      ? []
+      : ["core dumps of the signer could hold keys: set LimitCORE=0 and CoredumpFilter=0"],
+  };
 }
 
 /** The kernel's data about this process and its isolation; null if the kernel gives no answer. */
@@ -44,20 +58,26 @@ export interface IsolationState {
 export function isolationLevel(state: IsolationState): string {
   // Under the service manager, the parent is a launcher with the same user, and the courier is
   // another unit with another user.
-  const ownUser = state.socketsInherited || (state.parentUid !== null && state.parentUid !== state.uid);
+  const ownUser =
+    state.socketsInherited || (state.parentUid !== null && state.parentUid !== state.uid);
   if (!ownUser || state.uid === null || state.uid === 0)
     return state.uid === 0 ? "level 0: one user, and it is root" : "level 0: one user";
   const missing: string[] = [];
   if (state.interfaces === null || state.interfaces.length > 0) missing.push("network in reach");
   if (!state.noNewPrivileges) missing.push("may gain privileges");
   if (!state.systemCallFilter) missing.push("no system call filter");
-  return missing.length === 0 ? "level 2: own user, no network, system call filter" : `level 1: own user; ${missing.join(", ")}`;
+  return missing.length === 0
+    ? "level 2: own user, no network, system call filter"
+    : `level 1: own user; ${missing.join(", ")}`;
 }
 
 /**
  * Reads the isolation data from /proc. `parentPid` is that of the launcher or the service manager.
  */
-export function isolationState(own: { readonly parentPid: number; readonly socketsInherited: boolean }): IsolationState {
+export function isolationState(own: {
+  readonly parentPid: number;
+  readonly socketsInherited: boolean;
+}): IsolationState {
   const status = readText("/proc/self/status");
   return {
     uid: uidIn(status),

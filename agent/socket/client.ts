@@ -11,19 +11,30 @@ import { type Push, reportFramesMax } from "./verbs.ts";
 /** An answer: the verb's own fields, or a refusal or fault by its code. */
 export type AnswerTo<A> =
   | ({ readonly ok: true } & A)
-  | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };
+  | {
+      readonly ok: false;
+      readonly code: string;
+      readonly detail: string;
+      readonly effect: "none" | "done" | "unknown";
+    };
 
 /**
  * `Requests` and `Answers` map each verb to its fields, for example CourierRequests and
  * CourierAnswers.
  */
-export interface SocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }> {
+export interface SocketClient<
+  Requests extends object,
+  Answers extends { readonly [V in keyof Requests]?: object },
+> {
   /**
    * Sends a request and waits. A refusal is an answer (`ok: false`). Rejects with AgentError
    * SOCKET_UNREACHABLE, SOCKET_BUSY (effect none), SOCKET_CLOSED or SOCKET_TIMEOUT (effect unknown:
    * the signer may have acted; a repeat is harmless).
    */
-  request<V extends keyof Requests & keyof Answers & string>(verb: V, body: Requests[V]): Promise<AnswerTo<Answers[V]>>;
+  request<V extends keyof Requests & keyof Answers & string>(
+    verb: V,
+    body: Requests[V],
+  ): Promise<AnswerTo<Answers[V]>>;
   /** Sets the one listener for pushes; a later one replaces it. */
   onPush(listener: (push: Push) => void): void;
   /**
@@ -52,10 +63,10 @@ interface Waiting {
  * Connects to a socket file; requests may be made at once. A closed client stays closed; the caller
  * makes another.
  */
-export function createSocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }>(
-  path: string,
-  options: SocketClientOptions,
-): SocketClient<Requests, Answers> {
+export function createSocketClient<
+  Requests extends object,
+  Answers extends { readonly [V in keyof Requests]?: object },
+>(path: string, options: SocketClientOptions): SocketClient<Requests, Answers> {
   return new LineClient(path, options) as SocketClient<Requests, Answers>;
 }
 
@@ -87,9 +98,14 @@ class LineClient {
   }
 
   request(verb: string, body: object): Promise<never> {
-    if (this.#ended !== null) return Promise.reject(new AgentError(this.#ended.code, "none", this.#ended.message, { verb }));
+    if (this.#ended !== null)
+      return Promise.reject(
+        new AgentError(this.#ended.code, "none", this.#ended.message, { verb }),
+      );
     if (this.#waiting.size >= (this.#options.outstandingMax ?? outstandingDefault)) {
-      return Promise.reject(new AgentError("SOCKET_BUSY", "none", "too many requests wait on this socket", { verb }));
+      return Promise.reject(
+        new AgentError("SOCKET_BUSY", "none", "too many requests wait on this socket", { verb }),
+      );
     }
     const id = this.#nextId++;
     this.#out.write(encodeMessage({ id, verb, ...body }));
@@ -140,7 +156,9 @@ class LineClient {
     const waiting = this.#waiting.get(id as number);
     if (waiting === undefined) {
       if (id === 0)
-        throw new AgentError("SOCKET_FORMAT", "none", "the other end could not read a line", { code: String(answer.code) });
+        throw new AgentError("SOCKET_FORMAT", "none", "the other end could not read a line", {
+          code: String(answer.code),
+        });
       return; // The request had timed out.
     }
     this.#waiting.delete(id as number);
@@ -149,9 +167,22 @@ class LineClient {
   }
 
   #lost(cause?: Error): AgentError {
-    if (this.#connected) return new AgentError("SOCKET_CLOSED", "unknown", "the other end closed the socket", {}, { cause });
+    if (this.#connected)
+      return new AgentError(
+        "SOCKET_CLOSED",
+        "unknown",
+        "the other end closed the socket",
+        {},
+        { cause },
+      );
     const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? "";
-    return new AgentError("SOCKET_UNREACHABLE", "none", `nobody answers on the socket ${this.#path}`, { reason }, { cause });
+    return new AgentError(
+      "SOCKET_UNREACHABLE",
+      "none",
+      `nobody answers on the socket ${this.#path}`,
+      { reason },
+      { cause },
+    );
   }
 
   #end(reason: AgentError): void {
@@ -174,6 +205,7 @@ function parseObject(line: Uint8Array): Readonly<Record<string, unknown>> {
   } catch (cause) {
     throw new AgentError("SOCKET_FORMAT", "none", "a line is not JSON", {}, { cause });
   }
-  if (typeof value !== "object" || value === null) throw new AgentError("SOCKET_FORMAT", "none", "a line is not an object");
+  if (typeof value !== "object" || value === null)
+    throw new AgentError("SOCKET_FORMAT", "none", "a line is not an object");
   return value as Readonly<Record<string, unknown>>;
 }

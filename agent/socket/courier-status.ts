@@ -45,7 +45,11 @@ export interface CourierStatus {
   /** The hot wallets whose first slot waits for the gateway or an operator; absent if none does. */
   readonly unbegun?: readonly { readonly chain: string; readonly why: string }[];
   // decimal strings
-  readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[];
+  readonly lowFunds: readonly {
+    readonly currency: string;
+    readonly has: string;
+    readonly wanted: string;
+  }[];
 }
 
 /** The recent state of one node. */
@@ -61,8 +65,17 @@ export interface WaitView {
   readonly until: number; // when policy decides by itself, 0 if never
   readonly isNew: boolean; // nothing was ever paid to the destination on its network
   /** The paid destination that resembles it, with the last payment there. */
-  readonly likeness: { readonly address: string; readonly at: number; readonly amount: string; readonly currency: string } | null;
+  readonly likeness: {
+    readonly address: string;
+    readonly at: number;
+    readonly amount: string;
+    readonly currency: string;
+  } | null;
   readonly needsTwo: boolean; // two operators must approve
   // the first yes of two
-  readonly confirmed: { readonly approver: string; readonly address: string; readonly at: number } | null;
+  readonly confirmed: {
+    readonly approver: string;
+    readonly address: string;
+    readonly at: number;
+  } | null;
 }

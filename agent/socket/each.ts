@@ -24,4 +24,9 @@ export interface EachAnswers<Answer> {
 
 export type EachAnswer<Answer> =
   | ({ readonly ok: true } & Answer)
-  | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };
+  | {
+      readonly ok: false;
+      readonly code: string;
+      readonly detail: string;
+      readonly effect: "none" | "done" | "unknown";
+    };

@@ -57,7 +57,11 @@ export function withFrames<T extends object>(message: T, frames: readonly Uint8A
   const { frames: stated } = message as { readonly frames?: unknown };
   if (stated === undefined && frames.length === 0) return message;
   if (stated === frames.length) return { ...message, frames };
-  throw new AgentError("SOCKET_FORMAT", "none", "a line states another number of frames than came with it");
+  throw new AgentError(
+    "SOCKET_FORMAT",
+    "none",
+    "a line states another number of frames than came with it",
+  );
 }
 
 /** Gathers the messages of one turn of the event loop. */
@@ -96,7 +100,8 @@ export class LineWriter {
   flush(): void {
     if (this.pending === 0) return;
     this.#endText();
-    const bytes = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
+    const bytes =
+      this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
     this.#parts.length = 0;
     this.#held = 0;
     this.#socket.write(bytes);
@@ -142,7 +147,11 @@ export class LineReader {
     }
   }
 
-  #readLine(chunk: Uint8Array, from: number, take: (line: Uint8Array, frames: readonly Uint8Array[]) => void): number {
+  #readLine(
+    chunk: Uint8Array,
+    from: number,
+    take: (line: Uint8Array, frames: readonly Uint8Array[]) => void,
+  ): number {
     const end = chunk.indexOf(newline, from);
     const part = chunk.subarray(from, end < 0 ? chunk.length : end);
     this.#assertFits(part.length + 1);
@@ -158,7 +167,9 @@ export class LineReader {
   #beginFrame(): void {
     if (this.#frames.length === this.#limits.framesMax) {
       const { framesMax } = this.#limits;
-      throw new AgentError("SOCKET_FORMAT", "none", `a message has more than ${framesMax} frames`, { framesMax });
+      throw new AgentError("SOCKET_FORMAT", "none", `a message has more than ${framesMax} frames`, {
+        framesMax,
+      });
     }
     this.#isFrame = true;
     this.#headed = null;
@@ -190,7 +201,8 @@ export class LineReader {
   }
 
   #whole(): Uint8Array {
-    const whole = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
+    const whole =
+      this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
     this.#parts = [];
     this.#held = 0;
     return whole;
@@ -199,6 +211,8 @@ export class LineReader {
   #assertFits(bytes: number): void {
     const { bytesMax } = this.#limits;
     if (this.#spent + this.#held + bytes <= bytesMax) return;
-    throw new AgentError("SOCKET_FORMAT", "none", `a message is longer than ${bytesMax} bytes`, { bytesMax });
+    throw new AgentError("SOCKET_FORMAT", "none", `a message is longer than ${bytesMax} bytes`, {
+      bytesMax,
+    });
   }
 }

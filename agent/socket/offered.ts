@@ -27,7 +27,9 @@ export interface FramedOffer {
 export const evidenceMax = 64;
 export const evidenceBytesMax = 100_000;
 export const evidencePieceBytes = 65_536;
-export const evidenceFramesMax: number = Math.ceil((evidenceMax * evidenceBytesMax) / evidencePieceBytes);
+export const evidenceFramesMax: number = Math.ceil(
+  (evidenceMax * evidenceBytesMax) / evidencePieceBytes,
+);
 
 /** A body of an offer as it goes over the socket; without evidence, the body itself. */
 export function framedOffer<T extends Offered>(body: T): Omit<T, "evidence"> & FramedOffer {
@@ -36,7 +38,8 @@ export function framedOffer<T extends Offered>(body: T): Omit<T, "evidence"> & F
   const each = evidence.map((hex) => Buffer.from(hex, "hex"));
   const all = Buffer.concat(each);
   const frames: Uint8Array[] = [];
-  for (let at = 0; at < all.length; at += evidencePieceBytes) frames.push(all.subarray(at, at + evidencePieceBytes));
+  for (let at = 0; at < all.length; at += evidencePieceBytes)
+    frames.push(all.subarray(at, at + evidencePieceBytes));
   return { ...rest, evidence: each.map(({ length }) => length), frames };
 }
 
@@ -44,7 +47,8 @@ export function framedOffer<T extends Offered>(body: T): Omit<T, "evidence"> & F
 export function offerOf({ txParams, evidence, frames = [] }: FramedOffer): Offered {
   const pieces = Buffer.concat(frames);
   const total = (evidence ?? []).reduce((sum, length) => sum + length, 0);
-  if (pieces.length !== total) throw shapeFault("evidence", `must be as long as its frames, ${pieces.length} bytes`);
+  if (pieces.length !== total)
+    throw shapeFault("evidence", `must be as long as its frames, ${pieces.length} bytes`);
   if (evidence === undefined) return { txParams };
   let at = 0;
   const texts = evidence.map((length) => {

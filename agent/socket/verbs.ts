@@ -19,16 +19,35 @@ import { evidenceFramesMax, type FramedOffer } from "./offered.ts";
 import type { OutgoingView, RecoveryPlan } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
 import type { ForeignSpend, NetworkStop, PausedView, StoppedView } from "./stops.ts";
-import type { CoinLookReport, EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
+import type {
+  CoinLookReport,
+  EndPlan,
+  ManualReplaceView,
+  NoRoomView,
+  StuckView,
+  UnreachableView,
+} from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
 export type { CourierStatus, WaitView } from "./courier-status.ts";
 export type { LimitView, SweepLimitView } from "./limit-view.ts";
 export type { Answer, Request } from "./line-forms.ts";
-export type { OutgoingView, RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "./recovery-plan.ts";
+export type {
+  OutgoingView,
+  RecoveryAccountView,
+  RecoveryPlan,
+  RecoveryWithdrawalView,
+} from "./recovery-plan.ts";
 export type { WithdrawalState } from "./states.ts";
 export type { ForeignSpend, NetworkStop, PausedView, StoppedView } from "./stops.ts";
-export type { CoinLookReport, EndPlan, ManualReplaceView, NoRoomView, StuckView, UnreachableView } from "./stuck.ts";
+export type {
+  CoinLookReport,
+  EndPlan,
+  ManualReplaceView,
+  NoRoomView,
+  StuckView,
+  UnreachableView,
+} from "./stuck.ts";
 
 /** One signed attempt of a withdrawal. `raw` is present only after its release. */
 export interface AttemptView {
@@ -209,7 +228,12 @@ export interface CourierAnswers {
  * in the ledger; `changed` follows a decision of an operator or the clock.
  */
 export type Push =
-  | { readonly push: "statement"; readonly frames: readonly Uint8Array[]; readonly after: number; readonly head: Head }
+  | {
+      readonly push: "statement";
+      readonly frames: readonly Uint8Array[];
+      readonly after: number;
+      readonly head: Head;
+    }
   | { readonly push: "changed"; readonly withdrawal: CourierView }
   | { readonly push: "locked"; readonly code: string }
   | ({ readonly push: "paused"; readonly paused: boolean } & Partial<NetworkStop>)
@@ -329,17 +353,30 @@ export interface OperatorRequests {
   /**
    * `digest` is OperatorView.approvalDigest as shown; `address` only if the withdrawal has none.
    */
-  approve: { readonly transactionId: string; readonly digest: string; readonly address: string; readonly approver: string };
+  approve: {
+    readonly transactionId: string;
+    readonly digest: string;
+    readonly address: string;
+    readonly approver: string;
+  };
   refuse: { readonly transactionId: string; readonly approver: string };
   /** Shows the attempt to be made (`plan` null), or makes exactly the one that was shown. */
-  manualReplacement: ReplacementWish & { readonly plan: ReplacementPlan | null; readonly approver: string };
+  manualReplacement: ReplacementWish & {
+    readonly plan: ReplacementPlan | null;
+    readonly approver: string;
+  };
   /** Shows the effect of ending a sweep that the chain cannot reach (`slot` ""), or ends it. */
   end: { readonly transactionId: string; readonly slot: string; readonly approver: string };
   /**
    * Stops new signatures, or allows them again; with the name of a chain, first attempts there.
    * With a currency, which the signer itself stopped, first attempts in it are allowed again.
    */
-  pause: { readonly paused: boolean; readonly approver: string; readonly network?: string; readonly currency?: string };
+  pause: {
+    readonly paused: boolean;
+    readonly approver: string;
+    readonly network?: string;
+    readonly currency?: string;
+  };
   /**
    * Shows the ledger that the gateway's order would begin (`digest` ""), or begins the one that was
    * shown. `both`: the gateway was restored too.

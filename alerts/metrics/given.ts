@@ -14,7 +14,11 @@ export interface GivenMetric {
 }
 
 /** A gauge. A row that `read` no longer returns is no longer shown. */
-export function givenGauge(registry: Registry, { name, help, labelNames }: GivenMetric, read: () => Rows): void {
+export function givenGauge(
+  registry: Registry,
+  { name, help, labelNames }: GivenMetric,
+  read: () => Rows,
+): void {
   new Gauge({
     name,
     help,
@@ -31,7 +35,11 @@ export function givenGauge(registry: Registry, { name, help, labelNames }: Given
 }
 
 /** A counter. `read` gives totals since the process's start, which never fall. */
-export function givenCounter(registry: Registry, { name, help, labelNames }: GivenMetric, read: () => Rows): void {
+export function givenCounter(
+  registry: Registry,
+  { name, help, labelNames }: GivenMetric,
+  read: () => Rows,
+): void {
   new Counter({
     name,
     help,
@@ -53,5 +61,8 @@ function labelled(
 ): { readonly labels: Record<string, string>; readonly value: number } {
   const values = [...row];
   const value = values.pop() as number;
-  return { labels: Object.fromEntries(labelNames.map((name, index) => [name, `${values[index]}`])), value };
+  return {
+    labels: Object.fromEntries(labelNames.map((name, index) => [name, `${values[index]}`])),
+    value,
+  };
 }

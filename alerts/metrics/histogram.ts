@@ -15,10 +15,24 @@ export interface Buckets {
  */
 export function givenHistogram<L extends string>(
   registry: Registry,
-  { name, help, bounds, labelNames }: { name: string; help: string; bounds: readonly number[]; labelNames: readonly L[] },
-  read: () => readonly { readonly labels: Readonly<Record<L, string>>; readonly buckets: Buckets }[],
+  {
+    name,
+    help,
+    bounds,
+    labelNames,
+  }: { name: string; help: string; bounds: readonly number[]; labelNames: readonly L[] },
+  read: () => readonly {
+    readonly labels: Readonly<Record<L, string>>;
+    readonly buckets: Buckets;
+  }[],
 ): void {
-  const metric = new Histogram({ name, help, buckets: [...bounds], labelNames: [...labelNames], registers: [registry] });
+  const metric = new Histogram({
+    name,
+    help,
+    buckets: [...bounds],
+    labelNames: [...labelNames],
+    registers: [registry],
+  });
   const shown = async () => {
     const values = read().flatMap(({ labels, buckets: { counts, sum } }) => {
       let total = 0;

@@ -65,7 +65,12 @@ function createMetricsServer({ text, contentType }: MetricsServerOptions): Serve
   const server = createServer(limits, (request, response) => {
     const isAsked = request.url?.split("?")[0] === "/metrics";
     if (!isAsked || request.method !== "GET") {
-      response.writeHead(isAsked ? 405 : 404, { "content-type": "text/plain", ...(isAsked ? { allow: "GET" } : {}) }).end();
+      response
+        .writeHead(isAsked ? 405 : 404, {
+          "content-type": "text/plain",
+          ...(isAsked ? { allow: "GET" } : {}),
+        })
+        .end();
       return;
     }
     text().then(

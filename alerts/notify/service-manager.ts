@@ -51,7 +51,8 @@ export function createServiceManager(
     });
   };
   return {
-    ready: (words) => send("--ready", `--status=${words.replace(/\p{C}/gu, " ").slice(0, wordsCharactersMax)}`),
+    ready: (words) =>
+      send("--ready", `--status=${words.replace(/\p{C}/gu, " ").slice(0, wordsCharactersMax)}`),
     beginAlive: () => {
       if (watchdog === "" || timer !== null) return;
       send("WATCHDOG=1");

@@ -60,7 +60,9 @@ interface Standing {
 
 export type Standings = ReadonlyMap<string, Standing>;
 
-export type Origin = { readonly process: "courier"; readonly agent: string } | { readonly process: "gateway" };
+export type Origin =
+  | { readonly process: "courier"; readonly agent: string }
+  | { readonly process: "gateway" };
 
 /** A lasting event is sent again after this time. */
 const againMs = 24 * 3_600_000;
@@ -98,7 +100,11 @@ export function observe(
     const before = next.get(key);
     if (before === undefined && next.size >= standingsMax) continue;
     const isTold = condition.isTold === true;
-    const { since, sinceMs, toldMs } = before ?? { since: at, sinceMs: nowMs, toldMs: isTold ? nowMs : null };
+    const { since, sinceMs, toldMs } = before ?? {
+      since: at,
+      sinceMs: nowMs,
+      toldMs: isTold ? nowMs : null,
+    };
     const waitedMs = nowMs - (toldMs ?? sinceMs);
     const restMs = toldMs === null ? condition.afterMs : againAfterMs(condition, at - waitedMs);
     const isDue = waitedMs >= restMs && alerts.length < alertsMax;

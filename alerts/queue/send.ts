@@ -14,7 +14,10 @@ export type Target =
 const timeoutMsDefault = 10_000;
 const outputBytesMax = 4096;
 const whyCharactersMax = 200;
-const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+const environment = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LANG: "C.UTF-8",
+};
 
 /**
  * Each call is one try, and the queue makes one at a time. A receiver accepts by exit status 0 or
@@ -26,7 +29,11 @@ export function createDelivery(target: Target, timeoutMs = timeoutMsDefault): De
     : (body) => post(target.url, body, timeoutMs);
 }
 
-function tellCommand([program = "", ...args]: readonly string[], body: string, timeoutMs: number): Promise<string> {
+function tellCommand(
+  [program = "", ...args]: readonly string[],
+  body: string,
+  timeoutMs: number,
+): Promise<string> {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
       shell: false,
@@ -55,7 +62,9 @@ function tellCommand([program = "", ...args]: readonly string[], body: string, t
       child.stderr.destroy();
       resolve(why);
     };
-    child.once("error", (error: NodeJS.ErrnoException) => over(`the command could not be started (${error.code ?? "?"})`));
+    child.once("error", (error: NodeJS.ErrnoException) =>
+      over(`the command could not be started (${error.code ?? "?"})`),
+    );
     child.once("exit", (code, signal) => {
       if (isLate) over(`the command took longer than ${timeoutMs / 1000} s and was ended`);
       else if (code === 0) over("");
@@ -82,13 +91,29 @@ function post(url: string, body: string, timeoutMs: number): Promise<string> {
   const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
   const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   const headers: Record<string, string> =
-    login === ":" ? {} : { authorization: `Basic ${Buffer.from(login, "utf8").toString("base64")}` };
+    login === ":"
+      ? {}
+      : { authorization: `Basic ${Buffer.from(login, "utf8").toString("base64")}` };
   return new Promise((resolve) => {
-    const request = { method: "POST", path: pathname + search, headers, body, bytesMax: 0, timeoutMs, bodyMs: 1 } as const;
+    const request = {
+      method: "POST",
+      path: pathname + search,
+      headers,
+      body,
+      bytesMax: 0,
+      timeoutMs,
+      bodyMs: 1,
+    } as const;
     outgoing.send(request, (outcome) => {
       outgoing.close();
-      if (outcome.ok) resolve(outcome.status >= 200 && outcome.status < 300 ? "" : `the address answered ${outcome.status}`);
-      else if (outcome.kind === "timeout") resolve(`the address took longer than ${timeoutMs / 1000} s`);
+      if (outcome.ok)
+        resolve(
+          outcome.status >= 200 && outcome.status < 300
+            ? ""
+            : `the address answered ${outcome.status}`,
+        );
+      else if (outcome.kind === "timeout")
+        resolve(`the address took longer than ${timeoutMs / 1000} s`);
       else resolve(cut(`the address could not be reached (${outcome.code || "?"})`));
     });
   });

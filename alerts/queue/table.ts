@@ -4,9 +4,16 @@
  */
 import type { Level } from "../../base/event-row.ts";
 
-type Row = readonly [processes: string, level: Level, subject: string, meaning: string, advice: string];
+type Row = readonly [
+  processes: string,
+  level: Level,
+  subject: string,
+  meaning: string,
+  advice: string,
+];
 
-const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
+const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> =>
+  Object.freeze(rows);
 
 /** By name: sender, level, kind of subject, meaning, advice. */
 export const alertTable = table({
@@ -115,8 +122,20 @@ export const alertTable = table({
     "a chain's final block stands still while new blocks come, or too few nodes keep blocks that are still to be read, for as long; see `code`",
     "wait, or name better nodes; status, or the gateway's health, says which blocks",
   ],
-  "funds-low": ["courier", "warn", "currency", "the hot wallet has less than `notify.lowFunds` says", "fund the account"],
-  "config-differs": ["courier", "warn", "config", "signer and courier go by two versions of config.json", "restart both"],
+  "funds-low": [
+    "courier",
+    "warn",
+    "currency",
+    "the hot wallet has less than `notify.lowFunds` says",
+    "fund the account",
+  ],
+  "config-differs": [
+    "courier",
+    "warn",
+    "config",
+    "signer and courier go by two versions of config.json",
+    "restart both",
+  ],
   "gateway-down": [
     "gateway",
     "error",

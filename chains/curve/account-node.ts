@@ -51,10 +51,13 @@ export function extendedKeyOf(node: PublicNode): string {
  */
 export function childKeyOf(xpub: string, addressIndex: number): Uint8Array {
   if (!Number.isSafeInteger(addressIndex) || addressIndex < 0 || addressIndex >= hardened) {
-    throw new AgentError("ADDRESS_INDEX", "none", "address index is outside 0 … 2^31-1", { addressIndex });
+    throw new AgentError("ADDRESS_INDEX", "none", "address index is outside 0 … 2^31-1", {
+      addressIndex,
+    });
   }
   const key = childOf(externalParentOf(xpub), addressIndex);
-  if (key === null) throw new AgentError("ADDRESS_INDEX", "none", "no child at this index", { addressIndex });
+  if (key === null)
+    throw new AgentError("ADDRESS_INDEX", "none", "no child at this index", { addressIndex });
   return key;
 }
 
@@ -66,7 +69,8 @@ export function accountKeyOf(xpub: string): Uint8Array {
 }
 
 function publicKeyOf({ publicKey }: HDKey): Uint8Array {
-  if (publicKey === null) throw new AgentError("ADDRESS_XPUB", "none", "extended key without a public key");
+  if (publicKey === null)
+    throw new AgentError("ADDRESS_XPUB", "none", "extended key without a public key");
   return publicKey;
 }
 
@@ -76,7 +80,8 @@ function externalParentOf(xpub: string): Parent {
   const node = parseXpub(xpub).deriveChild(0);
   const { chainCode } = node;
   // The library silently returns the next child where there is none.
-  if (node.index !== 0 || chainCode === null) throw new AgentError("ADDRESS_INDEX", "none", "no child at index 0");
+  if (node.index !== 0 || chainCode === null)
+    throw new AgentError("ADDRESS_INDEX", "none", "no child at index 0");
   const key = publicKeyOf(node);
   const parent = { key, chainCode, point: secp256k1.Point.fromHex(key) };
   const oldest = parents.keys().next();
@@ -88,7 +93,8 @@ function externalParentOf(xpub: string): Parent {
 function parseXpub(xpub: string): HDKey {
   // Checks the prefix first, so an extended private key that was pasted by mistake is never
   // decoded.
-  if (!xpub.startsWith("xpub") || xpub.length > 120) throw new AgentError("ADDRESS_XPUB", "none", "not an extended public key");
+  if (!xpub.startsWith("xpub") || xpub.length > 120)
+    throw new AgentError("ADDRESS_XPUB", "none", "not an extended public key");
   let account: HDKey;
   try {
     account = HDKey.fromExtendedKey(xpub);
@@ -97,7 +103,9 @@ function parseXpub(xpub: string): HDKey {
     throw new AgentError("ADDRESS_XPUB", "none", "extended public key does not decode");
   }
   if (account.privateKey !== null || account.depth !== accountDepth || account.index < hardened) {
-    throw new AgentError("ADDRESS_XPUB", "none", "not the extended public key of an account", { depth: account.depth });
+    throw new AgentError("ADDRESS_XPUB", "none", "not the extended public key of an account", {
+      depth: account.depth,
+    });
   }
   return account;
 }
@@ -110,7 +118,9 @@ function childOf({ key, chainCode, point }: Parent, index: number): Uint8Array |
   const asked = Buffer.alloc(37);
   asked.set(key);
   asked.writeUInt32BE(index, 33);
-  const tweak = BigInt(`0x${createHmac("sha512", chainCode).update(asked).digest("hex").slice(0, 64)}`);
+  const tweak = BigInt(
+    `0x${createHmac("sha512", chainCode).update(asked).digest("hex").slice(0, 64)}`,
+  );
   if (tweak === 0n || tweak >= secp256k1.Point.CURVE().n) return null;
   const child = point.add(secp256k1.Point.BASE.multiply(tweak));
   return child.is0() ? null : child.toBytes(true);

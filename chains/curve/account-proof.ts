@@ -25,13 +25,25 @@ export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accoun
     if (account.purpose === "hot") return addressOf(publicKey) === account.id;
     return Buffer.compare(publicKey, accountKeyOf(account.id)) === 0;
   };
-  const proofOf = (account: NamedAccount, digest: Uint8Array, signature: Uint8Array): string | null => {
+  const proofOf = (
+    account: NamedAccount,
+    digest: Uint8Array,
+    signature: Uint8Array,
+  ): string | null => {
     const text = Buffer.from(signature).toString("hex");
     return [`${text}00`, `${text}01`].find((proof) => proofFits(account, digest, proof)) ?? null;
   };
-  const readKey = (text: string): string | null => (/^[t-zT-Z]pub/.test(text) && !text.startsWith("xpub") ? null : text);
+  const readKey = (text: string): string | null =>
+    /^[t-zT-Z]pub/.test(text) && !text.startsWith("xpub") ? null : text;
   const payeeOf = (address: string): Payee => ({ address, tag: "" });
-  const keys = { keyLetters: "xpub", readKey, addressOf, depositsIdOf: extendedKeyOf, proofFits, proofOf };
+  const keys = {
+    keyLetters: "xpub",
+    readKey,
+    addressOf,
+    depositsIdOf: extendedKeyOf,
+    proofFits,
+    proofOf,
+  };
   return { ...keys, deposits: "addresses", payeeOf };
 }
 
@@ -42,7 +54,9 @@ export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accoun
 function signerOf(digest: Uint8Array, proof: string): Uint8Array | null {
   if (!form.test(proof)) return null;
   try {
-    const signature = secp256k1.Signature.fromCompact(proof.slice(0, 128)).addRecoveryBit(Number(proof.slice(128)));
+    const signature = secp256k1.Signature.fromCompact(proof.slice(0, 128)).addRecoveryBit(
+      Number(proof.slice(128)),
+    );
     return signature.hasHighS() ? null : signature.recoverPublicKey(digest).toRawBytes(true);
   } catch {
     return null;

@@ -15,7 +15,9 @@ const [contextFlags, compressed, uncompressed] = [0x0301, 0x0102, 0x0002];
 
 async function load(): Promise<FastCurve | null> {
   if (!("WebAssembly" in globalThis)) return null;
-  const { instantiateSecp256k1Wasm } = await import("@bitauth/libauth/build/lib/bin/secp256k1/secp256k1-wasm.js");
+  const { instantiateSecp256k1Wasm } = await import(
+    "@bitauth/libauth/build/lib/bin/secp256k1/secp256k1-wasm.js"
+  );
   return curveOf(await instantiateSecp256k1Wasm());
 }
 
@@ -24,7 +26,8 @@ function curveOf(wasm: Secp256k1Wasm) {
   const context = wasm.contextCreate(contextFlags);
   const [key, digest, signature] = [malloc(32), malloc(32), malloc(64)] as const;
   const [made, point, bytes, count] = [malloc(65), malloc(64), malloc(65), malloc(4)] as const;
-  const copy = (from: number, size: number): Uint8Array => Uint8Array.from(heapU8.subarray(from, from + size));
+  const copy = (from: number, size: number): Uint8Array =>
+    Uint8Array.from(heapU8.subarray(from, from + size));
   // A shorter text would leave bytes of the one before, a longer one would reach what lies behind.
   const put = (value: Uint8Array, at: number, size: number): void => {
     invariant(value.length === size, "a digest or key has 32 bytes, a signature 64");
@@ -51,24 +54,32 @@ function curveOf(wasm: Secp256k1Wasm) {
    */
   const sign = (message: Uint8Array, secret: Uint8Array): Uint8Array => {
     put(message, digest, 32);
-    invariant(withKey(secret, () => wasm.signRecoverable(context, made, digest, key)) === 1, "a key of 1 to n-1 signs");
+    invariant(
+      withKey(secret, () => wasm.signRecoverable(context, made, digest, key)) === 1,
+      "a key of 1 to n-1 signs",
+    );
     wasm.recoverableSignatureSerialize(context, signature, count, made);
     return Buffer.concat([copy(signature, 64), Uint8Array.of(wasm.heapU32[count / 4] ?? 0)]);
   };
   return {
     sign,
     /** As `sign`, without the parity: for proofs of a key. */
-    signCompact: (message: Uint8Array, secret: Uint8Array): Uint8Array => sign(message, secret).subarray(0, 64),
+    signCompact: (message: Uint8Array, secret: Uint8Array): Uint8Array =>
+      sign(message, secret).subarray(0, 64),
     /** The uncompressed public key (65 bytes) that made r ‖ s over the digest; null if none did. */
     recover: (message: Uint8Array, compact: Uint8Array, parity: number): Uint8Array | null => {
       put(message, digest, 32);
       put(compact, signature, 64);
-      const isRead = wasm.recoverableSignatureParse(context, made, signature, parity as 0 | 1) === 1;
+      const isRead =
+        wasm.recoverableSignatureParse(context, made, signature, parity as 0 | 1) === 1;
       return isRead && wasm.recover(context, point, made, digest) === 1 ? pointBytes(65) : null;
     },
     /** The compressed public key (33 bytes) of a private one. */
     pointOf: (secret: Uint8Array): Uint8Array => {
-      invariant(withKey(secret, () => wasm.pubkeyCreate(context, point, key)) === 1, "a key of 1 to n-1 has a point");
+      invariant(
+        withKey(secret, () => wasm.pubkeyCreate(context, point, key)) === 1,
+        "a key of 1 to n-1 has a point",
+      );
       return pointBytes(33);
     },
   };

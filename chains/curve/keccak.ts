@@ -6,8 +6,12 @@
 import { keccak_256 as keccakByNoble } from "@noble/hashes/sha3";
 
 const wasm =
-  "WebAssembly" in globalThis ? await (await import("hash-wasm/dist/keccak.umd.min.js")).default.createKeccak(256) : null;
+  "WebAssembly" in globalThis
+    ? await (await import("hash-wasm/dist/keccak.umd.min.js")).default.createKeccak(256)
+    : null;
 
 /** Any bytes → 32 bytes, a copy of the caller's own. */
 export const keccak256 =
-  wasm === null ? keccakByNoble : (bytes: Uint8Array): Uint8Array => wasm.init().update(bytes).digest("binary");
+  wasm === null
+    ? keccakByNoble
+    : (bytes: Uint8Array): Uint8Array => wasm.init().update(bytes).digest("binary");

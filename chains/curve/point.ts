@@ -14,7 +14,13 @@ export function pointOf(publicKey: Uint8Array): Uint8Array {
   try {
     return secp256k1.Point.fromHex(publicKey).toBytes(false);
   } catch (cause) {
-    throw new AgentError("ADDRESS_PUBLIC_KEY", "none", "not a point of secp256k1", { bytes: publicKey.length }, { cause });
+    throw new AgentError(
+      "ADDRESS_PUBLIC_KEY",
+      "none",
+      "not a point of secp256k1",
+      { bytes: publicKey.length },
+      { cause },
+    );
   }
 }
 

@@ -15,7 +15,10 @@ type Recover = (digest: Uint8Array, signature: Uint8Array, parity: 0 | 1) => Uin
 /** Slower by a factor of six; for runtimes without WebAssembly (--jitless). */
 export const recoverByNoble: Recover = (digest, signature, parity) => {
   try {
-    return secp256k1.Signature.fromCompact(signature).addRecoveryBit(parity).recoverPublicKey(digest).toRawBytes(false);
+    return secp256k1.Signature.fromCompact(signature)
+      .addRecoveryBit(parity)
+      .recoverPublicKey(digest)
+      .toRawBytes(false);
   } catch {
     return null;
   }

@@ -26,7 +26,12 @@ export function senderSignature(
     throw new AgentError("TRANSACTION_SIGNATURE", "none", problem);
   }
   if (!isOfSender(sender, hashOf, recoverPublicKey(digest, pair, parity))) {
-    throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the sender's key", { sender });
+    throw new AgentError(
+      "TRANSACTION_SENDER",
+      "none",
+      "the signature was not made by the sender's key",
+      { sender },
+    );
   }
   return { pair, parity };
 }
@@ -37,7 +42,11 @@ export function senderSignature(
  */
 let known: { readonly sender: string; readonly point: Uint8Array } | null = null;
 
-function isOfSender(sender: string, hashOf: (sender: string) => Uint8Array, point: Uint8Array | null): boolean {
+function isOfSender(
+  sender: string,
+  hashOf: (sender: string) => Uint8Array,
+  point: Uint8Array | null,
+): boolean {
   if (point === null) return false;
   if (known?.sender === sender) return Buffer.compare(known.point, point) === 0;
   const isOfAddress = Buffer.compare(hashOfPoint(point), hashOf(sender)) === 0;

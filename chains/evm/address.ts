@@ -19,7 +19,9 @@ const checksums = new Map<string, string>();
  * all upper case carry no checksum and are accepted. Returns the EIP-55 form. Refuses with
  * ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
  */
-export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
+export function parseAddress(
+  text: string,
+): { readonly ok: true; readonly address: string } | Refusal {
   if (typeof text !== "string" || !shape.test(text)) return refuse("ADDRESS_FORMAT");
   const digits = text.slice(2);
   const lower = digits.toLowerCase();

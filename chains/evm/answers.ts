@@ -112,7 +112,8 @@ export function readHash(value: unknown, what: string): string {
 }
 
 export function readData(value: unknown, what: string): string {
-  const isHex = typeof value === "string" && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value);
+  const isHex =
+    typeof value === "string" && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value);
   if (!isHex) throw wrong(what, "bytes as hex");
   return value.toLowerCase();
 }
@@ -172,15 +173,24 @@ export function readBlock(value: unknown, full: boolean): Block {
     hash: readHash(block.hash, "block.hash"),
     parentHash: readHash(block.parentHash, "block.parentHash"),
     timestamp: readNumber(block.timestamp, "block.timestamp"),
-    bloom: typeof block.logsBloom === "string" && bloomShape.test(block.logsBloom) ? block.logsBloom.slice(2).toLowerCase() : "",
+    bloom:
+      typeof block.logsBloom === "string" && bloomShape.test(block.logsBloom)
+        ? block.logsBloom.slice(2).toLowerCase()
+        : "",
   };
   if (!full) return { ...shown, transactions: [] };
   const transactions = readList(block.transactions, "block.transactions").map(readTransaction);
   const root = keyOf(block.transactionsRoot, hashShape);
-  const isHidden = transactions.length === 0 && root !== "" && root !== emptyRoot && root !== noRoot;
+  const isHidden =
+    transactions.length === 0 && root !== "" && root !== emptyRoot && root !== noRoot;
   if (!isHidden) return { ...shown, transactions };
   const { number } = shown;
-  throw new AgentError("NODE_NO_BLOCK", "none", "the node shows the block without its transactions", { number });
+  throw new AgentError(
+    "NODE_NO_BLOCK",
+    "none",
+    "the node shows the block without its transactions",
+    { number },
+  );
 }
 
 export function readReceipt(value: unknown): Receipt {
@@ -219,7 +229,10 @@ function readLogOrOdd(value: unknown): Log | string {
 }
 
 /** The block that a receipt names, "" for an odd one, and all logs in the receipt. */
-export function readReceiptLogs(value: unknown): { readonly blockHash: string; readonly logs: readonly FoundLog[] } {
+export function readReceiptLogs(value: unknown): {
+  readonly blockHash: string;
+  readonly logs: readonly FoundLog[];
+} {
   const receipt = readObject(value, "receipt");
   return { blockHash: keyOf(receipt.blockHash, hashShape), logs: readFoundLogs(receipt.logs) };
 }
@@ -253,7 +266,8 @@ function foundLog(log: Fields): FoundLog {
   return {
     address: keyOf(log.address, addressShape),
     topics: Array.isArray(topics) ? topics.map((topic) => keyOf(topic, hashShape)) : [],
-    blockNumber: typeof blockNumber === "string" && quantityShape.test(blockNumber) ? Number(blockNumber) : -1,
+    blockNumber:
+      typeof blockNumber === "string" && quantityShape.test(blockNumber) ? Number(blockNumber) : -1,
     blockHash: keyOf(log.blockHash, hashShape),
     txKey: keyOf(log.transactionHash, hashShape),
     read: () => ({
@@ -315,7 +329,8 @@ function readAddressOrNull(value: unknown, what: string): string | null {
 type Fields = Readonly<Record<string, unknown>>;
 
 function readObject(value: unknown, what: string): Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(what, "an object");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw wrong(what, "an object");
   return value as Fields;
 }
 

@@ -16,7 +16,9 @@ interface Bit {
  * `bloom` as 512 hex digits, `value` as 0x hex: a contract's address or a topic.
  */
 export function mayHold(bloom: string, value: string): boolean {
-  return bitsOf(value.toLowerCase()).every(({ digit, mask }) => (Number.parseInt(bloom.charAt(digit), 16) & mask) !== 0);
+  return bitsOf(value.toLowerCase()).every(
+    ({ digit, mask }) => (Number.parseInt(bloom.charAt(digit), 16) & mask) !== 0,
+  );
 }
 
 /** The bloom of these values, 512 hex digits. */

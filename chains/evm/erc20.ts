@@ -15,11 +15,17 @@ const callBytes = 68;
  * `parseAddress`.
  */
 export function encodeTransferCall(destination: string, amountUnits: bigint): Uint8Array {
-  return concatBytes(transferSelector, word(addressBytes(destination)), word(integerBytes(amountUnits)));
+  return concatBytes(
+    transferSelector,
+    word(addressBytes(destination)),
+    word(integerBytes(amountUnits)),
+  );
 }
 
 /** Null unless `data` is exactly a transfer call; the destination comes in EIP-55 form. */
-export function decodeTransferCall(data: Uint8Array): { readonly destination: string; readonly amountUnits: bigint } | null {
+export function decodeTransferCall(
+  data: Uint8Array,
+): { readonly destination: string; readonly amountUnits: bigint } | null {
   if (data.length !== callBytes) return null;
   const isTransfer = transferSelector.every((byte, i) => data[i] === byte);
   const isPadded = data.subarray(4, 16).every((byte) => byte === 0);

@@ -44,7 +44,8 @@ export const evm: Family = {
   blockTimes: "rising",
   finalDepth: null,
   countsConfirmations: true,
-  readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),
+  readChainId: (value) =>
+    Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null,
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
   addressSpace: `${namespace}:`,
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),

@@ -22,7 +22,9 @@ export type FeeModel = (typeof feeModels)[number];
  */
 const known: ReadonlyMap<number, FeeModel> = new Map<number, FeeModel>([
   ...[42_161, 42_170, 421_614].map((chainId) => [chainId, "arbitrum"] as const),
-  ...[10, 130, 480, 8_453, 57_073, 84_532, 11_155_420].map((chainId) => [chainId, "op-stack"] as const),
+  ...[10, 130, 480, 8_453, 57_073, 84_532, 11_155_420].map(
+    (chainId) => [chainId, "op-stack"] as const,
+  ),
 ]);
 
 /**

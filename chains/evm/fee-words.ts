@@ -7,7 +7,12 @@ import type { Fees, TxParams } from "../family.ts";
 import type { TypedFees } from "../offers.ts";
 import { gweiDecimal } from "./network.ts";
 
-export function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): ReturnType<Fees["typed"]> {
+export function typed({
+  maxFee,
+  tip,
+  computeLimit,
+  dataFee,
+}: TypedFees): ReturnType<Fees["typed"]> {
   const [fee, priority, data] = [weiOf(maxFee), weiOf(tip), weiOf(dataFee)];
   const no = (problem: string): ReturnType<Fees["typed"]> => ({ ok: false, problem });
   if (fee === null) return no("--max-fee must be gwei per gas, such as 12.5");
@@ -16,7 +21,15 @@ export function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): Return
     return no("--compute-limit must be a whole number of gas, such as 65000");
   if (data === null) return no("--data-fee must be gwei, such as 12.5");
   const beside = dataFee === undefined ? {} : { dataFee: data };
-  return { ok: true, txParams: { gasLimit: computeLimit ?? "", maxFeePerGas: fee, maxPriorityFeePerGas: priority, ...beside } };
+  return {
+    ok: true,
+    txParams: {
+      gasLimit: computeLimit ?? "",
+      maxFeePerGas: fee,
+      maxPriorityFeePerGas: priority,
+      ...beside,
+    },
+  };
 }
 
 /** Null for a text that is no amount in gwei. */
@@ -41,7 +54,10 @@ export function rows(
   const was = (field: "maxFeePerGas" | "maxPriorityFeePerGas"): string =>
     before === null ? "" : `, ${beforeName} has ${gwei(before[field] ?? "")}`;
   const { gasLimit = "", maxFeePerGas = "", maxPriorityFeePerGas = "", dataFee } = txParams;
-  const data = dataFee === undefined ? [] : [["data", `${gwei(dataFee)} gwei at most, beside the gas`] as const];
+  const data =
+    dataFee === undefined
+      ? []
+      : [["data", `${gwei(dataFee)} gwei at most, beside the gas`] as const];
   return [
     ["gas", gasLimit],
     ["max fee", `${gwei(maxFeePerGas)} gwei per gas${was("maxFeePerGas")}`],

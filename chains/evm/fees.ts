@@ -6,7 +6,16 @@
 
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { ConfiguredChain, Description, FeeMarket, Fees, Market, PricedAttempt, TxParams, Wanted } from "../family.ts";
+import type {
+  ConfiguredChain,
+  Description,
+  FeeMarket,
+  Fees,
+  Market,
+  PricedAttempt,
+  TxParams,
+  Wanted,
+} from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";
 import { rows, say, typed } from "./fee-words.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
@@ -46,11 +55,17 @@ type EvmTxParams = Readonly<Record<(typeof fieldNames)[number], string>> &
  * The figures of `FeeMarket` in wei per gas; of the tips, the lowest and the highest suggestion of
  * the nodes. The two figures of rollups stand here as in the parameters.
  */
-type EvmFeeMarket = Readonly<Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxPriorityFeePerGasHigh", bigint>> &
+type EvmFeeMarket = Readonly<
+  Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxPriorityFeePerGasHigh", bigint>
+> &
   Readonly<Partial<Record<(typeof besideNames)[number], bigint>>>;
 
 /** Parameters of an attempt of which a recovery offer gave only the total fee. */
-const unknownTxParams: EvmTxParams = { gasLimit: "0", maxFeePerGas: "0", maxPriorityFeePerGas: "0" };
+const unknownTxParams: EvmTxParams = {
+  gasLimit: "0",
+  maxFeePerGas: "0",
+  maxPriorityFeePerGas: "0",
+};
 
 export const fees: Fees = {
   decimal: nativeDecimal,
@@ -63,7 +78,9 @@ export const fees: Fees = {
   read: (txParams) => read(txParams, counterForm),
   readWish: (txParams) => read(txParams, /^(?:|0|[1-9][0-9]{0,38})$/),
   typed,
-  most: (txParams) => BigInt(evm(txParams).gasLimit) * BigInt(evm(txParams).maxFeePerGas) + feesBeside(txParams).dataFeeWei,
+  most: (txParams) =>
+    BigInt(evm(txParams).gasLimit) * BigInt(evm(txParams).maxFeePerGas) +
+    feesBeside(txParams).dataFeeWei,
   tipOf: (txParams) => BigInt(evm(txParams).maxPriorityFeePerGas),
   computeLimitOf: (txParams) => BigInt(evm(txParams).gasLimit),
   first,
@@ -92,24 +109,38 @@ function known({ txParams }: PricedAttempt): EvmTxParams {
 }
 
 /** The parameters that stand in no byte of the transaction, separated from the others. */
-export function feesBeside(txParams: TxParams): { readonly txParams: TxParams; readonly dataFeeWei: bigint } {
+export function feesBeside(txParams: TxParams): {
+  readonly txParams: TxParams;
+  readonly dataFeeWei: bigint;
+} {
   const { dataFee, cancelGas } = evm(txParams);
-  const beside = { ...(dataFee === undefined ? {} : { dataFee }), ...(cancelGas === undefined ? {} : { cancelGas }) };
+  const beside = {
+    ...(dataFee === undefined ? {} : { dataFee }),
+    ...(cancelGas === undefined ? {} : { cancelGas }),
+  };
   return { txParams: beside, dataFeeWei: BigInt(dataFee || 0) };
 }
 
 function read(txParams: TxParams, form: RegExp): TxParams {
   const beside = besideNames.filter((name) => txParams[name] !== undefined);
   const names = [...fieldNames, ...beside];
-  const isWhole = Object.keys(txParams).length === names.length && names.every((name) => form.test(txParams[name] ?? "-"));
+  const isWhole =
+    Object.keys(txParams).length === names.length &&
+    names.every((name) => form.test(txParams[name] ?? "-"));
   if (!isWhole) throw shapeFault("txParams", `must be decimal ${fieldNames.join(", ")}`);
   return txParams;
 }
 
 /** Twice the base fee lasts through six full blocks (EIP-1559: each may raise it by an eighth). */
-export function first({ feeMarket, computeLimit }: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
+export function first({
+  feeMarket,
+  computeLimit,
+}: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
   const market = feeMarket as EvmFeeMarket;
-  return { ...txParamsOf(computeLimit, marketFee(market), market.maxPriorityFeePerGas), ...besideOf(market) };
+  return {
+    ...txParamsOf(computeLimit, marketFee(market), market.maxPriorityFeePerGas),
+    ...besideOf(market),
+  };
 }
 
 function besideOf({ dataFee, cancelGas }: EvmFeeMarket): TxParams {
@@ -128,14 +159,23 @@ function marketFee({ baseFeePerGas, maxPriorityFeePerGas }: EvmFeeMarket): bigin
  * or takes the gas that the chain asks for a cancel now. The data fee is no offer: the higher
  * figure counts, because only one attempt of them all gets into a block.
  */
-function replacement(attempts: readonly PricedAttempt[], asked: TxParams, isCancel: boolean): TxParams {
+function replacement(
+  attempts: readonly PricedAttempt[],
+  asked: TxParams,
+  isCancel: boolean,
+): TxParams {
   const newest = attempts.at(-1);
   const before = newest === undefined ? unknownTxParams : known(newest);
   const wanted = evm(asked);
-  const tip = larger(BigInt(wanted.maxPriorityFeePerGas), raise(BigInt(before.maxPriorityFeePerGas)));
+  const tip = larger(
+    BigInt(wanted.maxPriorityFeePerGas),
+    raise(BigInt(before.maxPriorityFeePerGas)),
+  );
   const fee = larger(BigInt(wanted.maxFeePerGas), raise(BigInt(before.maxFeePerGas)));
   const beside = highestBeside([...attempts.map(known), wanted]);
-  const gas = isCancel ? larger(gasOfCancel(before), BigInt(beside.cancelGas ?? 0)) : BigInt(wanted.gasLimit);
+  const gas = isCancel
+    ? larger(gasOfCancel(before), BigInt(beside.cancelGas ?? 0))
+    : BigInt(wanted.gasLimit);
   return aboveTold(attempts, { ...txParamsOf(gas, larger(fee, tip), tip), ...beside });
 }
 
@@ -143,7 +183,9 @@ function gasOfCancel({ gasLimit }: EvmTxParams): bigint {
   return gasLimit === "0" ? gasPlain : BigInt(gasLimit);
 }
 
-function highestBeside(all: readonly EvmTxParams[]): Readonly<Partial<Record<(typeof besideNames)[number], string>>> {
+function highestBeside(
+  all: readonly EvmTxParams[],
+): Readonly<Partial<Record<(typeof besideNames)[number], string>>> {
   const named = besideNames.map((name) => {
     const figures = all.flatMap((txParams) => (txParams[name] ? [BigInt(txParams[name])] : []));
     return figures.length === 0 ? {} : { [name]: `${figures.reduce(larger)}` };
@@ -160,7 +202,11 @@ function replacementAt(
 ): TxParams {
   const market = feeMarket as EvmFeeMarket;
   const tip = larger(market.maxPriorityFeePerGas, isTipLow ? 0n : steppedTip(market, attempt));
-  return replacement(attempts, { ...txParamsOf(computeLimit, marketFee(market), tip), ...besideOf(market) }, false);
+  return replacement(
+    attempts,
+    { ...txParamsOf(computeLimit, marketFee(market), tip), ...besideOf(market) },
+    false,
+  );
 }
 
 /**
@@ -169,7 +215,10 @@ function replacementAt(
  * tip comes nearer to the higher figure, by a step that grows fourfold. The step stays at or below
  * the base fee or a gwei, the larger of the two, because the higher figure may be the false one.
  */
-function steppedTip({ baseFeePerGas, maxPriorityFeePerGasHigh }: EvmFeeMarket, attempt: number): bigint {
+function steppedTip(
+  { baseFeePerGas, maxPriorityFeePerGasHigh }: EvmFeeMarket,
+  attempt: number,
+): bigint {
   const step = larger(baseFeePerGas, tipStepWei) >> BigInt(2 * Math.max(0, 4 - attempt));
   if (step < maxPriorityFeePerGasHigh) return step;
   return maxPriorityFeePerGasHigh;
@@ -180,7 +229,9 @@ function steppedTip({ baseFeePerGas, maxPriorityFeePerGasHigh }: EvmFeeMarket, a
  * that attempt any more, and its total may be at the fee caps. The new bytes only have to differ.
  */
 function unlikeTold(attempts: readonly PricedAttempt[], txParams: TxParams): TxParams {
-  const told = new Set(attempts.flatMap(({ txParams: own, feeMax }) => (own === null ? [BigInt(feeMax)] : [])));
+  const told = new Set(
+    attempts.flatMap(({ txParams: own, feeMax }) => (own === null ? [BigInt(feeMax)] : [])),
+  );
   const { gasLimit, maxFeePerGas } = evm(txParams);
   let fee = BigInt(maxFeePerGas);
   while (told.has(BigInt(gasLimit) * fee)) fee += 1n;
@@ -193,7 +244,9 @@ function unlikeTold(attempts: readonly PricedAttempt[], txParams: TxParams): TxP
  * differ from the other's.
  */
 function aboveTold(attempts: readonly PricedAttempt[], txParams: TxParams): TxParams {
-  const told = attempts.flatMap(({ txParams: own, feeMax }) => (own === null ? [BigInt(feeMax)] : []));
+  const told = attempts.flatMap(({ txParams: own, feeMax }) =>
+    own === null ? [BigInt(feeMax)] : [],
+  );
   const { gasLimit, maxFeePerGas } = evm(txParams);
   const [gas, most] = [BigInt(gasLimit), told.reduce(larger, 0n)];
   if (most === 0n || gas === 0n) return txParams;
@@ -223,30 +276,54 @@ function manualReplacement(
   const isKnown = attempts.every(({ txParams }) => txParams !== null);
   const isNamed = wish.maxFeePerGas !== "" && wish.maxPriorityFeePerGas !== "";
   // A recovered ledger keeps slots on which nothing is signed yet.
-  if (newest === undefined && !isNamed) return refuse("REPLACEMENT_FEES", "nothing was signed on this nonce yet");
+  if (newest === undefined && !isNamed)
+    return refuse("REPLACEMENT_FEES", "nothing was signed on this nonce yet");
   // For an attempt that a recovery took over only the hash and the highest fee are known.
-  if (!isKnown && !isNamed) return refuse("REPLACEMENT_FEES", "the fees of an earlier attempt are not known here");
+  if (!isKnown && !isNamed)
+    return refuse("REPLACEMENT_FEES", "the fees of an earlier attempt are not known here");
   const own = newest === undefined ? "0" : known(newest).gasLimit;
   const { dataFee, ...beside } = highestBeside(attempts.map(known));
   const cancelGas = beside.cancelGas ?? `${gasPlain}`;
   const gasLimit = wish.gasLimit || (isCancel ? cancelGas : own);
-  if (gasLimit === "0") return refuse("REPLACEMENT_FEES", "the gas of an earlier attempt is not known here");
+  if (gasLimit === "0")
+    return refuse("REPLACEMENT_FEES", "the gas of an earlier attempt is not known here");
   const isOut = attempts.some(({ txHash }) => txHash !== "");
   const least = { fee: isOut ? raise(fee) : 1n, tip: isOut ? raise(tip) : 0n };
-  const given = { fee: BigInt(wish.maxFeePerGas || 0), tip: BigInt(wish.maxPriorityFeePerGas || 0) };
-  if ((wish.maxFeePerGas !== "" && given.fee < least.fee) || (wish.maxPriorityFeePerGas !== "" && given.tip < least.tip))
-    return refuse("REPLACEMENT_FEES", `nodes ask at least ${least.fee} wei per gas and a tip of ${least.tip}`);
+  const given = {
+    fee: BigInt(wish.maxFeePerGas || 0),
+    tip: BigInt(wish.maxPriorityFeePerGas || 0),
+  };
+  if (
+    (wish.maxFeePerGas !== "" && given.fee < least.fee) ||
+    (wish.maxPriorityFeePerGas !== "" && given.tip < least.tip)
+  )
+    return refuse(
+      "REPLACEMENT_FEES",
+      `nodes ask at least ${least.fee} wei per gas and a tip of ${least.tip}`,
+    );
   const named = (dearFee: bigint, dearTip: bigint): TxParams => {
     const maxPriorityFeePerGas = wish.maxPriorityFeePerGas || `${dearTip}`;
     const atLeastTip = larger(dearFee, BigInt(maxPriorityFeePerGas));
-    const offer = { gasLimit, maxFeePerGas: wish.maxFeePerGas || `${atLeastTip}`, maxPriorityFeePerGas };
+    const offer = {
+      gasLimit,
+      maxFeePerGas: wish.maxFeePerGas || `${atLeastTip}`,
+      maxPriorityFeePerGas,
+    };
     const data = wish.dataFee || dataFee;
     if (isNamed && data === undefined) return unlikeTold(attempts, { ...offer, ...beside });
-    return aboveTold(attempts, { ...offer, ...beside, ...(data === undefined ? {} : { dataFee: data }) });
+    return aboveTold(attempts, {
+      ...offer,
+      ...beside,
+      ...(data === undefined ? {} : { dataFee: data }),
+    });
   };
   const twice = { fee: 2n * fee + 1n, tip: 2n * tip + 1n };
-  const fitting = feeMarket === null ? [] : fittingOffers(feeMarket as EvmFeeMarket, twice, least.tip);
-  return { ok: true, txParams: [...fitting, twice, least].map((offer) => named(offer.fee, offer.tip)) };
+  const fitting =
+    feeMarket === null ? [] : fittingOffers(feeMarket as EvmFeeMarket, twice, least.tip);
+  return {
+    ok: true,
+    txParams: [...fitting, twice, least].map((offer) => named(offer.fee, offer.tip)),
+  };
 }
 
 /** An attempt with less gas would fail on chain, or no block would take it. */
@@ -270,7 +347,10 @@ function raise(fee: bigint): bigint {
   return larger((fee * raiseNumerator + raiseDenominator - 1n) / raiseDenominator, fee + 1n);
 }
 
-function mostOf(attempts: readonly PricedAttempt[], field: "maxFeePerGas" | "maxPriorityFeePerGas"): bigint {
+function mostOf(
+  attempts: readonly PricedAttempt[],
+  field: "maxFeePerGas" | "maxPriorityFeePerGas",
+): bigint {
   return attempts.reduce((found, attempt) => larger(found, BigInt(known(attempt)[field])), 0n);
 }
 

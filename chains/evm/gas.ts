@@ -41,7 +41,10 @@ export function gasFloorOf(transfer: {
   readonly amountUnits: bigint;
 }): bigint {
   if (transfer.contract === "") return gasPlain;
-  return larger(intrinsicGas(encodeTransferCall(transfer.destination, transfer.amountUnits)), gasTokenMin);
+  return larger(
+    intrinsicGas(encodeTransferCall(transfer.destination, transfer.amountUnits)),
+    gasTokenMin,
+  );
 }
 
 function larger(a: bigint, b: bigint): bigint {

@@ -28,18 +28,27 @@ const figuresOf = ({ baseFeePerGas = 0n, maxPriorityFeePerGas = 0n }: FeeMarket)
 export function namedMarket(feeMarket: FeeMarket, least: bigint): FeeMarket {
   const { usualTip } = figuresOf(feeMarket);
   const { maxPriorityFeePerGasHigh: highTip = 0n } = feeMarket;
-  return { ...feeMarket, maxPriorityFeePerGas: larger(usualTip, least), maxPriorityFeePerGasHigh: larger(highTip, least) };
+  return {
+    ...feeMarket,
+    maxPriorityFeePerGas: larger(usualTip, least),
+    maxPriorityFeePerGasHigh: larger(highTip, least),
+  };
 }
 
 /** Offers above `twice` that fit the market, the highest first. */
-export function fittingOffers(feeMarket: FeeMarket, twice: Offer, leastTip: bigint): readonly Offer[] {
+export function fittingOffers(
+  feeMarket: FeeMarket,
+  twice: Offer,
+  leastTip: bigint,
+): readonly Offer[] {
   const { baseFee, usualTip } = figuresOf(feeMarket);
   const bestTip = larger(twice.tip, usualTip);
   const best = { fee: 2n * baseFee + bestTip, tip: bestTip };
   if (best.fee <= twice.fee) return [{ fee: twice.fee, tip: best.tip }];
   const found = [best];
   const tip = larger(leastTip, usualTip);
-  for (let fee = best.fee; fee > twice.fee && found.length <= lowerOffersMax; fee = (fee * 7n) / 8n) found.push({ fee, tip });
+  for (let fee = best.fee; fee > twice.fee && found.length <= lowerOffersMax; fee = (fee * 7n) / 8n)
+    found.push({ fee, tip });
   return found;
 }
 

@@ -29,7 +29,13 @@ export function encodeBalances(asked: readonly AskedBalance[]): string {
     const balanceOf = encodeBalanceCall(account).slice(2);
     const data = contract === "" ? coinBalanceSelector + balanceOf.slice(8) : balanceOf;
     const padded = data.padEnd(2 * digitsPerWord, "0");
-    return target.slice(2).toLowerCase().padStart(64, "0") + word(1) + word(96) + word(data.length / 2) + padded;
+    return (
+      target.slice(2).toLowerCase().padStart(64, "0") +
+      word(1) +
+      word(96) +
+      word(data.length / 2) +
+      padded
+    );
   });
   return `0x${aggregateSelector}${word(32)}${word(asked.length)}${offsets.join("")}${calls.join("")}`;
 }
@@ -46,15 +52,15 @@ export function decodeBalances(returned: string, count: number): readonly (bigin
   let end = count * digitsPerWord; // of the parts that were read
   for (let at = 0; at < count; at += 1) {
     const start = numberOf(wordAt(at * digitsPerWord)) * 2;
-    const [flag, offset, length] = [0, 1, 2].map((part) => numberOf(wordAt(start + part * digitsPerWord))) as [
-      number,
-      number,
-      number,
-    ];
+    const [flag, offset, length] = [0, 1, 2].map((part) =>
+      numberOf(wordAt(start + part * digitsPerWord)),
+    ) as [number, number, number];
     if (start !== end || flag > 1 || offset !== 64 || Number.isNaN(length)) return null;
     const data = start + 3 * digitsPerWord;
     end = data + Math.ceil(length / 32) * digitsPerWord;
-    balances.push(flag === 1 && length === 32 && end <= body.length ? BigInt(`0x${wordAt(data)}`) : null);
+    balances.push(
+      flag === 1 && length === 32 && end <= body.length ? BigInt(`0x${wordAt(data)}`) : null,
+    );
   }
   return end === body.length ? balances : null;
 }

@@ -32,7 +32,11 @@ export function createReceipts(pool: NodePool, clock: () => number): AskReceipt 
 
   const alone: AskReceipt = (node, txHash) => pool.ask(node, receiptQuestion(txHash));
 
-  async function ofBlock(node: PoolNode, number: number, wanted: ReadonlySet<string>): Promise<ReadonlyMap<string, Receipt>> {
+  async function ofBlock(
+    node: PoolNode,
+    number: number,
+    wanted: ReadonlySet<string>,
+  ): Promise<ReadonlyMap<string, Receipt>> {
     try {
       return await pool.ask(node, blockReceiptsQuestion(number, wanted));
     } catch (fault) {
@@ -55,7 +59,11 @@ export function createReceipts(pool: NodePool, clock: () => number): AskReceipt 
       left = others;
       const receipt = await asked.catch(nullIfFault);
       if (receipt === null) break;
-      const found = await ofBlock(node, receipt.blockNumber, new Set(others.map(({ txHash }) => txHash.toLowerCase())));
+      const found = await ofBlock(
+        node,
+        receipt.blockNumber,
+        new Set(others.map(({ txHash }) => txHash.toLowerCase())),
+      );
       if (found.size === 0) break;
       left = others.filter(({ txHash, resolve }) => {
         const one = found.get(txHash.toLowerCase());
@@ -102,7 +110,10 @@ export function receiptQuestion(txHash: string): Question<Receipt | null> {
 }
 
 /** The wanted receipts by hash. One that cannot be read is left out, and so is asked for alone. */
-export function blockReceiptsQuestion(number: number, wanted: ReadonlySet<string>): Question<ReadonlyMap<string, Receipt>> {
+export function blockReceiptsQuestion(
+  number: number,
+  wanted: ReadonlySet<string>,
+): Question<ReadonlyMap<string, Receipt>> {
   const read = (result: unknown): ReadonlyMap<string, Receipt> => {
     const found = new Map<string, Receipt>();
     for (const one of Array.isArray(result) ? result : []) {

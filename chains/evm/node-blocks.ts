@@ -38,7 +38,10 @@ export async function agreedBlock(each: readonly EvmNodes[], number: number): Pr
     const block = await agreement(each, ask, headKey, `block ${number}`);
     const settled = await Promise.allSettled(asked.values());
     const shown = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    return { ...block, others: shown.filter((other) => other !== block && headKey(other) === headKey(block)) };
+    return {
+      ...block,
+      others: shown.filter((other) => other !== block && headKey(other) === headKey(block)),
+    };
   }
 }
 
@@ -64,7 +67,8 @@ export function alike(
 ): Finds<BlockTransaction> {
   const { number, others = [] } = block;
   const readIn = (shown: Block): Finds<BlockTransaction> => {
-    const read = (one: BlockTransaction): readonly BlockTransaction[] => (fields(one).length > 0 ? [one] : []);
+    const read = (one: BlockTransaction): readonly BlockTransaction[] =>
+      fields(one).length > 0 ? [one] : [];
     return findEach(shown.transactions.filter(isOurs), read, (one) => ({
       txHash: one.hash,
       block: number,
@@ -75,10 +79,17 @@ export function alike(
   const theirs = others.map(readIn);
   const { unread } = joinFinds([own, ...theirs]);
   const hashes = new Set(unread.map(({ txHash }) => txHash));
-  const agreedOf = ({ found }: Finds<BlockTransaction>) => found.filter(({ hash }) => !hashes.has(hash));
-  const keyOf = (finds: Finds<BlockTransaction>): string => JSON.stringify(agreedOf(finds).map(fields));
+  const agreedOf = ({ found }: Finds<BlockTransaction>) =>
+    found.filter(({ hash }) => !hashes.has(hash));
+  const keyOf = (finds: Finds<BlockTransaction>): string =>
+    JSON.stringify(agreedOf(finds).map(fields));
   if (theirs.some((other) => keyOf(other) !== keyOf(own)))
-    throw new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on our transactions in block ${number}`, { number });
+    throw new AgentError(
+      "NODE_DISAGREE",
+      "none",
+      `the nodes do not agree on our transactions in block ${number}`,
+      { number },
+    );
   return { found: agreedOf(own), unread };
 }
 

@@ -23,7 +23,12 @@ type EvidenceOf = (payment: Payment, txHashes: readonly string[]) => Promise<Evi
 type ReadBlock = <T>(number: number, reader: (block: AgreedBlock) => T) => Promise<T>;
 
 /** `payouts`: how many the pass will ask about. */
-export function createEvidence(nodes: PayoutNodes, readBlock: ReadBlock, final: BlockId, payouts: number): EvidenceOf {
+export function createEvidence(
+  nodes: PayoutNodes,
+  readBlock: ReadBlock,
+  final: BlockId,
+  payouts: number,
+): EvidenceOf {
   const countsOf = createCounts(nodes);
 
   const ofAttempt = async (account: string, txHash: string): Promise<AttemptEvidence> => {
@@ -52,7 +57,8 @@ export function createEvidence(nodes: PayoutNodes, readBlock: ReadBlock, final: 
     if (payouts >= countedFrom) {
       // Most of these payouts are in no block yet. The account's counts show this for all of them.
       const counts = await countsOf(account);
-      const isUnused = counts !== null && BigInt(slot) >= counts.latest && BigInt(slot) >= counts.final;
+      const isUnused =
+        counts !== null && BigInt(slot) >= counts.latest && BigInt(slot) >= counts.final;
       if (isUnused) return { attempts: txHashes.map(nowhere), finalCount: counts.final };
     }
     const attempts = await Promise.all(txHashes.map((txHash) => ofAttempt(account, txHash)));

@@ -77,7 +77,8 @@ export function createFinality(
 
   const newest = async (node: PoolNode): Promise<BlockPlace> => {
     const final = await at(node, "finalized", null);
-    if (final === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node has no finalized block");
+    if (final === null)
+      throw new AgentError("NODE_NO_BLOCK", "none", "the node has no finalized block");
     return final;
   };
 
@@ -96,7 +97,10 @@ export function createFinality(
    * Says if the receipt's block is canonical and at or below the final one; "early" while the block
    * is above.
    */
-  const standing = async ({ blockNumber, blockHash }: Receipt): Promise<"early" | "final" | "gone"> => {
+  const standing = async ({
+    blockNumber,
+    blockHash,
+  }: Receipt): Promise<"early" | "final" | "gone"> => {
     const final = await finalBlock();
     if (blockNumber > final.number) return "early";
     const canonical = blockNumber === final.number ? final.hash : await hashAt(blockNumber);
@@ -116,10 +120,18 @@ export function createFinality(
     slotCounts: async (address) => {
       const final = await finalBlock();
       const askAll = (node: PoolNode): Promise<bigint[]> =>
-        Promise.all(["latest", "pending", hexOf(final.number)].map((tag) => pool.ask(node, countQuestion(address, tag))));
+        Promise.all(
+          ["latest", "pending", hexOf(final.number)].map((tag) =>
+            pool.ask(node, countQuestion(address, tag)),
+          ),
+        );
       const { quorumMin: quorum } = pool;
       try {
-        const counts = await pool.agree(askAll, (all) => all.join(" "), "slot counts of the account");
+        const counts = await pool.agree(
+          askAll,
+          (all) => all.join(" "),
+          "slot counts of the account",
+        );
         const [latest, pending, atFinal] = counts as [bigint, bigint, bigint];
         return { latest, pending, final: atFinal, quorum, isSame: true };
       } catch (error) {
@@ -134,13 +146,19 @@ export function createFinality(
  * Heads and mempools differ between nodes for a while, but the final block does not. @throws the
  * fault if the final block differs
  */
-function reached(settled: readonly Settled<bigint[]>[], quorum: number, fault: AgentError): SlotCounts {
+function reached(
+  settled: readonly Settled<bigint[]>[],
+  quorum: number,
+  fault: AgentError,
+): SlotCounts {
   const told = settled.flatMap((one) => (one.ok ? [one.value as [bigint, bigint, bigint]] : []));
   const highest = (at: 0 | 1): bigint => {
     const sorted = told.map((all) => all[at]).sort((a, b) => (a < b ? 1 : -1));
     return sorted[quorum - 1] ?? 0n;
   };
-  const same = told.find(([, , final]) => told.filter((other) => other[2] === final).length >= quorum);
+  const same = told.find(
+    ([, , final]) => told.filter((other) => other[2] === final).length >= quorum,
+  );
   if (same === undefined) throw fault;
   return { latest: highest(0), pending: highest(1), final: same[2], quorum, isSame: false };
 }
@@ -149,8 +167,16 @@ function reached(settled: readonly Settled<bigint[]>[], quorum: number, fault: A
  * Null while too few nodes have a receipt. @throws NODE_DISAGREE if enough have one and no two are
  * the same
  */
-async function agreedReceipt(pool: NodePool, askReceipt: AskReceipt, txHash: string): Promise<Receipt | null> {
-  const found = byQuorum(await pool.all((node) => askReceipt(node, txHash)), pool.quorumMin, receiptKey);
+async function agreedReceipt(
+  pool: NodePool,
+  askReceipt: AskReceipt,
+  txHash: string,
+): Promise<Receipt | null> {
+  const found = byQuorum(
+    await pool.all((node) => askReceipt(node, txHash)),
+    pool.quorumMin,
+    receiptKey,
+  );
   return agreedOrNone(found, pool.quorumMin, `receipt of ${txHash}`);
 }
 
@@ -160,7 +186,8 @@ export function receiptKey({ blockNumber, blockHash, status, from, to, logs }: R
 }
 
 function placeAt(place: BlockPlace, number: number | null): BlockPlace {
-  if (number !== null && place.number !== number) throw new AgentError("NODE_ANSWER", "none", "the node answered another block");
+  if (number !== null && place.number !== number)
+    throw new AgentError("NODE_ANSWER", "none", "the node answered another block");
   return place;
 }
 

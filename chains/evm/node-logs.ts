@@ -24,7 +24,10 @@ const cutLengths = new Set([100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_00
 /** JSON-RPC 2.0, section 5.1: the method does not exist. */
 const methodUnknown = -32_601;
 
-export type Transfers = (blocks: readonly Block[], contracts: readonly string[]) => Promise<readonly FoundLog[]>;
+export type Transfers = (
+  blocks: readonly Block[],
+  contracts: readonly string[],
+) => Promise<readonly FoundLog[]>;
 
 /**
  * Reads all Transfer events of these contracts in these blocks, which follow one another, to any
@@ -38,14 +41,28 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
 
   function mayBeIn(block: Block, contract: string): boolean {
     if (block.transactions.length === 0) return false;
-    return block.bloom === "" || !isBloomTrue || (mayHold(block.bloom, contract) && mayHold(block.bloom, transferTopic));
+    return (
+      block.bloom === "" ||
+      !isBloomTrue ||
+      (mayHold(block.bloom, contract) && mayHold(block.bloom, transferTopic))
+    );
   }
 
   /** Contracts whose logs should be in the list but are not. */
-  const missing = (block: Block, contracts: readonly string[], logs: readonly FoundLog[]): readonly string[] =>
-    contracts.filter((contract) => mayBeIn(block, contract) && !logs.some(({ address }) => address === contract));
+  const missing = (
+    block: Block,
+    contracts: readonly string[],
+    logs: readonly FoundLog[],
+  ): readonly string[] =>
+    contracts.filter(
+      (contract) => mayBeIn(block, contract) && !logs.some(({ address }) => address === contract),
+    );
 
-  function isProven(block: Block, contracts: readonly string[], logs: readonly FoundLog[]): boolean {
+  function isProven(
+    block: Block,
+    contracts: readonly string[],
+    logs: readonly FoundLog[],
+  ): boolean {
     for (const { address, blockHash } of logs) {
       if (blockHash !== block.hash) throw notTogether(block.number, "a log");
       if (block.bloom !== "" && !mayHold(block.bloom, address)) isBloomTrue = false;
@@ -54,19 +71,31 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
   }
 
   async function proofOf(block: Block, contracts: readonly string[]): Promise<readonly FoundLog[]> {
-    const byHash = await nodes.logs({ blockHash: block.hash, address: contracts, topics: [transferTopic] }).catch(unanswered);
+    const byHash = await nodes
+      .logs({ blockHash: block.hash, address: contracts, topics: [transferTopic] })
+      .catch(unanswered);
     if (byHash !== null && isProven(block, contracts, byHash)) return byHash;
     return ofReceipts(block, contracts);
   }
 
-  async function ofReceipts(block: Block, contracts: readonly string[]): Promise<readonly FoundLog[]> {
+  async function ofReceipts(
+    block: Block,
+    contracts: readonly string[],
+  ): Promise<readonly FoundLog[]> {
     const all = await nodes.blockLogs(block);
-    return all.filter(({ address, topics }) => contracts.includes(address) && topics[0] === transferTopic);
+    return all.filter(
+      ({ address, topics }) => contracts.includes(address) && topics[0] === transferTopic,
+    );
   }
 
   /** The receipts of a block answer if the node refuses even the list of this one block. */
   async function askOne(block: Block, contracts: readonly string[]): Promise<readonly FoundLog[]> {
-    const filter = { fromBlock: block.number, toBlock: block.number, address: contracts, topics: [transferTopic] };
+    const filter = {
+      fromBlock: block.number,
+      toBlock: block.number,
+      address: contracts,
+      topics: [transferTopic],
+    };
     try {
       return await nodes.logs(filter);
     } catch (fault) {
@@ -77,14 +106,27 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
     }
   }
 
-  async function ask(part: readonly Block[], contracts: readonly string[]): Promise<readonly FoundLog[]> {
+  async function ask(
+    part: readonly Block[],
+    contracts: readonly string[],
+  ): Promise<readonly FoundLog[]> {
     const [first, last = first] = [part[0], part.at(-1)];
     if (first === undefined || last === undefined) return [];
     if (part.length === 1) return askOne(first, contracts);
     const [fromBlock, toBlock] = [first.number, last.number];
-    const logs = await nodes.logs({ fromBlock, toBlock, address: contracts, topics: [transferTopic] });
+    const logs = await nodes.logs({
+      fromBlock,
+      toBlock,
+      address: contracts,
+      topics: [transferTopic],
+    });
     if (!cutLengths.has(logs.length)) return logs;
-    throw new AgentError("NODE_ERROR", "none", `the node's list of logs may be cut at ${logs.length}`, { fromBlock, toBlock });
+    throw new AgentError(
+      "NODE_ERROR",
+      "none",
+      `the node's list of logs may be cut at ${logs.length}`,
+      { fromBlock, toBlock },
+    );
   }
 
   return async (blocks, all) => {
@@ -96,8 +138,12 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
         block.number,
         logs.filter(({ blockNumber }) => blockNumber === block.number),
       );
-    const open = blocks.filter((block) => !isProven(block, contracts, byBlock.get(block.number) ?? []));
-    await inWaves(open, provenAtOnce, async (block) => byBlock.set(block.number, await proofOf(block, contracts)));
+    const open = blocks.filter(
+      (block) => !isProven(block, contracts, byBlock.get(block.number) ?? []),
+    );
+    await inWaves(open, provenAtOnce, async (block) =>
+      byBlock.set(block.number, await proofOf(block, contracts)),
+    );
     return [...byBlock.values()].flat();
   };
 }
@@ -114,5 +160,10 @@ function isWithoutLogs(fault: unknown): boolean {
 }
 
 export function notTogether(block: number, what: string): AgentError {
-  return new AgentError("NODE_DISAGREE", "none", `the nodes' block ${block} and ${what} of it do not belong together`, { block });
+  return new AgentError(
+    "NODE_DISAGREE",
+    "none",
+    `the nodes' block ${block} and ${what} of it do not belong together`,
+    { block },
+  );
 }

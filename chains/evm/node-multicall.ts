@@ -5,7 +5,12 @@
 import { AgentError } from "../../base/fault.ts";
 import { good, type Result } from "../../base/result.ts";
 import { Size } from "../providers/ask-smaller.ts";
-import { type AskedBalance, decodeBalances, encodeBalances, multicallAddress } from "./multicall.ts";
+import {
+  type AskedBalance,
+  decodeBalances,
+  encodeBalances,
+  multicallAddress,
+} from "./multicall.ts";
 import type { EvmNodes } from "./node.ts";
 
 /** The answer stays below the bound of a call's answer. */
@@ -20,15 +25,29 @@ const manyMin = 4;
  * Null if the node or the chain cannot return so many in one call; then the caller asks for each
  * balance. Null in the place of a balance that the call does not tell.
  */
-export type ManyBalances = (asked: readonly AskedBalance[], block: number) => Promise<readonly (bigint | null)[] | null>;
+export type ManyBalances = (
+  asked: readonly AskedBalance[],
+  block: number,
+) => Promise<readonly (bigint | null)[] | null>;
 
 export function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): ManyBalances {
   const size = new Size(balancesMax);
 
-  async function ask(part: readonly AskedBalance[], block: number): Promise<readonly (bigint | null)[]> {
-    const balances = decodeBalances(await nodes.call(multicallAddress, encodeBalances(part), block), part.length);
+  async function ask(
+    part: readonly AskedBalance[],
+    block: number,
+  ): Promise<readonly (bigint | null)[]> {
+    const balances = decodeBalances(
+      await nodes.call(multicallAddress, encodeBalances(part), block),
+      part.length,
+    );
     if (balances !== null) return balances;
-    throw new AgentError("NODE_ERROR", "none", "the contract for many balances does not tell each", { block });
+    throw new AgentError(
+      "NODE_ERROR",
+      "none",
+      "the contract for many balances does not tell each",
+      { block },
+    );
   }
 
   return async (asked, block) => {
@@ -51,7 +70,11 @@ type OneByOne = (some: readonly AskedBalance[]) => Promise<readonly Result<bigin
  */
 export function createAgreedBalances(
   each: readonly Pick<EvmNodes, "code" | "call">[],
-): (questions: readonly AskedBalance[], block: number, oneByOne: OneByOne) => Promise<readonly Result<bigint>[]> {
+): (
+  questions: readonly AskedBalance[],
+  block: number,
+  oneByOne: OneByOne,
+) => Promise<readonly Result<bigint>[]> {
   const many = each.slice(0, 2).map(createManyBalances);
   return async (questions, block, oneByOne) => {
     if (questions.length < manyMin) return oneByOne(questions);

@@ -61,23 +61,38 @@ export async function coinPayments(
       (one) => addressOf(one) ?? "",
     );
     if (ours.unread.length > 0) kept.forget(content);
-    return { unread: ours.unread, found: ours.found.filter(({ valueUnits }) => valueUnits > 0n).map((one) => ({ block, one })) };
+    return {
+      unread: ours.unread,
+      found: ours.found.filter(({ valueUnits }) => valueUnits > 0n).map((one) => ({ block, one })),
+    };
   });
   const { found, unread } = joinFinds(paying);
-  const finds = await inWaves(found, questionsAtOnce, async ({ block, one }): Promise<Finds<DetectedPayment>> => {
-    const place = { txHash: one.hash, block: block.number };
-    const account = addressOf(one) as string;
-    try {
-      const receipt = await (isAgreed ? together.finalReceipt(one.hash) : together.receipt(one.hash));
-      if (receipt === null || receipt.blockHash !== block.hash) throw notTogether(block.number, "a receipt");
-      if (receipt.status !== 1) return { found: [], unread: [] };
-    } catch (fault) {
-      if (!isUnreadable(fault)) throw fault;
-      return { found: [], unread: [{ ...place, account, fault }] };
-    }
-    const paid = { index: nativeIndex, address: account, contract: "", amountUnits: one.valueUnits };
-    return { found: [{ ...place, ...paid, blockHash: block.hash }], unread: [] };
-  });
+  const finds = await inWaves(
+    found,
+    questionsAtOnce,
+    async ({ block, one }): Promise<Finds<DetectedPayment>> => {
+      const place = { txHash: one.hash, block: block.number };
+      const account = addressOf(one) as string;
+      try {
+        const receipt = await (isAgreed
+          ? together.finalReceipt(one.hash)
+          : together.receipt(one.hash));
+        if (receipt === null || receipt.blockHash !== block.hash)
+          throw notTogether(block.number, "a receipt");
+        if (receipt.status !== 1) return { found: [], unread: [] };
+      } catch (fault) {
+        if (!isUnreadable(fault)) throw fault;
+        return { found: [], unread: [{ ...place, account, fault }] };
+      }
+      const paid = {
+        index: nativeIndex,
+        address: account,
+        contract: "",
+        amountUnits: one.valueUnits,
+      };
+      return { found: [{ ...place, ...paid, blockHash: block.hash }], unread: [] };
+    },
+  );
   return joinFinds([...finds, { found: [], unread }]);
 }
 
@@ -91,7 +106,8 @@ export async function tokenPayments(
   if (!isAgreed) return paymentsBy(seen, blocks, tokens, index);
   const told = new Map<EvmNodes, Promise<Finds<DetectedPayment>>>();
   const ask = (nodes: EvmNodes): Promise<Finds<DetectedPayment>> => {
-    const finds = told.get(nodes) ?? paymentsBy(proven.get(nodes) as Transfers, blocks, tokens, index);
+    const finds =
+      told.get(nodes) ?? paymentsBy(proven.get(nodes) as Transfers, blocks, tokens, index);
     told.set(nodes, finds);
     return finds;
   };
@@ -115,11 +131,18 @@ async function paymentsBy(
   index: AddressIndex,
 ): Promise<Finds<DetectedPayment>> {
   const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
-  const logs = (await transfers(blocks.map(contentOf), contracts)).filter((one) => index.find(receiverKeyOf(one)) !== undefined);
+  const logs = (await transfers(blocks.map(contentOf), contracts)).filter(
+    (one) => index.find(receiverKeyOf(one)) !== undefined,
+  );
   const { found, unread } = findEach(
     logs,
-    (one) => paymentsOf(one, byKey.get(one.address) as string, index.find(receiverKeyOf(one)) as string),
-    (one) => ({ txHash: one.txKey, block: one.blockNumber, account: index.find(receiverKeyOf(one)) as string }),
+    (one) =>
+      paymentsOf(one, byKey.get(one.address) as string, index.find(receiverKeyOf(one)) as string),
+    (one) => ({
+      txHash: one.txKey,
+      block: one.blockNumber,
+      account: index.find(receiverKeyOf(one)) as string,
+    }),
   );
   // Some nodes count logs within each transaction, so the name of a payment includes the hash.
   const byName = new Map(found.map((one) => [`${one.blockHash} ${one.txHash} ${one.index}`, one]));
@@ -132,17 +155,28 @@ function paymentsOf(one: FoundLog, contract: string, address: string): readonly 
   // A transfer of zero is noise that others send to get attention.
   if (transfer === null || transfer.amountUnits === 0n) return [];
   const { txHash, logIndex: index, blockNumber: block, blockHash } = log;
-  return [{ txHash, index, address, contract, amountUnits: transfer.amountUnits, block, blockHash }];
+  return [
+    { txHash, index, address, contract, amountUnits: transfer.amountUnits, block, blockHash },
+  ];
 }
 
 /** The receiver of a plain Transfer as its topic has it; "" for another event. */
 function receiverKeyOf({ topics }: FoundLog): string {
   const to = topics[2] ?? "";
-  return topics.length === 3 && to.startsWith(topicPadding) ? `0x${to.slice(topicPadding.length)}` : "";
+  return topics.length === 3 && to.startsWith(topicPadding)
+    ? `0x${to.slice(topicPadding.length)}`
+    : "";
 }
 
 function paymentsKey(payments: readonly DetectedPayment[]): string {
-  const fields = payments.map((one) => [one.blockHash, one.txHash, one.index, one.contract, one.address, `${one.amountUnits}`]);
+  const fields = payments.map((one) => [
+    one.blockHash,
+    one.txHash,
+    one.index,
+    one.contract,
+    one.address,
+    `${one.amountUnits}`,
+  ]);
   return JSON.stringify(fields.map((each) => JSON.stringify(each)).sort());
 }
 

@@ -53,9 +53,19 @@ const paceBlocks = 20;
 export function examineEvm(question: ProbeQuestion): Examined {
   const { url, chainId, timeoutMs } = question;
   const options = { urls: [url], chainId: BigInt(chainId), timeoutMs, log: () => undefined };
-  const headAt = async (pool: NodePool, node: PoolNode, number: number): Promise<BlockHead | null> => {
-    const read = (result: unknown): BlockHead | null => (result === null ? null : headOf(result, number));
-    return pool.ask(node, { method: "eth_getBlockByNumber", params: [hexOf(number), false], block: number, read });
+  const headAt = async (
+    pool: NodePool,
+    node: PoolNode,
+    number: number,
+  ): Promise<BlockHead | null> => {
+    const read = (result: unknown): BlockHead | null =>
+      result === null ? null : headOf(result, number);
+    return pool.ask(node, {
+      method: "eth_getBlockByNumber",
+      params: [hexOf(number), false],
+      block: number,
+      read,
+    });
   };
   return examine<NodePool, PoolNode, BlockHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
@@ -65,7 +75,9 @@ export function examineEvm(question: ProbeQuestion): Examined {
     lacksOf: (pool, { number }) => lacksOf(pool, number, question),
     paceOf: async (pool, node, { number, timestamp }) => {
       const before = number < paceBlocks ? null : await headAt(pool, node, number - paceBlocks);
-      return before === null || timestamp <= before.timestamp ? null : ((timestamp - before.timestamp) * 1000) / paceBlocks;
+      return before === null || timestamp <= before.timestamp
+        ? null
+        : ((timestamp - before.timestamp) * 1000) / paceBlocks;
     },
     decimalsOf: async (pool, node, contract) => {
       if ((await pool.ask(node, codeQuestion(contract, "latest"))) === "0x") return -1n;
@@ -84,7 +96,11 @@ function headOf(result: unknown, number: number): BlockHead {
 /**
  * The questions that the node does not answer. `head` is its newest block. Rejects only for bugs.
  */
-export async function lacksOf(pool: NodePool, head: number, question: Omit<ProbeQuestion, "chainId">): Promise<readonly Lack[]> {
+export async function lacksOf(
+  pool: NodePool,
+  head: number,
+  question: Omit<ProbeQuestion, "chainId">,
+): Promise<readonly Lack[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
   const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
@@ -96,14 +112,32 @@ export async function lacksOf(pool: NodePool, head: number, question: Omit<Probe
   if (final !== null) {
     await lacks.ask("both", "a balance at the final block", balanceQuestion(nobody, "", final));
     for (const contract of contracts)
-      await lacks.ask("both", `a token's balance at the final block`, balanceQuestion(nobody, contract, final));
-    await lacks.ask("deposits", "the code of an address at the final block", codeQuestion(nobody, final), true);
+      await lacks.ask(
+        "both",
+        `a token's balance at the final block`,
+        balanceQuestion(nobody, contract, final),
+      );
+    await lacks.ask(
+      "deposits",
+      "the code of an address at the final block",
+      codeQuestion(nobody, final),
+      true,
+    );
     await lacks.ask("payments", "a count at the final block", countQuestion(nobody, hexOf(final)));
     await lacks.ask("deposits", "logs of the final block", logsQuestion(final, contracts));
-    const txHash = await lacks.ask("deposits", "the final block with its transactions", blockQuestion(final));
+    const txHash = await lacks.ask(
+      "deposits",
+      "the final block with its transactions",
+      blockQuestion(final),
+    );
     if (typeof txHash === "string" && txHash !== "")
       await lacks.ask("both", "a receipt of the final block", receiptQuestion(txHash));
-    await lacks.ask("both", "the receipts of a block together", blockReceiptsQuestion(final, new Set()), true);
+    await lacks.ask(
+      "both",
+      "the receipts of a block together",
+      blockReceiptsQuestion(final, new Set()),
+      true,
+    );
   }
   await lacks.ask("payments", "a count with the pool", countQuestion(nobody, "pending"));
   await lacks.ask("payments", "the code of an address", codeQuestion(nobody, "latest"));
@@ -122,11 +156,23 @@ export async function lacksOf(pool: NodePool, head: number, question: Omit<Probe
       words,
     });
   }
-  await lacks.ask("payments", "a tip", tipQuestion, await createTips(pool).hasOther(node, askHead(pool, node)));
-  if (feeModel === "op-stack") await lacks.ask("payments", "the fee for data", oracleQuestion(dataFeeCall));
+  await lacks.ask(
+    "payments",
+    "a tip",
+    tipQuestion,
+    await createTips(pool).hasOther(node, askHead(pool, node)),
+  );
+  if (feeModel === "op-stack")
+    await lacks.ask("payments", "the fee for data", oracleQuestion(dataFeeCall));
   const refused = await batchRefusal(question);
   if (refused !== "")
-    lacks.found.push({ question: "questions together", neededBy: "both", isOptional: true, code: "CHECK_BATCH", words: refused });
+    lacks.found.push({
+      question: "questions together",
+      neededBy: "both",
+      isOptional: true,
+      code: "CHECK_BATCH",
+      words: refused,
+    });
   return lacks.found;
 }
 
@@ -134,13 +180,15 @@ const finalQuestion: Question<number> = {
   method: "eth_getBlockByNumber",
   params: ["finalized", false],
   read: (result) => {
-    if (result === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node has no finalized block");
+    if (result === null)
+      throw new AgentError("NODE_NO_BLOCK", "none", "the node has no finalized block");
     return Number(BigInt(String(fieldsOf(result).number)));
   },
 };
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value === "object" && value !== null) return value as Readonly<Record<string, unknown>>;
+  if (typeof value === "object" && value !== null)
+    return value as Readonly<Record<string, unknown>>;
   throw new AgentError("NODE_ANSWER", "none", "the node answered no object");
 }
 
@@ -166,11 +214,19 @@ function logsQuestion(number: number, contracts: readonly string[]): Question<nu
     address,
     topics: [transferTopic, null, [`0x${"0".repeat(64)}`]],
   };
-  return { method: "eth_getLogs", params: [filter], answerBytesMax: blockBytesMax, read: () => null };
+  return {
+    method: "eth_getLogs",
+    params: [filter],
+    answerBytesMax: blockBytesMax,
+    read: () => null,
+  };
 }
 
 /** The node's text if it refuses batches; "" if it answers them, or does not answer at all. */
-function batchRefusal({ url, timeoutMs }: Pick<ProbeQuestion, "url" | "timeoutMs">): Promise<string> {
+function batchRefusal({
+  url,
+  timeoutMs,
+}: Pick<ProbeQuestion, "url" | "timeoutMs">): Promise<string> {
   const calls = Array.from({ length: batchCalls }, (_, at) => ({
     jsonrpc: "2.0",
     id: at + 1,

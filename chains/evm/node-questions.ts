@@ -17,7 +17,11 @@ export const dataBytesMax = 128 * 1024;
 /** The node's newest head. The pool remembers it as the newest that this node showed. */
 export async function askHead(pool: NodePool, node: PoolNode): Promise<BlockHead> {
   const read = (result: unknown) => ({ head: readHead(result), parentHash: parentIn(result) });
-  const { head, parentHash } = await pool.ask(node, { method: "eth_getBlockByNumber", params: ["latest", false], read });
+  const { head, parentHash } = await pool.ask(node, {
+    method: "eth_getBlockByNumber",
+    params: ["latest", false],
+    read,
+  });
   pool.sawHead(node, head.number, head.timestamp * 1000, { hash: head.hash, parentHash });
   return head;
 }
@@ -36,16 +40,29 @@ export const gasPriceQuestion: Question<bigint> = {
 
 export function callQuestion(to: string, data: string, block: number | "latest"): Question<string> {
   const read = (result: unknown): string => readData(result, "call result");
-  return { method: "eth_call", params: [{ to, data }, tagOf(block)], answerBytesMax: dataBytesMax, read };
+  return {
+    method: "eth_call",
+    params: [{ to, data }, tagOf(block)],
+    answerBytesMax: dataBytesMax,
+    read,
+  };
 }
 
 /** Wei, or base units of the token when `contract` is not "". */
-export function balanceQuestion(address: string, contract: string, block: number | "latest"): Question<bigint> {
+export function balanceQuestion(
+  address: string,
+  contract: string,
+  block: number | "latest",
+): Question<bigint> {
   if (contract !== "") {
     const { read, ...call } = callQuestion(contract, encodeBalanceCall(address), block);
     return { ...call, read: (result) => readWord(read(result)) };
   }
-  return { method: "eth_getBalance", params: [address, tagOf(block)], read: (result) => readQuantity(result, "balance") };
+  return {
+    method: "eth_getBalance",
+    params: [address, tagOf(block)],
+    read: (result) => readQuantity(result, "balance"),
+  };
 }
 
 /** One figure of the contract that prices data on an OP Stack chain. */
@@ -56,7 +73,12 @@ export function oracleQuestion(call: string): Question<bigint> {
 
 export function codeQuestion(address: string, block: number | "latest"): Question<string> {
   const read = (result: unknown): string => readData(result, "code");
-  return { method: "eth_getCode", params: [address, tagOf(block)], answerBytesMax: dataBytesMax, read };
+  return {
+    method: "eth_getCode",
+    params: [address, tagOf(block)],
+    answerBytesMax: dataBytesMax,
+    read,
+  };
 }
 
 /** A call whose gas is to be estimated. */
@@ -69,7 +91,11 @@ export interface GasCall {
 
 export function gasQuestion({ from, to, valueWei, data }: GasCall): Question<bigint> {
   const params = [{ from, to, value: `0x${valueWei.toString(16)}`, data }];
-  return { method: "eth_estimateGas", params, read: (result) => readQuantity(result, "gas estimate") };
+  return {
+    method: "eth_estimateGas",
+    params,
+    read: (result) => readQuantity(result, "gas estimate"),
+  };
 }
 
 /** The number of transactions of the account at or below the block that `tag` names. */
@@ -79,7 +105,8 @@ export function countQuestion(address: string, tag: string): Question<bigint> {
 }
 
 function readWord(data: string): bigint {
-  if (data.length !== 66) throw new AgentError("NODE_ANSWER", "none", "the contract's answer is not one word");
+  if (data.length !== 66)
+    throw new AgentError("NODE_ANSWER", "none", "the contract's answer is not one word");
   return BigInt(data);
 }
 

@@ -105,7 +105,12 @@ export function createNodeQuorum(
   const apart = new Set<string>();
   const tipsOf = createTips(pool);
   const price = createPrice({ quorumMin: pool.quorumMin, clock });
-  const name = <T>(what: string, said: readonly Said<T>[], isApart: (one: Said<T>) => boolean, show: (value: T) => string) => {
+  const name = <T>(
+    what: string,
+    said: readonly Said<T>[],
+    isApart: (one: Said<T>) => boolean,
+    show: (value: T) => string,
+  ) => {
     for (const one of said) {
       const key = `${one.node.rpc.origin} ${what}`;
       if (!isApart(one)) apart.delete(key);
@@ -123,7 +128,12 @@ export function createNodeQuorum(
    * the one with the higher figures.
    * @throws NODE_DISAGREE
    */
-  const within = <T>(what: string, said: readonly Said<T>[], figureOf: (value: T) => bigint, spread: Spread): readonly T[] => {
+  const within = <T>(
+    what: string,
+    said: readonly Said<T>[],
+    figureOf: (value: T) => bigint,
+    spread: Spread,
+  ): readonly T[] => {
     const group = largestGroup(said, figureOf, spread);
     const isEnough = group.length >= pool.quorumMin;
     name(
@@ -139,23 +149,37 @@ export function createNodeQuorum(
   return {
     fees: async () => {
       const said = await askAll(pool, (node) => askMarket(pool, node, feeModel, tipsOf));
-      const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);
+      const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(
+        ({ base }) => base,
+      );
       const tips = price.figures(said.map(({ value }) => value.tip));
       const [low, high] = [middleOf(tips, "lower"), middleOf(tips, "higher")];
       name(
         "tip",
-        said.flatMap(({ node, value: { tip } }) => (tip.ok && tip.value !== null ? [{ node, value: tip.value }] : [])),
+        said.flatMap(({ node, value: { tip } }) =>
+          tip.ok && tip.value !== null ? [{ node, value: tip.value }] : [],
+        ),
         ({ value }) => value > tipNamedTimes * low && value >= high && value > 0n,
         String,
       );
-      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };
+      const fees = {
+        baseFeePerGas: bases.reduce(larger),
+        maxPriorityFeePerGas: low,
+        maxPriorityFeePerGasHigh: high,
+      };
       if (feeModel !== "op-stack") return fees;
-      const dataFees = within("fee for data", said, ({ data }) => data, dataFeeSpread).map(({ data }) => data);
+      const dataFees = within("fee for data", said, ({ data }) => data, dataFeeSpread).map(
+        ({ data }) => data,
+      );
       return { ...fees, dataFee: dataFeeWithRoom(dataFees.reduce(larger)) };
     },
     estimateGas: (call) => estimateGas(pool, call, within),
     agreedBalance: (address, contract, block) =>
-      pool.agree((node) => pool.ask(node, balanceQuestion(address, contract, block)), String, "balance"),
+      pool.agree(
+        (node) => pool.ask(node, balanceQuestion(address, contract, block)),
+        String,
+        "balance",
+      ),
     hasCode: async (address) => {
       const code = await pool.agree(
         (node) => pool.ask(node, codeQuestion(address, "latest")),
@@ -174,7 +198,11 @@ export function createNodeQuorum(
       const settled = await pool.all((node) => askReceipt(node, txHash));
       const whole = byQuorum(settled, pool.quorumMin, receiptKey).agreed;
       if (whole !== null) seen.put(whole);
-      const placed = byQuorum(settled, pool.quorumMin, ({ blockNumber, blockHash }) => `${blockNumber} ${blockHash}`);
+      const placed = byQuorum(
+        settled,
+        pool.quorumMin,
+        ({ blockNumber, blockHash }) => `${blockNumber} ${blockHash}`,
+      );
       return { receipt: placed.agreed, isShown: placed.count > 0 };
     },
     usedNonces: async (address) => {
@@ -198,24 +226,38 @@ async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel, tip
 async function askDataFee(pool: NodePool, node: PoolNode, feeModel: FeeModel): Promise<bigint> {
   if (feeModel !== "op-stack") return 0n;
   const operatorFee = pool.ask(node, oracleQuestion(operatorFeeCall)).catch(nullIfRefused);
-  const [dataFee, operators] = await Promise.all([pool.ask(node, oracleQuestion(dataFeeCall)), operatorFee]);
+  const [dataFee, operators] = await Promise.all([
+    pool.ask(node, oracleQuestion(dataFeeCall)),
+    operatorFee,
+  ]);
   return dataFee + (operators ?? 0n);
 }
 
 function nullIfRefused(error: unknown): null {
-  if (error instanceof AgentError && error.code === "NODE_ERROR" && isRevert(error.message)) return null;
+  if (error instanceof AgentError && error.code === "NODE_ERROR" && isRevert(error.message))
+    return null;
   throw error;
 }
 
-type Within = <T>(what: string, said: readonly Said<T>[], figureOf: (value: T) => bigint, spread: Spread) => readonly T[];
+type Within = <T>(
+  what: string,
+  said: readonly Said<T>[],
+  figureOf: (value: T) => bigint,
+  spread: Spread,
+) => readonly T[];
 
-async function estimateGas(pool: NodePool, call: GasCall, within: Within): Promise<{ ok: true; gas: bigint } | Refusal> {
+async function estimateGas(
+  pool: NodePool,
+  call: GasCall,
+  within: Within,
+): Promise<{ ok: true; gas: bigint } | Refusal> {
   const reasons: string[] = [];
   const said = await askAll(pool, async (node) => {
     try {
       return await pool.ask(node, gasQuestion(call));
     } catch (error) {
-      if (!(error instanceof AgentError) || error.code !== "NODE_ERROR" || !isRevert(error.message)) throw error;
+      if (!(error instanceof AgentError) || error.code !== "NODE_ERROR" || !isRevert(error.message))
+        throw error;
       reasons.push(error.message);
       return null;
     }
@@ -225,18 +267,28 @@ async function estimateGas(pool: NodePool, call: GasCall, within: Within): Promi
     return refuse("NODE_WOULD_REVERT", reasons[0]);
   }
   if (estimates.length < pool.quorumMin) throw disagreement("gas estimate", said.length);
-  return { ok: true, gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger) };
+  return {
+    ok: true,
+    gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger),
+  };
 }
 
 /** Every node that is not resting. @throws the first fault when fewer than enough answered */
-async function askAll<T>(pool: NodePool, job: (node: PoolNode) => Promise<T>): Promise<readonly Said<T>[]> {
+async function askAll<T>(
+  pool: NodePool,
+  job: (node: PoolNode) => Promise<T>,
+): Promise<readonly Said<T>[]> {
   const settled = await pool.all(async (node) => ({ node, value: await job(node) }));
   const said = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (said.length < pool.quorumMin) throw firstFault(settled);
   return said;
 }
 
-function largestGroup<T>(said: readonly Said<T>[], figureOf: (value: T) => bigint, { times, slack }: Spread): readonly Said<T>[] {
+function largestGroup<T>(
+  said: readonly Said<T>[],
+  figureOf: (value: T) => bigint,
+  { times, slack }: Spread,
+): readonly Said<T>[] {
   const sorted = [...said].sort((a, b) => ascending(figureOf(a.value), figureOf(b.value)));
   let largest: readonly Said<T>[] = [];
   for (const [at, one] of sorted.entries()) {

@@ -38,10 +38,15 @@ async function load(): Promise<Ethers> {
   };
 }
 
-function compare({ read, hashOf, token }: Ethers, raw: string, { payment, txParams, txHash, isCancel }: Said): string {
+function compare(
+  { read, hashOf, token }: Ethers,
+  raw: string,
+  { payment, txParams, txHash, isCancel }: Said,
+): string {
   if (!raw.startsWith(typeText)) return "type reads as another, not 2";
   const fields = read(`0x${raw.slice(typeText.length)}`);
-  if (typeof fields === "string" || fields.length !== fieldCount) return `fields read as ${fields.length}, not ${fieldCount}`;
+  if (typeof fields === "string" || fields.length !== fieldCount)
+    return `fields read as ${fields.length}, not ${fieldCount}`;
   const [chainId, nonce, tip, fee, gasLimit, to, value, data, accessList, parity] = fields;
   const { network, account, slot, contract, destination, tag, amountUnits } = payment;
   const isPlain = isCancel || contract === "";

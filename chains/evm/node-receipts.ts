@@ -33,11 +33,18 @@ export async function logsByReceipts(
     : await inWaves(transactions, receiptsAtOnce, ({ hash: txHash }) => ofOne(pool, node, txHash));
   const isOfBlock = receipts.every((one) => one !== null && one.blockHash === hash);
   if (isOfBlock) return receipts.flatMap((one) => one?.logs ?? []);
-  throw new AgentError("NODE_NO_BLOCK", "none", "the node has not all receipts of the block yet", { number });
+  throw new AgentError("NODE_NO_BLOCK", "none", "the node has not all receipts of the block yet", {
+    number,
+  });
 }
 
 /** Null if the node does not answer this question. */
-async function ofBlock(pool: NodePool, node: PoolNode, number: number, answerBytesMax: number): Promise<readonly Logs[] | null> {
+async function ofBlock(
+  pool: NodePool,
+  node: PoolNode,
+  number: number,
+  answerBytesMax: number,
+): Promise<readonly Logs[] | null> {
   try {
     return await pool.ask(node, {
       method: "eth_getBlockReceipts",
@@ -53,5 +60,10 @@ async function ofBlock(pool: NodePool, node: PoolNode, number: number, answerByt
 
 function ofOne(pool: NodePool, node: PoolNode, txHash: string): Promise<Logs | null> {
   const read = (result: unknown): Logs | null => (result === null ? null : readReceiptLogs(result));
-  return pool.ask(node, { method: "eth_getTransactionReceipt", params: [txHash], answerBytesMax: receiptBytesMax, read });
+  return pool.ask(node, {
+    method: "eth_getTransactionReceipt",
+    params: [txHash],
+    answerBytesMax: receiptBytesMax,
+    read,
+  });
 }

@@ -26,7 +26,10 @@ export const refusals: readonly RefusalRow[] = [
     meaning: "funds",
   },
   // A node's least tip, in wei per gas.
-  { form: /\b(?:underpriced: )?gas tip cap [0-9]+, minimum needed (?<least>[0-9]{1,30})\b/i, meaning: "price" },
+  {
+    form: /\b(?:underpriced: )?gas tip cap [0-9]+, minimum needed (?<least>[0-9]{1,30})\b/i,
+    meaning: "price",
+  },
   {
     form: /\bunderpriced\b|\bcould not replace existing tx\b|\bfee ?too ?low\b|\bfeetoolow(?:tocompete)?\b|\breplacementnotallowed\b|\bless than block base fee\b|\bbelow (?:current|block) base ?fee\b|\bgas price (?:is )?too low\b|\bgas price below\b|\bgas price .{0,80}is too low\b|\bis too low for the next block\b|\bgas tip cap .{0,60}(?:minimum|below)\b|\bpriority fee .{0,60}(?:too low|below|under)\b|\bfee ?cap (?:is )?less than\b|\beffective gas price .{0,60}too low\b/i,
     meaning: "price",

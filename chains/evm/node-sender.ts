@@ -4,7 +4,15 @@
  * nothing. Reaches the network only through node.ts.
  */
 import { AgentError } from "../../base/fault.ts";
-import type { ChainOutcome, Found, PaidFrom, PaidToken, SenderNodes, SignedAttempt, WantedPayment } from "../nodes.ts";
+import type {
+  ChainOutcome,
+  Found,
+  PaidFrom,
+  PaidToken,
+  SenderNodes,
+  SignedAttempt,
+  WantedPayment,
+} from "../nodes.ts";
 import { createDecimals } from "../providers/node-decimals.ts";
 import { StateParts } from "../state-parts.ts";
 import { encodeTransferCall } from "./erc20.ts";
@@ -34,11 +42,18 @@ const countedFrom = 4;
  * `tokens`: the tokens whose balances are part of the chain's state. `clock` in milliseconds, never
  * running back.
  */
-export function createSender(nodes: EvmNodes, tokens: readonly PaidToken[], clock: () => number): SenderNodes {
+export function createSender(
+  nodes: EvmNodes,
+  tokens: readonly PaidToken[],
+  clock: () => number,
+): SenderNodes {
   const decimals = createDecimals((contract) => decimalsOf(nodes, contract), clock);
   const computeLimitOf = createComputeLimit(nodes, clock);
   const codes = new Map<string, { readonly atMs: number; readonly has: boolean }>();
-  const fundsOf = new Map<string, { readonly key: string; readonly units: ReadonlyMap<string, bigint> }>();
+  const fundsOf = new Map<
+    string,
+    { readonly key: string; readonly units: ReadonlyMap<string, bigint> }
+  >();
 
   const hasCode = async (account: string): Promise<boolean> => {
     const known = codes.get(account);
@@ -48,7 +63,11 @@ export function createSender(nodes: EvmNodes, tokens: readonly PaidToken[], cloc
     codes.set(account, { atMs: clock(), has });
     return has;
   };
-  const fundsAt = async (account: string, block: { readonly number: number; readonly hash: string }, parts: StateParts) => {
+  const fundsAt = async (
+    account: string,
+    block: { readonly number: number; readonly hash: string },
+    parts: StateParts,
+  ) => {
     const key = `${block.number} ${block.hash}`;
     const known = fundsOf.get(account);
     if (known?.key === key) return known.units;
@@ -91,8 +110,18 @@ export function createSender(nodes: EvmNodes, tokens: readonly PaidToken[], cloc
         parts.read("control", () => hasCode(account)),
       ]);
       const balances = await fundsAt(account, final, parts);
-      const [numbers, accountHasCode] = [{ number: head.number, finalNumber: final.number }, hasOwnCode ?? false];
-      return { ...numbers, feeMarket, balances, unfit: decimals.unfit(), accountHasCode, ...parts.told() };
+      const [numbers, accountHasCode] = [
+        { number: head.number, finalNumber: final.number },
+        hasOwnCode ?? false,
+      ];
+      return {
+        ...numbers,
+        feeMarket,
+        balances,
+        unfit: decimals.unfit(),
+        accountHasCode,
+        ...parts.told(),
+      };
     },
     computeLimit: computeLimitOf,
     async locations(account, wanted) {
@@ -132,10 +161,20 @@ export function createComputeLimit(
   };
   return async (account, payment) => {
     const { contract, destination } = payment;
-    if (!isBilledAsGas(nodes) && contract === "" && !evm.isReserved(destination) && (await isPlain(destination)))
+    if (
+      !isBilledAsGas(nodes) &&
+      contract === "" &&
+      !evm.isReserved(destination) &&
+      (await isPlain(destination))
+    )
       return { ok: true, computeLimit: gasPlain };
     const { to, valueUnits, input } = sentBy(payment);
-    const estimate = await estimated(nodes, { from: account, to, valueWei: valueUnits, data: input });
+    const estimate = await estimated(nodes, {
+      from: account,
+      to,
+      valueWei: valueUnits,
+      data: input,
+    });
     if (!estimate.ok) return estimate;
     const floor = gasFloorOf(payment);
     if (estimate.gas < floor) return { ok: true, computeLimit: floor };
@@ -162,11 +201,18 @@ async function estimated(
 }
 
 /** The gas of a zero payment to the account itself, on a chain that bills data as gas. */
-async function askCancelGas(nodes: EvmNodes, account: string): Promise<{ readonly cancelGas?: bigint }> {
+async function askCancelGas(
+  nodes: EvmNodes,
+  account: string,
+): Promise<{ readonly cancelGas?: bigint }> {
   if (!isBilledAsGas(nodes)) return {};
   const answer = await estimated(nodes, { from: account, to: account, valueWei: 0n, data: "0x" });
   if (answer.ok) return { cancelGas: answer.gas };
-  throw new AgentError("NODE_ANSWER", "none", "the nodes say that a payment of nothing to oneself would fail");
+  throw new AgentError(
+    "NODE_ANSWER",
+    "none",
+    "the nodes say that a payment of nothing to oneself would fail",
+  );
 }
 
 function isBilledAsGas({ feeModel }: Pick<EvmNodes, "feeModel">): boolean {
@@ -221,12 +267,22 @@ async function chainOutcomeOf(
   const receipts = await Promise.all(attempts.map(({ txHash }) => nodes.finalReceipt(txHash)));
   const receipt = receipts.find((one) => one !== null);
   if (receipt === undefined || receipt === null) return null;
-  const isCancel = attempts.some((attempt) => attempt.isCancel && attempt.txHash === receipt.txHash);
+  const isCancel = attempts.some(
+    (attempt) => attempt.isCancel && attempt.txHash === receipt.txHash,
+  );
   const sent = isCancel ? { to: payment.account, valueUnits: 0n, input: "0x" } : sentBy(payment);
-  return { outcome: outcomeOf(payment, sent, receipt), txHash: receipt.txHash, block: receipt.blockNumber };
+  return {
+    outcome: outcomeOf(payment, sent, receipt),
+    txHash: receipt.txHash,
+    block: receipt.blockNumber,
+  };
 }
 
-function sentBy({ contract, destination, amountUnits }: WantedPayment): Sent & { readonly to: string } {
+function sentBy({
+  contract,
+  destination,
+  amountUnits,
+}: WantedPayment): Sent & { readonly to: string } {
   if (contract === "") return { to: destination, valueUnits: amountUnits, input: "0x" };
   const call = Buffer.from(encodeTransferCall(destination, amountUnits));
   return { to: contract, valueUnits: 0n, input: `0x${call.toString("hex")}` };

@@ -29,9 +29,13 @@ export type Tips = Ways<PoolNode, Promise<BlockHead>, bigint>;
 
 /** Not every node answers the plain question; the others are wallets' ways. */
 export function createTips(pool: NodePool): Tips {
-  const byHistory = async (node: PoolNode): Promise<bigint> => middleOf(await pool.ask(node, historyQuestion), "lower");
+  const byHistory = async (node: PoolNode): Promise<bigint> =>
+    middleOf(await pool.ask(node, historyQuestion), "lower");
   const byPrice = async (node: PoolNode, head: Promise<BlockHead>): Promise<bigint> => {
-    const [gasPrice, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
+    const [gasPrice, { baseFeePerGas }] = await Promise.all([
+      pool.ask(node, gasPriceQuestion),
+      head,
+    ]);
     if (gasPrice > baseFeePerGas) return gasPrice - baseFeePerGas;
     // A gas price without a tip in it is only the base fee.
     try {
@@ -45,9 +49,17 @@ export function createTips(pool: NodePool): Tips {
 }
 
 function readRewards(result: unknown): readonly bigint[] {
-  const { reward, gasUsedRatio } = (result ?? {}) as { readonly reward?: unknown; readonly gasUsedRatio?: unknown };
-  if (!Array.isArray(reward)) throw new AgentError("NODE_ANSWER", "none", "the node's history of fees has no rewards");
+  const { reward, gasUsedRatio } = (result ?? {}) as {
+    readonly reward?: unknown;
+    readonly gasUsedRatio?: unknown;
+  };
+  if (!Array.isArray(reward))
+    throw new AgentError("NODE_ANSWER", "none", "the node's history of fees has no rewards");
   const ratios: readonly unknown[] = Array.isArray(gasUsedRatio) ? gasUsedRatio : [];
-  const inUse = (reward as readonly unknown[]).slice(0, historyBlocks).filter((_, at) => ratios[at] !== 0);
-  return inUse.map((one) => readQuantity(Array.isArray(one) ? one[0] : one, "reward")).sort((a, b) => (a < b ? -1 : 1));
+  const inUse = (reward as readonly unknown[])
+    .slice(0, historyBlocks)
+    .filter((_, at) => ratios[at] !== 0);
+  return inUse
+    .map((one) => readQuantity(Array.isArray(one) ? one[0] : one, "reward"))
+    .sort((a, b) => (a < b ? -1 : 1));
 }

@@ -6,7 +6,15 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
-import type { Finds, Judgement, NextSlot, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import type {
+  Finds,
+  Judgement,
+  NextSlot,
+  NodeLog,
+  OutgoingTransaction,
+  WatchedBlock,
+  WatcherNodes,
+} from "../nodes.ts";
 import { createIndexes } from "../providers/address-index.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
@@ -56,12 +64,18 @@ export interface Reader {
   readonly each: readonly EvmNodes[];
 }
 
-export function createWatcher({ nodes: urls, chainId, confirmations, ...options }: WatchedNodes, log: NodeLog): WatcherNodes {
+export function createWatcher(
+  { nodes: urls, chainId, confirmations, ...options }: WatchedNodes,
+  log: NodeLog,
+): WatcherNodes {
   const { clock = () => performance.now() } = options;
   const open = (some: readonly ServerAddress[]): EvmNodes =>
     createEvmNodes({ urls: some, chainId, confirmations, answerBytesMax, timeoutMs, log, clock });
   const together = open(urls);
-  return watcherOf({ together, each: urls.length === 1 ? [together] : urls.map((url) => open([url])) }, clock);
+  return watcherOf(
+    { together, each: urls.length === 1 ? [together] : urls.map((url) => open([url])) },
+    clock,
+  );
 }
 
 /** As `createWatcher`, over given nodes. */
@@ -70,14 +84,21 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
   const computeLimitOf = createComputeLimit(together, clock);
   const kept = new KeptBlocks<AgreedBlock>(bytesOf);
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
-    isAgreed ? kept.ask(number, () => agreedBlock(each, number)) : together.block(number, { full: true });
+    isAgreed
+      ? kept.ask(number, () => agreedBlock(each, number))
+      : together.block(number, { full: true });
   const indexOf = createIndexes((address) => address.toLowerCase());
   const manyBalances = createAgreedBalances(each);
   const waves = new PacedWaves(balancesAtOnce);
   const source = createPaymentSource(reader, kept);
 
   const balance = (address: string, contract: string, number: number): Promise<bigint> =>
-    agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`);
+    agreement(
+      each,
+      (nodes) => nodes.balance(address, contract, number),
+      String,
+      `balance of ${address}`,
+    );
 
   return {
     nobody,
@@ -103,15 +124,21 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
         return (await agreement(each, ask, String, `transactions of ${account}`)) > 0n;
       }),
     async decimals(contract) {
-      const ask = (nodes: EvmNodes): Promise<string> => nodes.call(contract, decimalsCall, "latest");
+      const ask = (nodes: EvmNodes): Promise<string> =>
+        nodes.call(contract, decimalsCall, "latest");
       const data = await agreement(each, ask, String, `decimals of ${contract}`);
-      if (data.length !== 66) throw new AgentError("NODE_ANSWER", "none", "the token does not say its decimals", { contract });
+      if (data.length !== 66)
+        throw new AgentError("NODE_ANSWER", "none", "the token does not say its decimals", {
+          contract,
+        });
       return BigInt(data);
     },
     async payments(blocks, contracts, addresses, isAgreed) {
       if (addresses.size === 0 || blocks.length === 0) return { found: [], unread: [] };
       const question = { blocks, contracts, index: await indexOf(addresses), isAgreed };
-      return joinFinds(await Promise.all([coinPayments(source, question), tokenPayments(source, question)]));
+      return joinFinds(
+        await Promise.all([coinPayments(source, question), tokenPayments(source, question)]),
+      );
     },
     outgoing: async (blocks, accounts) =>
       joinFinds(
@@ -123,9 +150,14 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
       ),
     hasFailed: async (txHash) => (await together.finalReceipt(txHash))?.status === 0,
     async cost(account, payment) {
-      const [computeLimit, feeMarket] = await Promise.all([computeLimitOf(account, payment), together.fees()]);
+      const [computeLimit, feeMarket] = await Promise.all([
+        computeLimitOf(account, payment),
+        together.fees(),
+      ]);
       if (!computeLimit.ok) return computeLimit;
-      const most = fees.most(first({ feeMarket: { ...feeMarket }, computeLimit: computeLimit.computeLimit }));
+      const most = fees.most(
+        first({ feeMarket: { ...feeMarket }, computeLimit: computeLimit.computeLimit }),
+      );
       return { ok: true, feeUnits: (most * costNumerator) / costDenominator };
     },
     judgeOutgoing: (payment, outgoingTx) => judgeOutgoing(reader, payment, outgoingTx),
@@ -133,7 +165,9 @@ export function watcherOf(reader: Reader, clock = () => performance.now()): Watc
       const readBlock = async <T>(number: number, read: (agreed: AgreedBlock) => T): Promise<T> =>
         kept.read(await block(number, true), read);
       const evidence = createEvidence(together, readBlock, final, payouts);
-      return { judge: async (payment, txHashes) => judgePayout(payment, await evidence(payment, txHashes)) };
+      return {
+        judge: async (payment, txHashes) => judgePayout(payment, await evidence(payment, txHashes)),
+      };
     },
     close() {
       waves.close();
@@ -157,8 +191,14 @@ function outgoingIn(block: AgreedBlock, accounts: ReadonlySet<string>): Finds<Ou
   const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
   const accountOf = ({ fromKey }: BlockTransaction): string => keys.get(fromKey) as string;
   const { found, unread } = alike(block, ({ fromKey }) => keys.has(fromKey), asOutgoing, accountOf);
-  const placeOf = (one: BlockTransaction) => ({ account: accountOf(one), txHash: one.hash, block: block.number });
-  const read = (one: BlockTransaction) => [{ ...placeOf(one), slot: `${one.nonce}`, ...paidBy(one), content: one }];
+  const placeOf = (one: BlockTransaction) => ({
+    account: accountOf(one),
+    txHash: one.hash,
+    block: block.number,
+  });
+  const read = (one: BlockTransaction) => [
+    { ...placeOf(one), slot: `${one.nonce}`, ...paidBy(one), content: one },
+  ];
   return joinFinds([findEach(found, read, placeOf), { found: [], unread }]);
 }
 
@@ -172,16 +212,23 @@ function paidBy({
   valueUnits,
 }: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "tag" | "contract" | "amountUnits"> {
   const call = decodeTransferCall(Buffer.from(input.slice(2), "hex"));
-  if (call === null || to === null) return { receiver: to ?? "", tag: "", contract: "", amountUnits: valueUnits };
+  if (call === null || to === null)
+    return { receiver: to ?? "", tag: "", contract: "", amountUnits: valueUnits };
   return { receiver: call.destination, tag: "", contract: to, amountUnits: call.amountUnits };
 }
 
-async function judgeOutgoing(reader: Reader, payment: Payment, outgoingTx: OutgoingTransaction): Promise<Judgement> {
+async function judgeOutgoing(
+  reader: Reader,
+  payment: Payment,
+  outgoingTx: OutgoingTransaction,
+): Promise<Judgement> {
   const receipt = await reader.together.finalReceipt(outgoingTx.txHash);
   if (receipt === null) throw notTogether(outgoingTx.block, "a receipt");
   const transaction = outgoingTx.content as BlockTransaction;
   const final = { receipt, transaction };
-  const code = asksForCode(payment, final) ? await codeThen(reader, transaction.to ?? "", receipt.blockNumber) : null;
+  const code = asksForCode(payment, final)
+    ? await codeThen(reader, transaction.to ?? "", receipt.blockNumber)
+    : null;
   return judgeConsumer(payment, final, code);
 }
 

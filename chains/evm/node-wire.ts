@@ -5,7 +5,12 @@
 import { AgentError } from "../../base/fault.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
 import { quotaFault } from "../providers/node-quota.ts";
-import { createQuestionPool, type QuestionPool, type QuestionPoolOptions, type Wire } from "../providers/question-pool.ts";
+import {
+  createQuestionPool,
+  type QuestionPool,
+  type QuestionPoolOptions,
+  type Wire,
+} from "../providers/question-pool.ts";
 import { readQuantity } from "./answers.ts";
 import { createRpc, type Rpc, type RpcCallOptions } from "./rpc.ts";
 import type { Envelope } from "./rpc-envelope.ts";
@@ -52,7 +57,11 @@ export function createPool({ chainId, timeoutMs, ...options }: PoolOptions): Nod
     chainQuestion: { method: "eth_chainId", params: [], answerBytesMax: smallAnswerBytesMax },
     chainOf: (envelope, { origin }) => `${readResult(envelope, chainQuestion, origin)}`,
     open: (url) => createRpc({ url, timeoutMs, callsMax, batchBytesMax }),
-    askOf: ({ method, params, answerBytesMax = smallAnswerBytesMax }) => ({ method, params, answerBytesMax }),
+    askOf: ({ method, params, answerBytesMax = smallAnswerBytesMax }) => ({
+      method,
+      params,
+      answerBytesMax,
+    }),
     exchange,
     read: readResult,
     isMissed: (envelope, { block }, highest) =>
@@ -96,5 +105,10 @@ async function exchange(rpc: Rpc, { method, params, ...options }: Call): Promise
 function readResult<T>(envelope: Envelope, { method, read }: Question<T>, node: string): T {
   if (envelope.ok) return read(envelope.result);
   const context = { node, method, rpcCode: envelope.code };
-  throw new AgentError(isPruned(envelope.message) ? "NODE_PRUNED" : "NODE_ERROR", "none", envelope.message, context);
+  throw new AgentError(
+    isPruned(envelope.message) ? "NODE_PRUNED" : "NODE_ERROR",
+    "none",
+    envelope.message,
+    context,
+  );
 }

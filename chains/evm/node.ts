@@ -9,12 +9,25 @@ import { AgentError } from "../../base/fault.ts";
 import type { BlockId, BroadcastAnswer, NodeLog, NodeStatus, SlotCounts } from "../nodes.ts";
 import { broadcastTo, otherId, type Reply, taken } from "../providers/broadcasts.ts";
 import type { ServerAddress } from "../providers/server.ts";
-import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, readFoundLogs } from "./answers.ts";
+import {
+  type Block,
+  type BlockHead,
+  type FoundLog,
+  type Receipt,
+  readBlock,
+  readFoundLogs,
+} from "./answers.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { type AskReceipt, createReceipts } from "./node-block-receipts.ts";
 import { createFinality, createSeenReceipts, hexOf, type SeenReceipts } from "./node-finality.ts";
-import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } from "./node-questions.ts";
+import {
+  askHead,
+  balanceQuestion,
+  callQuestion,
+  codeQuestion,
+  countQuestion,
+} from "./node-questions.ts";
 import { createNodeQuorum, type NodeQuorum } from "./node-quorum.ts";
 import { logsByReceipts } from "./node-receipts.ts";
 import { refusals } from "./node-refusals.ts";
@@ -39,7 +52,9 @@ export type LogFilter = LogPlace & {
   readonly topics: readonly (string | null)[];
 };
 
-export type LogPlace = { readonly fromBlock: number; readonly toBlock: number } | { readonly blockHash: string };
+export type LogPlace =
+  | { readonly fromBlock: number; readonly toBlock: number }
+  | { readonly blockHash: string };
 
 /**
  * All methods reject with an AgentError of effect none: NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP,
@@ -131,13 +146,21 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
 }
 
 /** A receipt from the only node is one that enough nodes showed. */
-async function receiptOfOne(pool: NodePool, seen: SeenReceipts, askReceipt: AskReceipt, txHash: string): Promise<Receipt | null> {
+async function receiptOfOne(
+  pool: NodePool,
+  seen: SeenReceipts,
+  askReceipt: AskReceipt,
+  txHash: string,
+): Promise<Receipt | null> {
   const receipt = await pool.first((node) => askReceipt(node, txHash));
   if (receipt !== null && pool.quorumMin === 1) seen.put(receipt);
   return receipt;
 }
 
-type Reads = Pick<EvmNodes, "head" | "balance" | "sent" | "code" | "block" | "logs" | "blockLogs" | "call">;
+type Reads = Pick<
+  EvmNodes,
+  "head" | "balance" | "sent" | "code" | "block" | "logs" | "blockLogs" | "call"
+>;
 
 function createReads(pool: NodePool, answerBytesMax: number): Reads {
   /** One node's answer, never null. */
@@ -160,15 +183,20 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
         params: [hexOf(number), full],
         block: number,
         answerBytesMax,
-        read: (result: unknown) => (result === null ? null : blockAt(readBlock(result, full), number)),
+        read: (result: unknown) =>
+          result === null ? null : blockAt(readBlock(result, full), number),
       };
       const block = await pool.first((node) => pool.ask(node, question));
-      if (block === null) throw new AgentError("NODE_NO_BLOCK", "none", "no node has the block", { number });
+      if (block === null)
+        throw new AgentError("NODE_NO_BLOCK", "none", "no node has the block", { number });
       return block;
     },
     logs: (filter) => {
       const { address, topics } = filter;
-      const range = "blockHash" in filter ? filter : { fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) };
+      const range =
+        "blockHash" in filter
+          ? filter
+          : { fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) };
       return read({
         method: "eth_getLogs",
         params: [{ ...range, address, topics }],
@@ -176,7 +204,8 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
         read: (result) => readFoundLogs(result).map((log) => logWithin(log, filter)),
       });
     },
-    blockLogs: async (block) => (await pool.first((node) => logsByReceipts(pool, node, block, answerBytesMax))) ?? [],
+    blockLogs: async (block) =>
+      (await pool.first((node) => logsByReceipts(pool, node, block, answerBytesMax))) ?? [],
   };
 }
 
@@ -184,15 +213,22 @@ function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = txHashOf(Buffer.from(raw.slice(2), "hex"));
   const options = { answerBytesMax: sendBytesMax, isWrite: true };
   const hand = async (node: PoolNode): Promise<Reply> => {
-    const envelope = await pool.hand(node, { method: "eth_sendRawTransaction", params: [raw], ...options });
+    const envelope = await pool.hand(node, {
+      method: "eth_sendRawTransaction",
+      params: [raw],
+      ...options,
+    });
     if (!envelope.ok) return { kind: "refused", words: envelope.message };
-    return typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash ? taken : otherId;
+    return typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash
+      ? taken
+      : otherId;
   };
   return broadcastTo({ nodes: pool.nodes, refusals, hand });
 }
 
 function blockAt(block: Block, number: number): Block {
-  if (block.number !== number) throw new AgentError("NODE_ANSWER", "none", "the node answered another block", { number });
+  if (block.number !== number)
+    throw new AgentError("NODE_ANSWER", "none", "the node answered another block", { number });
   return block;
 }
 
@@ -209,6 +245,7 @@ function logWithin(log: FoundLog, filter: LogFilter): FoundLog {
     isThere &&
     filter.address.some((address) => address.toLowerCase() === log.address) &&
     filter.topics.every((wanted, i) => wanted === null || wanted.toLowerCase() === log.topics[i]);
-  if (!isAsked) throw new AgentError("NODE_ANSWER", "none", "the node answered a log that was not asked for");
+  if (!isAsked)
+    throw new AgentError("NODE_ANSWER", "none", "the node answered a log that was not asked for");
   return log;
 }

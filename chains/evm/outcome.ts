@@ -41,7 +41,11 @@ export interface Evidence {
  * address, does not make the payment that was asked for. Cancelled: a zero payment of the account
  * to itself, and nothing else.
  */
-export function outcomeOf(payment: PaidFrom, sent: Sent, receipt: Receipt): Exclude<ChainOutcome["outcome"], "conflicted"> {
+export function outcomeOf(
+  payment: PaidFrom,
+  sent: Sent,
+  receipt: Receipt,
+): Exclude<ChainOutcome["outcome"], "conflicted"> {
   if (receipt.status !== 1) return "reverted";
   if (paysExactly(payment, sent, receipt)) return "paid";
   return paysNothing(payment, sent, receipt) ? "cancelled" : "moved";
@@ -63,11 +67,15 @@ export function judgePayout(payment: Payment, evidence: Evidence): Judgement {
       case "cancelled":
         return { kind: "failed", code: "cancelled", final: endingOf(receipt) };
       case "moved":
-        return { ...differs(`${txHash} is final and is not exactly the payment that was asked for`), ...movedBy(payment, final) };
+        return {
+          ...differs(`${txHash} is final and is not exactly the payment that was asked for`),
+          ...movedBy(payment, final),
+        };
     }
   }
   const included = evidence.attempts.find((attempt) => attempt.includedIn !== null);
-  if (included !== undefined) return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
+  if (included !== undefined)
+    return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
   if (evidence.finalCount !== null && evidence.finalCount > nonce) {
     const detail = `nonce ${nonce} of ${payment.account} is used at the final block by no known attempt`;
     return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail };
@@ -81,7 +89,13 @@ export function judgePayout(payment: Payment, evidence: Evidence): Judgement {
  */
 export function asksForCode(payment: Payment, { transaction, receipt }: FinalTransaction): boolean {
   const { to, input } = transaction;
-  return payment.contract === "" && receipt.status === 1 && input === "0x" && to !== null && to !== payment.destination;
+  return (
+    payment.contract === "" &&
+    receipt.status === 1 &&
+    input === "0x" &&
+    to !== null &&
+    to !== payment.destination
+  );
 }
 
 /**
@@ -89,16 +103,24 @@ export function asksForCode(payment: Payment, { transaction, receipt }: FinalTra
  * attempts. `code` is the code at `to` when the transaction ran: "0x" for none, null if nobody
  * asked for it or the nodes do not answer.
  */
-export function judgeConsumer(payment: Payment, final: FinalTransaction, code: string | null): Judgement {
+export function judgeConsumer(
+  payment: Payment,
+  final: FinalTransaction,
+  code: string | null,
+): Judgement {
   const { transaction, receipt } = final;
   const outcome = outcomeOf(payment, transaction, receipt);
-  if (outcome === "reverted") return { kind: "failed", code: "chain_slot_consumed", final: endingOf(receipt) };
+  if (outcome === "reverted")
+    return { kind: "failed", code: "chain_slot_consumed", final: endingOf(receipt) };
   if (outcome === "paid") return { kind: "completed", final: endingOf(receipt) };
   const mayHavePaid =
     payment.contract === ""
       ? !asksForCode(payment, final) || code !== "0x"
-      : transfersOf(payment.contract, receipt).some((transfer) => transfer === null || transfer.to === payment.destination);
-  if (!mayHavePaid) return { kind: "failed", code: "chain_slot_consumed", final: endingOf(receipt) };
+      : transfersOf(payment.contract, receipt).some(
+          (transfer) => transfer === null || transfer.to === payment.destination,
+        );
+  if (!mayHavePaid)
+    return { kind: "failed", code: "chain_slot_consumed", final: endingOf(receipt) };
   const detail = `${transaction.hash} used nonce ${payment.slot} of ${payment.account} and may have paid something to the receiver`;
   return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail, by: endingOf(receipt) };
 }
@@ -112,7 +134,9 @@ function paysExactly(payment: PaidFrom, sent: Sent, receipt: Receipt): boolean {
   if (contract === "") return sent.to === destination && sent.valueUnits === amountUnits;
   const [transfer, ...more] = transfersOf(contract, receipt);
   if (transfer === undefined || transfer === null || more.length > 0) return false;
-  return transfer.from === account && transfer.to === destination && transfer.amountUnits === amountUnits;
+  return (
+    transfer.from === account && transfer.to === destination && transfer.amountUnits === amountUnits
+  );
 }
 
 function paysNothing({ account }: PaidFrom, sent: Sent, receipt: Receipt): boolean {
@@ -128,21 +152,40 @@ function paysNothing({ account }: PaidFrom, sent: Sent, receipt: Receipt): boole
  * Null stands for a Transfer in a form that this contract should not have.
  * @throws AgentError NODE_ANSWER if a log that may be a Transfer cannot be read
  */
-function transfersOf(contract: string, receipt: Receipt): readonly ReturnType<typeof readTransferLog>[] {
-  const isOdd = receipt.oddLogs?.some((address) => address === "" || address === contract.toLowerCase());
+function transfersOf(
+  contract: string,
+  receipt: Receipt,
+): readonly ReturnType<typeof readTransferLog>[] {
+  const isOdd = receipt.oddLogs?.some(
+    (address) => address === "" || address === contract.toLowerCase(),
+  );
   if (isOdd === true)
-    throw new AgentError("NODE_ANSWER", "none", "a log of the token in the receipt cannot be read", { contract });
-  return receipt.logs.filter((log) => log.address === contract && log.topics[0] === transferTopic).map(readTransferLog);
+    throw new AgentError(
+      "NODE_ANSWER",
+      "none",
+      "a log of the token in the receipt cannot be read",
+      { contract },
+    );
+  return receipt.logs
+    .filter((log) => log.address === contract && log.topics[0] === transferTopic)
+    .map(readTransferLog);
 }
 
 function differs(detail: string): MovedOtherwise {
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: null, isContracts: false };
+  return {
+    kind: "stuck",
+    code: "WATCHER_CONTENT_DIFFERS",
+    detail,
+    final: null,
+    isContracts: false,
+  };
 }
 
 function movedBy(
   { contract, destination, amountUnits }: PaidFrom,
   { transaction: { to, input }, receipt }: FinalTransaction,
 ): Pick<MovedOtherwise, "final" | "isContracts"> {
-  const isAsked = (): boolean => input === `0x${Buffer.from(encodeTransferCall(destination, amountUnits)).toString("hex")}`;
+  const isAsked = (): boolean =>
+    input === `0x${Buffer.from(encodeTransferCall(destination, amountUnits)).toString("hex")}`;
   return { final: endingOf(receipt), isContracts: contract !== "" && to === contract && isAsked() };
 }

@@ -13,6 +13,7 @@ import type { PaymentLink } from "../payment-link.ts";
 export function paymentUri({ network, contract, receiver, units }: PaymentLink): string {
   const [, chainId] = /^eip155:([1-9][0-9]*)$/.exec(network) ?? [];
   invariant(chainId !== undefined, "a payment link has an EVM network");
-  if (contract === "") return `ethereum:${receiver}@${chainId}${units === 0n ? "" : `?value=${units}`}`;
+  if (contract === "")
+    return `ethereum:${receiver}@${chainId}${units === 0n ? "" : `?value=${units}`}`;
   return `ethereum:${contract}@${chainId}/transfer?address=${receiver}${units === 0n ? "" : `&uint256=${units}`}`;
 }

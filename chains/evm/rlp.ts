@@ -21,7 +21,9 @@ export function encodeRlp(item: RlpItem, before = 0): Uint8Array {
  * Decodes one item that fills `bytes` to the last byte. Refuses (TRANSACTION_RLP) every form but
  * the shortest.
  */
-export function decodeRlp(bytes: Uint8Array): { readonly ok: true; readonly item: RlpItem } | Refusal {
+export function decodeRlp(
+  bytes: Uint8Array,
+): { readonly ok: true; readonly item: RlpItem } | Refusal {
   try {
     const { item, end } = decodeAt(bytes, 0, bytes.length, 1);
     if (end !== bytes.length) throw new RlpFormat("bytes after the end");
@@ -51,7 +53,9 @@ export function shortest(bytes: Uint8Array): Uint8Array {
  */
 export function integerOf(bytes: Uint8Array, bytesMax: number): bigint | null {
   if (bytes.length > bytesMax || bytes[0] === 0) return null;
-  return bytes.length === 0 ? 0n : BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex")}`);
+  return bytes.length === 0
+    ? 0n
+    : BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex")}`);
 }
 
 class RlpFormat extends Error {}
@@ -101,7 +105,12 @@ function writeHeader(offset: number, length: number, bytes: Uint8Array, at: numb
   return at + 1 + size;
 }
 
-function decodeAt(bytes: Uint8Array, start: number, limit: number, depth: number): { item: RlpItem; end: number } {
+function decodeAt(
+  bytes: Uint8Array,
+  start: number,
+  limit: number,
+  depth: number,
+): { item: RlpItem; end: number } {
   if (depth > depthMax) throw new RlpFormat("nested too deep");
   const first = bytes[start];
   if (first === undefined || start >= limit) throw new RlpFormat("bytes end early");
@@ -109,7 +118,8 @@ function decodeAt(bytes: Uint8Array, start: number, limit: number, depth: number
   const isList = first >= 0xc0;
   const { from, to } = bodyOf(bytes, start, limit, isList ? 0xc0 : 0x80);
   if (!isList) {
-    if (to - from === 1 && (bytes[from] as number) < 0x80) throw new RlpFormat("one low byte with a prefix");
+    if (to - from === 1 && (bytes[from] as number) < 0x80)
+      throw new RlpFormat("one low byte with a prefix");
     return { item: bytes.slice(from, to), end: to };
   }
   const items: RlpItem[] = [];
@@ -122,7 +132,12 @@ function decodeAt(bytes: Uint8Array, start: number, limit: number, depth: number
   return { item: items, end: to };
 }
 
-function bodyOf(bytes: Uint8Array, start: number, limit: number, offset: number): { from: number; to: number } {
+function bodyOf(
+  bytes: Uint8Array,
+  start: number,
+  limit: number,
+  offset: number,
+): { from: number; to: number } {
   const short = (bytes[start] as number) - offset;
   let length = short;
   let from = start + 1;

@@ -30,7 +30,9 @@ export function readEnvelopes(
 ): { readonly ok: true; readonly byId: ReadonlyMap<number | null, Envelope> } | Failure {
   const isSuccess = status >= 200 && status < 300;
   const bad = (message: string, isTorn = false): Failure => ({
-    ...(isSuccess ? failure("NODE_ANSWER", message, { isCut: isTorn }) : statusFailure(status, body, null)),
+    ...(isSuccess
+      ? failure("NODE_ANSWER", message, { isCut: isTorn })
+      : statusFailure(status, body, null)),
     isBatchFault: true,
   });
   let value: unknown;
@@ -54,13 +56,22 @@ export function readEnvelopes(
   return { ok: true, byId };
 }
 
-function readEnvelope(item: unknown): { readonly id: number | null; readonly envelope: Envelope } | null {
+function readEnvelope(
+  item: unknown,
+): { readonly id: number | null; readonly envelope: Envelope } | null {
   if (typeof item !== "object" || item === null) return null;
   const { id, result, error } = item as { id?: unknown; result?: unknown; error?: unknown };
   const idOrNull = typeof id === "number" ? id : null;
   if (typeof error === "object" && error !== null) {
     const { code, message } = error as { code?: unknown; message?: unknown };
-    return { id: idOrNull, envelope: { ok: false, code: typeof code === "number" ? code : 0, message: shownWords(message) } };
+    return {
+      id: idOrNull,
+      envelope: {
+        ok: false,
+        code: typeof code === "number" ? code : 0,
+        message: shownWords(message),
+      },
+    };
   }
   if (!Object.hasOwn(item, "result")) return null;
   return { id: idOrNull, envelope: { ok: true, result } };

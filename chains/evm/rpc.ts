@@ -106,7 +106,12 @@ export function createRpc(options: RpcOptions): Rpc {
     underWay.add(exchange);
   }
 
-  function settle(batch: readonly Pending[], outcome: Outcome, rest: readonly Pending[], refusals: number): void {
+  function settle(
+    batch: readonly Pending[],
+    outcome: Outcome,
+    rest: readonly Pending[],
+    refusals: number,
+  ): void {
     const envelopes = answersTo(batch, outcome);
     if (!envelopes.ok) {
       failBatch(batch, envelopes, rest, refusals);
@@ -115,7 +120,8 @@ export function createRpc(options: RpcOptions): Rpc {
     if (batch.length > 1) size.answered(batch.length);
     for (const call of batch) {
       // Nodes refuse a request that they could not read with one answer without an id.
-      const envelope = envelopes.byId.get(call.id) ?? (batch.length === 1 ? envelopes.byId.get(null) : undefined);
+      const envelope =
+        envelopes.byId.get(call.id) ?? (batch.length === 1 ? envelopes.byId.get(null) : undefined);
       if (envelope === undefined) failCall(call, { ...noAnswer, isBatchFault: batch.length > 1 });
       else call.resolve(envelope);
     }
@@ -128,7 +134,12 @@ export function createRpc(options: RpcOptions): Rpc {
    * A node that also refuses two single calls refuses all. A provider that counts calls may never
    * accept so many at the same time.
    */
-  function failBatch(batch: readonly Pending[], failure: Failure, rest: readonly Pending[], refusals: number): void {
+  function failBatch(
+    batch: readonly Pending[],
+    failure: Failure,
+    rest: readonly Pending[],
+    refusals: number,
+  ): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
     if (isBatchFault || failure.quietMs !== undefined) size.refused(batch.length);
     const isRefusal = !isClosed && refusing.has(failure.code);
@@ -145,7 +156,8 @@ export function createRpc(options: RpcOptions): Rpc {
   }
 
   function failCall(call: Pending, failure: Failure): void {
-    const mayAskAgain = !isClosed && !call.isWrite && !call.isSecond && (failure.isBatchFault || failure.isCut);
+    const mayAskAgain =
+      !isClosed && !call.isWrite && !call.isSecond && (failure.isBatchFault || failure.isCut);
     if (mayAskAgain) {
       call.isSecond = true;
       send([call]);
@@ -193,11 +205,18 @@ function answersTo(
 }
 
 function postOf(batch: readonly Pending[]): { readonly body: string; readonly bytesMax: number } {
-  const body = batch.length === 1 ? (batch[0] as Pending).body : `[${batch.map((call) => call.body).join(",")}]`;
+  const body =
+    batch.length === 1
+      ? (batch[0] as Pending).body
+      : `[${batch.map((call) => call.body).join(",")}]`;
   return { body, bytesMax: batch.reduce((sum, call) => sum + call.answerBytesMax, 0) };
 }
 
-function faultOf(call: Pending, { code, message, isUnsent, ...more }: Failure, node: string): AgentError {
+function faultOf(
+  call: Pending,
+  { code, message, isUnsent, ...more }: Failure,
+  node: string,
+): AgentError {
   const effect = call.isWrite && !isUnsent ? "unknown" : "none";
   return new AgentError(code, effect, message, { node, ...figuresOf(more) });
 }
@@ -209,8 +228,14 @@ function faultOf(call: Pending, { code, message, isUnsent, ...more }: Failure, n
 const batchWords = /\bbatch(?:es|ed|ing)?\b/i;
 
 const noAnswer = failure("NODE_ANSWER", "the node left this call without an answer");
-const refusedBatch = failure("NODE_ANSWER", "the node answered no call of the batch", { isBatchFault: true });
-const refusedCalls = failure("NODE_ANSWER", "the node refused each call of the batch as one of a batch", { isBatchFault: true });
+const refusedBatch = failure("NODE_ANSWER", "the node answered no call of the batch", {
+  isBatchFault: true,
+});
+const refusedCalls = failure(
+  "NODE_ANSWER",
+  "the node refused each call of the batch as one of a batch",
+  { isBatchFault: true },
+);
 const closedUnsent = failure("NODE_CLOSED", closedText, { isUnsent: true });
 
 interface Sized {
@@ -222,7 +247,11 @@ interface Sized {
  * Keeps reads and writes apart, at most `callsMax` in one batch and at most `bytesMax` answer bytes
  * together. Keeps the order.
  */
-function splitCalls<C extends Sized>(calls: readonly C[], callsMax: number, bytesMax: number): C[][] {
+function splitCalls<C extends Sized>(
+  calls: readonly C[],
+  callsMax: number,
+  bytesMax: number,
+): C[][] {
   const batches: C[][] = [];
   for (const isWrite of [true, false]) {
     let batch: C[] = [];

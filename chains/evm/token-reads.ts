@@ -31,7 +31,8 @@ export function readTransferLog(log: {
   readonly data: string;
 }): { readonly from: string; readonly to: string; readonly amountUnits: bigint } | null {
   const [topic, from, to] = log.topics;
-  if (log.topics.length !== 3 || topic !== transferTopic || from === undefined || to === undefined) return null;
+  if (log.topics.length !== 3 || topic !== transferTopic || from === undefined || to === undefined)
+    return null;
   const fromAddress = addressOfTopic(from);
   const toAddress = addressOfTopic(to);
   if (fromAddress === null || toAddress === null || !/^0x[0-9a-f]{64}$/.test(log.data)) return null;
@@ -39,5 +40,7 @@ export function readTransferLog(log: {
 }
 
 function addressOfTopic(topic: string): string | null {
-  return /^0x0{24}[0-9a-f]{40}$/.test(topic) ? addressOfBytes(addressBytes(`0x${topic.slice(26)}`)) : null;
+  return /^0x0{24}[0-9a-f]{40}$/.test(topic)
+    ? addressOfBytes(addressBytes(`0x${topic.slice(26)}`))
+    : null;
 }

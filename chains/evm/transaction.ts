@@ -33,7 +33,9 @@ export interface Transfer {
 export type Description = Transfer & { readonly feeMaxWei: bigint };
 
 /** A zero payment from an account to itself, which uses a nonce up. */
-export type Cancel = Omit<Transfer, "contract" | "destination" | "amountUnits"> & { readonly account: string };
+export type Cancel = Omit<Transfer, "contract" | "destination" | "amountUnits"> & {
+  readonly account: string;
+};
 
 /** A transaction type byte (EIP-2718). */
 const dynamicFeeType = 0x02;
@@ -107,12 +109,31 @@ type Described = { readonly ok: true; readonly description: Description } | Refu
 function read(unsigned: Uint8Array, leastUnits: bigint): Described {
   const list = fieldsOf(unsigned);
   if (!list.ok) return list;
-  const [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to, value, data, accessList] = list.fields;
-  if (accessList instanceof Uint8Array) return refuse("TRANSACTION_FIELD", "access list is not a list");
+  const [
+    chainId,
+    nonce,
+    maxPriorityFeePerGas,
+    maxFeePerGas,
+    gasLimit,
+    to,
+    value,
+    data,
+    accessList,
+  ] = list.fields;
+  if (accessList instanceof Uint8Array)
+    return refuse("TRANSACTION_FIELD", "access list is not a list");
   if (accessList === undefined || accessList.length !== 0) return refuse("TRANSACTION_ACCESS_LIST");
-  const integers = integersOf({ chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, value });
+  const integers = integersOf({
+    chainId,
+    nonce,
+    maxPriorityFeePerGas,
+    maxFeePerGas,
+    gasLimit,
+    value,
+  });
   if (!integers.ok) return integers;
-  if (!(to instanceof Uint8Array) || to.length !== 20) return refuse("TRANSACTION_FIELD", "to is not 20 bytes");
+  if (!(to instanceof Uint8Array) || to.length !== 20)
+    return refuse("TRANSACTION_FIELD", "to is not 20 bytes");
   if (!(data instanceof Uint8Array)) return refuse("TRANSACTION_FIELD", "data is a list");
   const payment = paymentOf(addressOfBytes(to), integers.values.value, data);
   if (!payment.ok) return payment;
@@ -123,7 +144,10 @@ function read(unsigned: Uint8Array, leastUnits: bigint): Described {
   if (outOfRange !== null) return outOfRange;
   // Both addresses come from 20 bytes, so only the zero address can be refused here.
   if (isZeroAddress(destination) || isZeroAddress(contract)) return refuse("ADDRESS_ZERO");
-  return { ok: true, description: { ...transfer, feeMaxWei: transfer.gasLimit * transfer.maxFeePerGas } };
+  return {
+    ok: true,
+    description: { ...transfer, feeMaxWei: transfer.gasLimit * transfer.maxFeePerGas },
+  };
 }
 
 /** The 32 bytes that get signed: keccak-256 of the unsigned bytes. */
@@ -146,30 +170,45 @@ export function attachSignature(
 ): { readonly raw: Uint8Array; readonly txHash: string } {
   const read = fieldsOf(unsigned);
   if (!read.ok) throw faultOf(read);
-  const { pair, parity } = senderSignature(digestOf(unsigned), signature, sender, (text) => addressBytes(addressOrThrow(text)));
-  const ends = [integerBytes(BigInt(parity)), shortest(pair.subarray(0, 32)), shortest(pair.subarray(32))];
+  const { pair, parity } = senderSignature(digestOf(unsigned), signature, sender, (text) =>
+    addressBytes(addressOrThrow(text)),
+  );
+  const ends = [
+    integerBytes(BigInt(parity)),
+    shortest(pair.subarray(0, 32)),
+    shortest(pair.subarray(32)),
+  ];
   const raw = typed([...read.fields, ...ends]);
   return { raw, txHash: txHashOf(raw) };
 }
 
-function fieldsOf(unsigned: Uint8Array): { readonly ok: true; readonly fields: readonly RlpItem[] } | Refusal {
-  if (unsigned.length > unsignedBytesMax) return refuse("TRANSACTION_FIELD", "longer than any transfer");
+function fieldsOf(
+  unsigned: Uint8Array,
+): { readonly ok: true; readonly fields: readonly RlpItem[] } | Refusal {
+  if (unsigned.length > unsignedBytesMax)
+    return refuse("TRANSACTION_FIELD", "longer than any transfer");
   if (unsigned[0] !== dynamicFeeType) return refuse("TRANSACTION_TYPE");
   const decoded = decodeRlp(unsigned.subarray(1));
   if (!decoded.ok) return decoded;
   if (decoded.item instanceof Uint8Array) return refuse("TRANSACTION_RLP", "not a list");
-  if (decoded.item.length !== fieldCount) return refuse("TRANSACTION_RLP", `${decoded.item.length} fields`);
+  if (decoded.item.length !== fieldCount)
+    return refuse("TRANSACTION_RLP", `${decoded.item.length} fields`);
   return { ok: true, fields: decoded.item };
 }
 
-type Integers<K extends string> = { readonly ok: true; readonly values: Readonly<Record<K, bigint>> } | Refusal;
+type Integers<K extends string> =
+  | { readonly ok: true; readonly values: Readonly<Record<K, bigint>> }
+  | Refusal;
 
-function integersOf<K extends string>(items: Readonly<Record<K, RlpItem | undefined>>): Integers<K> {
+function integersOf<K extends string>(
+  items: Readonly<Record<K, RlpItem | undefined>>,
+): Integers<K> {
   const values = {} as Record<K, bigint>;
   for (const name of Object.keys(items) as K[]) {
     const item = items[name];
     const value = item instanceof Uint8Array ? integerOf(item, 32) : null;
-    if (value === null) return refuse("TRANSACTION_FIELD", `${name} is not an integer in its shortest form`);
+    if (value === null)
+      return refuse("TRANSACTION_FIELD", `${name} is not an integer in its shortest form`);
     values[name] = value;
   }
   return { ok: true, values };
@@ -180,7 +219,8 @@ type Payment = { readonly ok: true } & Pick<Transfer, "contract" | "destination"
 function paymentOf(to: string, value: bigint, data: Uint8Array): Payment | Refusal {
   if (data.length === 0) return { ok: true, contract: "", destination: to, amountUnits: value };
   const call = decodeTransferCall(data);
-  if (call === null) return refuse("TRANSACTION_CALL", "call data is not transfer(address,uint256)");
+  if (call === null)
+    return refuse("TRANSACTION_CALL", "call data is not transfer(address,uint256)");
   if (value !== 0n) return refuse("TRANSACTION_CALL", "a token call that also pays native coin");
   return { ok: true, contract: to, ...call };
 }
@@ -195,7 +235,8 @@ function rangeRefusal(transfer: Transfer, leastUnits: bigint): Refusal | null {
     ["maxPriorityFeePerGas", transfer.maxPriorityFeePerGas, 0n, transfer.maxFeePerGas],
   ];
   for (const [name, value, min, max] of bounds) {
-    if (typeof value !== "bigint" || value < min || value > max) return refuse("TRANSACTION_FIELD", `${name} is out of range`);
+    if (typeof value !== "bigint" || value < min || value > max)
+      return refuse("TRANSACTION_FIELD", `${name} is out of range`);
   }
   return null;
 }

@@ -9,20 +9,34 @@ import * as transactions from "./transaction.ts";
 
 export const evmTransactions: Transactions = {
   build: ({ contract, destination, amountUnits, ...slot }, txParams) =>
-    transactions.buildTransfer({ ...numbersOf(slot, txParams), contract, destination, amountUnits }),
+    transactions.buildTransfer({
+      ...numbersOf(slot, txParams),
+      contract,
+      destination,
+      amountUnits,
+    }),
   describe: (unsigned, { txParams }) => described(transactions.describe(unsigned), txParams),
   cancels: {
-    build: (slot, txParams) => transactions.buildCancel({ ...numbersOf(slot, txParams), account: slot.account }),
-    describe: (unsigned, { account, txParams }) => described(transactions.describeCancel(unsigned, account), txParams),
+    build: (slot, txParams) =>
+      transactions.buildCancel({ ...numbersOf(slot, txParams), account: slot.account }),
+    describe: (unsigned, { account, txParams }) =>
+      described(transactions.describeCancel(unsigned, account), txParams),
   },
   digests: (unsigned) => [transactions.digestOf(unsigned)],
   attach: (unsigned, signatures, account) =>
-    transactions.attachSignature(unsigned, signatures.length === 1 ? (signatures[0] as Uint8Array) : new Uint8Array(0), account),
+    transactions.attachSignature(
+      unsigned,
+      signatures.length === 1 ? (signatures[0] as Uint8Array) : new Uint8Array(0),
+      account,
+    ),
 };
 
 type Numbers = Omit<transactions.Transfer, "contract" | "destination" | "amountUnits">;
 
-function numbersOf({ network, slot }: Pick<Payment, "network" | "slot">, txParams: TxParams): Numbers {
+function numbersOf(
+  { network, slot }: Pick<Payment, "network" | "slot">,
+  txParams: TxParams,
+): Numbers {
   return {
     chainId: BigInt(network.slice(namespace.length + 1)),
     nonce: BigInt(slot),
@@ -38,10 +52,15 @@ function figure(txParams: TxParams, name: string): bigint {
 
 function described(read: ReturnType<typeof transactions.describe>, txParams: TxParams): Described {
   if (!read.ok) return read;
-  const { chainId, nonce, contract, destination, amountUnits, feeMaxWei, ...numbers } = read.description;
+  const { chainId, nonce, contract, destination, amountUnits, feeMaxWei, ...numbers } =
+    read.description;
   const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = numbers;
   const beside = feesBeside(txParams);
-  const inBytes = { gasLimit: `${gasLimit}`, maxFeePerGas: `${maxFeePerGas}`, maxPriorityFeePerGas: `${maxPriorityFeePerGas}` };
+  const inBytes = {
+    gasLimit: `${gasLimit}`,
+    maxFeePerGas: `${maxFeePerGas}`,
+    maxPriorityFeePerGas: `${maxPriorityFeePerGas}`,
+  };
   const description: Description = {
     network: networkOf(chainId),
     account: "",

@@ -10,7 +10,8 @@ const circle = "issued by Circle: developers.circle.com, USDC contract addresses
 const tether = "tether.to, supported protocols: issued by Tether";
 const peg = "bscscan.com: Binance-Peg token, not issued by the stablecoin's own issuer";
 const usdt0 = "docs.usdt0.to, deployments: USDT0, backed by Tether's USDT on Ethereum";
-const superchain = "ethereum-optimism.github.io, token list: bridged by the standard bridge, not issued by Tether";
+const superchain =
+  "ethereum-optimism.github.io, token list: bridged by the standard bridge, not issued by Tether";
 const faucet = "testnet.bscscan.com: the token of BNB Chain's faucet";
 
 interface Coin {
@@ -41,7 +42,12 @@ function token(
   const name = symbol === "USDT" ? "Tether USD" : "USD Coin";
   const market = isTest === true ? "" : symbol;
   const sweepLeast = chain === "ethereum" ? { sweepLeast: "50" } : {};
-  return { chain, lines: { name, symbol, decimal, contract, market, minPaymentAmount: least }, source, ...sweepLeast };
+  return {
+    chain,
+    lines: { name, symbol, decimal, contract, market, minPaymentAmount: least },
+    source,
+    ...sweepLeast,
+  };
 }
 
 const ether: Coin = { name: "Ether", symbol: "ETH", market: "ETH", least: "0.001" };

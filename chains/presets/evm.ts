@@ -7,18 +7,43 @@ import type { ChainLines, ChainPreset } from "./preset.ts";
 const caip2 = "EIP-155 registry of chain ids, chainid.network";
 const ours = "ours: docs/chains.md, section 1";
 
-type Figures = Pick<ChainPreset, "name" | "tokens" | "blockMs" | "finalSeconds" | "maxFee" | "maxFeePerDay" | "publicServers"> & {
+type Figures = Pick<
+  ChainPreset,
+  "name" | "tokens" | "blockMs" | "finalSeconds" | "maxFee" | "maxFeePerDay" | "publicServers"
+> & {
   readonly chainId: number;
   readonly feeModel: string;
   readonly explorer: string;
   readonly isTest?: boolean;
-  readonly sources: Readonly<Record<"confirmations" | "feeModel" | "blockMs" | "finalSeconds", string>>;
+  readonly sources: Readonly<
+    Record<"confirmations" | "feeModel" | "blockMs" | "finalSeconds", string>
+  >;
 };
 
-function chain({ chainId, feeModel, explorer, isTest = false, sources, ...figures }: Figures): ChainPreset {
-  const lines: ChainLines = { family: "evm", chainId, confirmations: "finalized", feeModel, explorer };
+function chain({
+  chainId,
+  feeModel,
+  explorer,
+  isTest = false,
+  sources,
+  ...figures
+}: Figures): ChainPreset {
+  const lines: ChainLines = {
+    family: "evm",
+    chainId,
+    confirmations: "finalized",
+    feeModel,
+    explorer,
+  };
   const explorerSource = `${new URL(explorer).hostname}, the explorer that the chain's own documents name`;
-  const all = { family: ours, chainId: caip2, explorer: explorerSource, maxFee: ours, maxFeePerDay: ours, ...sources };
+  const all = {
+    family: ours,
+    chainId: caip2,
+    explorer: explorerSource,
+    maxFee: ours,
+    maxFeePerDay: ours,
+    ...sources,
+  };
   return { ...figures, isTest, lines, sources: all };
 }
 
@@ -26,13 +51,16 @@ function chain({ chainId, feeModel, explorer, isTest = false, sources, ...figure
 const drpc = (host: string): NonNullable<ChainPreset["publicServers"]> => ({
   [`${host}.drpc.org`]: {
     questionsPerHour: 144_000,
-    source: "drpc.org, rate limiting: at least 50,400 compute units a minute for an address, as 40 eth_call a second",
+    source:
+      "drpc.org, rate limiting: at least 50,400 compute units a minute for an address, as 40 eth_call a second",
   },
 });
 
-const ethereumFinality = "ethereum.org, proof of stake: the tag `finalized` is a checkpoint two epochs of 32 slots old";
+const ethereumFinality =
+  "ethereum.org, proof of stake: the tag `finalized` is a checkpoint two epochs of 32 slots old";
 const gasAlone = "EIP-1559: base fee and tip for gas, nothing beside";
-const opStackFees = "docs.optimism.io, transaction fees; OP Stack specifications, GasPriceOracle.getL1FeeUpperBound";
+const opStackFees =
+  "docs.optimism.io, transaction fees; OP Stack specifications, GasPriceOracle.getL1FeeUpperBound";
 const opStackFinality =
   "docs.optimism.io, transaction finality: `finalized` is data in a final block of Ethereum, in 15 to 30 minutes";
 
@@ -69,11 +97,13 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
       ...drpc("bsc"),
       "bsc-dataseed.bnbchain.org": {
         questionsPerHour: 120_000,
-        source: "docs.bnbchain.org, JSON-RPC endpoints: 10,000 in five minutes; eth_getLogs is switched off there",
+        source:
+          "docs.bnbchain.org, JSON-RPC endpoints: 10,000 in five minutes; eth_getLogs is switched off there",
       },
     },
     sources: {
-      confirmations: "docs.bnbchain.org, JSON-RPC: `finalized` is the block that fast finality (BEP-126) confirmed",
+      confirmations:
+        "docs.bnbchain.org, JSON-RPC: `finalized` is the block that fast finality (BEP-126) confirmed",
       feeModel: "docs.bnbchain.org: EIP-1559 since BEP-226, with a base fee of 0",
       blockMs: "BEP-524 (Maxwell), 0.75 s; later forks are faster, and nothing here counts on it",
       finalSeconds: "BEP-126: two blocks later; some seconds are allowed for the nodes",
@@ -90,10 +120,12 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     maxFeePerDay: "20",
     publicServers: drpc("polygon"),
     sources: {
-      confirmations: "PIP-11: a milestone of Heimdall makes blocks final, and `finalized` names them",
+      confirmations:
+        "PIP-11: a milestone of Heimdall makes blocks final, and `finalized` names them",
       feeModel: gasAlone,
       blockMs: "docs.polygon.technology: two seconds",
-      finalSeconds: "docs.polygon.technology, finality: 2 to 5 seconds since Heimdall v2; some are allowed for the nodes",
+      finalSeconds:
+        "docs.polygon.technology, finality: 2 to 5 seconds since Heimdall v2; some are allowed for the nodes",
     },
   }),
   base: chain({
@@ -124,8 +156,10 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     maxFeePerDay: "0.05",
     publicServers: drpc("arbitrum"),
     sources: {
-      confirmations: "docs.arbitrum.io, finality and reorganisations: `finalized` is a batch in a final block of Ethereum",
-      feeModel: "docs.arbitrum.io, gas and fees: data is billed in gas of the transaction, within its own limit",
+      confirmations:
+        "docs.arbitrum.io, finality and reorganisations: `finalized` is a batch in a final block of Ethereum",
+      feeModel:
+        "docs.arbitrum.io, gas and fees: data is billed in gas of the transaction, within its own limit",
       blockMs: "docs.arbitrum.io: a quarter of a second",
       finalSeconds: "docs.arbitrum.io: some minutes to the batch, then Ethereum's finality",
     },
@@ -158,7 +192,8 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     maxFeePerDay: "2",
     publicServers: drpc("avalanche"),
     sources: {
-      confirmations: "build.avax.network, C-Chain RPC: `finalized` is the last accepted block, and accepted is for good",
+      confirmations:
+        "build.avax.network, C-Chain RPC: `finalized` is the last accepted block, and accepted is for good",
       feeModel: "ACP-176: a base fee of its own kind, offered and paid as in EIP-1559",
       blockMs: "viem's definition: 1.7 s; blocks come as they are needed",
       finalSeconds: "build.avax.network: one to two seconds; some are allowed for the nodes",

@@ -26,7 +26,9 @@ export interface ChainPreset {
   readonly maxFee: string;
   readonly maxFeePerDay: string;
   /** Public servers that allow so many questions an hour, by the host of their address. */
-  readonly publicServers?: Readonly<Record<string, { readonly questionsPerHour: number; readonly source: string }>>;
+  readonly publicServers?: Readonly<
+    Record<string, { readonly questionsPerHour: number; readonly source: string }>
+  >;
   /** The sources, by line of `lines`, and those of the other figures. */
   readonly sources: Readonly<Record<string, string>>;
 }

@@ -5,11 +5,15 @@
 import type { ChainPreset, CurrencyPreset } from "./preset.ts";
 
 const ids = "developers.tron.network, eth_chainId: the last four bytes of the genesis block's id";
-const solidified = "developers.tron.network, solidified blocks: 19 of 27 producers built on it, read from /walletsolidity";
+const solidified =
+  "developers.tron.network, solidified blocks: 19 of 27 producers built on it, read from /walletsolidity";
 const slot = "developers.tron.network, consensus: a block each 3 s";
 const ours = "ours: docs/chains.md, section 1";
 
-type Figures = Pick<ChainPreset, "name" | "isTest"> & { readonly chainId: string; readonly explorer: string };
+type Figures = Pick<ChainPreset, "name" | "isTest"> & {
+  readonly chainId: string;
+  readonly explorer: string;
+};
 
 function network({ chainId, explorer, ...named }: Figures): ChainPreset {
   const explorerSource = `${new URL(explorer).hostname}, the explorer that the chain's own documents name`;
@@ -63,7 +67,14 @@ const trx = (chain: string, market: string): CurrencyPreset => ({
 
 const usdt = (chain: string, contract: string, market: string, source: string): CurrencyPreset => ({
   chain,
-  lines: { name: "Tether USD", symbol: "USDT", decimal: 6, contract, market, minPaymentAmount: "5" },
+  lines: {
+    name: "Tether USD",
+    symbol: "USDT",
+    decimal: 6,
+    contract,
+    market,
+    minPaymentAmount: "5",
+  },
   source,
   sweepLeast: "50",
 });

@@ -8,14 +8,25 @@ const ids = "chainagnostic.org, namespace bip122: the first 32 digits of the fir
 const target = "chainparams.cpp of the coin's own program: nPowTargetSpacing";
 const ours = "ours: docs/chains.md, section 1";
 
-interface Figures extends Pick<ChainPreset, "name" | "isTest" | "blockMs" | "maxFee" | "maxFeePerDay" | "publicServers"> {
+interface Figures
+  extends Pick<
+    ChainPreset,
+    "name" | "isTest" | "blockMs" | "maxFee" | "maxFeePerDay" | "publicServers"
+  > {
   readonly family: "bitcoin" | "bitcointestnet4" | "bitcoinsignet" | "litecoin";
   readonly chainId: string;
   readonly confirmations: number;
   readonly explorer: string;
 }
 
-function network({ family, chainId, confirmations, explorer, blockMs, ...named }: Figures): ChainPreset {
+function network({
+  family,
+  chainId,
+  confirmations,
+  explorer,
+  blockMs,
+  ...named
+}: Figures): ChainPreset {
   return {
     ...named,
     lines: { family, chainId, confirmations, explorer },
@@ -50,7 +61,10 @@ export const utxoChains: Readonly<Record<string, ChainPreset>> = {
     chainId: "000000000019d6689c085ae165831e93",
     explorer: "https://mempool.space/tx/",
     publicServers: {
-      "blockstream.info": { questionsPerHour: 700, source: "CypherBoxLLC/Cypher-Box #194: 700 an hour for an address" },
+      "blockstream.info": {
+        questionsPerHour: 700,
+        source: "CypherBoxLLC/Cypher-Box #194: 700 an hour for an address",
+      },
     },
   }),
   "bitcoin-testnet4": network({
@@ -82,7 +96,13 @@ export const utxoChains: Readonly<Record<string, ChainPreset>> = {
   }),
 };
 
-const coin = (chain: string, symbol: string, name: string, minPaymentAmount: string, market = ""): CurrencyPreset => ({
+const coin = (
+  chain: string,
+  symbol: string,
+  name: string,
+  minPaymentAmount: string,
+  market = "",
+): CurrencyPreset => ({
   chain,
   lines: { name, symbol, decimal: 8, market, minPaymentAmount },
   source: "amount.h of the coin's own program: COIN is 100,000,000",

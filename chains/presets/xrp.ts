@@ -14,7 +14,10 @@ const rippled = {
     "XRPLF/rippled, include/xrpl/resource: a warning from a load of 5,000 a second for an address; a list of transactions is 400",
 } as const;
 
-type Figures = Pick<ChainPreset, "name" | "isTest" | "publicServers"> & { readonly chainId: number; readonly explorer: string };
+type Figures = Pick<ChainPreset, "name" | "isTest" | "publicServers"> & {
+  readonly chainId: number;
+  readonly explorer: string;
+};
 
 function network({ chainId, explorer, ...named }: Figures): ChainPreset {
   return {

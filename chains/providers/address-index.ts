@@ -17,7 +17,9 @@ export interface AddressIndex {
  * A book only grows, and returns its addresses in order of arrival. `keyOf` of an address: its
  * bytes as text.
  */
-export function createIndexes(keyOf: (address: string) => string): (book: AddressBook) => Promise<AddressIndex> {
+export function createIndexes(
+  keyOf: (address: string) => string,
+): (book: AddressBook) => Promise<AddressIndex> {
   const known = new WeakMap<AddressBook, { readonly byKey: Map<string, string>; size: number }>();
 
   return async (book) => {
@@ -32,8 +34,10 @@ export function createIndexes(keyOf: (address: string) => string): (book: Addres
         at += 1;
       }
       for (let next = 0; next < fresh.length; next += takenAtOnce) {
-        for (const address of fresh.slice(next, next + takenAtOnce)) index.byKey.set(keyOf(address), address);
-        if (next + takenAtOnce < fresh.length) await new Promise((resolve) => setImmediate(resolve));
+        for (const address of fresh.slice(next, next + takenAtOnce))
+          index.byKey.set(keyOf(address), address);
+        if (next + takenAtOnce < fresh.length)
+          await new Promise((resolve) => setImmediate(resolve));
       }
       index.size = at;
     }

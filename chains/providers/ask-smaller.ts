@@ -13,7 +13,13 @@ const answersToGrow = 16;
  * not show that the size is wrong, and a server at its quota wants no more questions. For these the
  * next call tries a smaller size.
  */
-const mendable = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_PATH", "NODE_ANSWER", "NODE_ANSWER_SIZE"]);
+const mendable = new Set([
+  "NODE_ERROR",
+  "NODE_HTTP",
+  "NODE_PATH",
+  "NODE_ANSWER",
+  "NODE_ANSWER_SIZE",
+]);
 const suspect = new Set(["NODE_TIMEOUT", "NODE_UNREACHABLE", "NODE_QUOTA"]);
 
 /** Whether a smaller question may help at once. */
@@ -70,7 +76,10 @@ export class Size {
   }
 
   /** The answers for all items, in order, each in the largest parts that the server answers. */
-  async parts<I, T>(items: readonly I[], job: (part: readonly I[]) => Promise<readonly T[]>): Promise<readonly T[]> {
+  async parts<I, T>(
+    items: readonly I[],
+    job: (part: readonly I[]) => Promise<readonly T[]>,
+  ): Promise<readonly T[]> {
     const found: T[] = [];
     for (let at = 0; at < items.length; ) {
       const part = await this.ask(items.length - at, async (size) => {

@@ -35,7 +35,9 @@ export interface BroadcastOptions<N> {
 }
 
 /** Statuses of HTTP by which a server refuses the question, whatever the bytes are. */
-const nodeStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 408, 425, 429, 451]);
+const nodeStatuses: ReadonlySet<number> = new Set([
+  401, 402, 403, 404, 405, 407, 408, 425, 429, 451,
+]);
 
 export const taken: Reply = { kind: "taken", words: "" };
 export const otherId: Reply = { kind: "doubtful", words: "the node answered another id" };
@@ -63,18 +65,28 @@ export function broadcastTo<N extends { readonly rpc: { readonly origin: string 
   });
 }
 
-async function askOne(node: string, refusals: readonly RefusalRow[], hand: () => Promise<Reply>): Promise<NodeAnswer> {
+async function askOne(
+  node: string,
+  refusals: readonly RefusalRow[],
+  hand: () => Promise<Reply>,
+): Promise<NodeAnswer> {
   try {
     return answerOf(node, refusals, await hand());
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     const text = `${error.code}: ${error.message}`;
     // An answer that could not be read came after the bytes had left.
-    if (error.effect === "none" && error.code !== "NODE_ANSWER") return { node, standing: "unsent", meaning: "", text };
+    if (error.effect === "none" && error.code !== "NODE_ANSWER")
+      return { node, standing: "unsent", meaning: "", text };
     const { status } = error.context;
-    if (error.code === "NODE_QUOTA" && !isServers(status)) return { node, standing: "refused", meaning: "node", text };
+    if (error.code === "NODE_QUOTA" && !isServers(status))
+      return { node, standing: "refused", meaning: "node", text };
     const isRefused = typeof status === "number" && status >= 400 && status < 500;
-    return answerOf(node, refusals, isRefused ? { kind: "refused", words: text, status } : { kind: "doubtful", words: text });
+    return answerOf(
+      node,
+      refusals,
+      isRefused ? { kind: "refused", words: text, status } : { kind: "doubtful", words: text },
+    );
   }
 }
 
@@ -83,13 +95,23 @@ function isServers(status: unknown): boolean {
 }
 
 /** The answer of a node by its reply and its family's table. */
-export function answerOf(node: string, refusals: readonly RefusalRow[], { kind, words: text, status }: Reply): NodeAnswer {
+export function answerOf(
+  node: string,
+  refusals: readonly RefusalRow[],
+  { kind, words: text, status }: Reply,
+): NodeAnswer {
   if (kind === "taken") return { node, standing: "taken", meaning: "", text };
   if (kind === "doubtful") return { node, standing: kind, meaning: "", text };
   const row = meaningOf(refusals, text);
   if (row?.meaning === "known") return { node, standing: "taken", meaning: "known", text };
   const meaning = row?.meaning ?? (nodeStatuses.has(status ?? 0) ? "node" : "");
-  return { node, standing: kind, meaning, text, ...(row?.least === undefined ? {} : { least: row.least }) };
+  return {
+    node,
+    standing: kind,
+    meaning,
+    text,
+    ...(row?.least === undefined ? {} : { least: row.least }),
+  };
 }
 
 /** The first row that fits. */

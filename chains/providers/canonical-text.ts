@@ -16,11 +16,19 @@ export type QuestionValue = CanonicalText | number | boolean;
 /** @throws NODE_QUESTION for a text of another form */
 export function canonicalText(text: string, form: RegExp, what: string): CanonicalText {
   if (!form.test(text))
-    throw new AgentError("NODE_QUESTION", "none", `no node is asked with a text that is no ${what}`, { what });
+    throw new AgentError(
+      "NODE_QUESTION",
+      "none",
+      `no node is asked with a text that is no ${what}`,
+      { what },
+    );
   return text as CanonicalText;
 }
 
 /** A path of these parts, as a tagged template: its own words are the program's. */
-export function pathOf(words: TemplateStringsArray, ...parts: readonly (CanonicalText | number)[]): CanonicalText {
+export function pathOf(
+  words: TemplateStringsArray,
+  ...parts: readonly (CanonicalText | number)[]
+): CanonicalText {
   return words.reduce((path, word, at) => `${path}${parts[at - 1]}${word}`) as CanonicalText;
 }

@@ -6,7 +6,15 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
-import { type Client, disagreement, firstFault, type NodePool, noNode, type PoolNode, type Settled } from "./node-pool.ts";
+import {
+  type Client,
+  disagreement,
+  firstFault,
+  type NodePool,
+  noNode,
+  type PoolNode,
+  type Settled,
+} from "./node-pool.ts";
 import { createSharing } from "./shared-answers.ts";
 
 /**
@@ -43,7 +51,10 @@ export interface ChainBlocks<H, I> {
   agreedAt(number: number): Promise<I>;
 }
 
-type Pool<C extends Client> = Pick<NodePool<C>, "all" | "agree" | "first" | "lookAround" | "quorumMin" | "sawFinal" | "status">;
+type Pool<C extends Client> = Pick<
+  NodePool<C>,
+  "all" | "agree" | "first" | "lookAround" | "quorumMin" | "sawFinal" | "status"
+>;
 
 export function createChainBlocks<C extends Client, H extends BlockId, I extends BlockId>(
   pool: Pool<C>,
@@ -92,7 +103,8 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
   async function finalAt(number: number, told: readonly Reached<C, I>[]): Promise<I> {
     const heads = told.map(({ node, head }) => `${node.rpc.origin} ${head ?? ""}`).join();
     if (typeof final !== "number") return agreedAt(number);
-    if (below?.heads !== heads || below.final.number !== number) below = { heads, final: await askAgreed(number) };
+    if (below?.heads !== heads || below.final.number !== number)
+      below = { heads, final: await askAgreed(number) };
     return below.final;
   }
 
@@ -114,14 +126,19 @@ export function createChainBlocks<C extends Client, H extends BlockId, I extends
       share("final", async () => {
         pool.lookAround(newest);
         const settled = await pool.all(finalOf, graceMs);
-        const told = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
+        const told = settled
+          .flatMap((one) => (one.ok ? [one.value] : []))
+          .sort((a, b) => b.number - a.number);
         // The highest number that enough nodes have reached. A node that lags, or runs ahead, has
         // no effect.
         const reached = told[pool.quorumMin - 1];
         if (reached === undefined) throw firstFault(settled);
         // Nodes at the same block already agree, and a second question would only cost.
-        const alike = told.flatMap(({ block }) => (block !== null && keyOf(block) === keyOfOr(reached, keyOf) ? [block] : []));
-        const agreed = alike.length >= pool.quorumMin ? (alike[0] as I) : await finalAt(reached.number, told);
+        const alike = told.flatMap(({ block }) =>
+          block !== null && keyOf(block) === keyOfOr(reached, keyOf) ? [block] : [],
+        );
+        const agreed =
+          alike.length >= pool.quorumMin ? (alike[0] as I) : await finalAt(reached.number, told);
         const atMs = await timeOnce(agreed);
         for (const { node, number, block } of told) {
           if (number >= agreed.number) pool.sawFinal(node, agreed.number, atMs);
@@ -141,7 +158,10 @@ interface Reached<C extends Client, I> {
   readonly head?: string; // hash of the head, by depth
 }
 
-function keyOfOr<C extends Client, I>({ block }: Reached<C, I>, keyOf: (block: I) => string): string {
+function keyOfOr<C extends Client, I>(
+  { block }: Reached<C, I>,
+  keyOf: (block: I) => string,
+): string {
   return block === null ? "" : keyOf(block);
 }
 
@@ -166,12 +186,17 @@ export interface ByQuorum<T> {
 }
 
 /** @throws a node's fault when too few answered */
-export function byQuorum<T>(settled: readonly Settled<T | null>[], quorum: number, keyOf: (value: T) => string): ByQuorum<T> {
+export function byQuorum<T>(
+  settled: readonly Settled<T | null>[],
+  quorum: number,
+  keyOf: (value: T) => string,
+): ByQuorum<T> {
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < quorum) throw firstFault(settled);
   const found = answers.filter((one) => one !== null);
   const keys = found.map(keyOf);
-  const agreed = found.find((_, index) => keys.filter((key) => key === keys[index]).length >= quorum) ?? null;
+  const agreed =
+    found.find((_, index) => keys.filter((key) => key === keys[index]).length >= quorum) ?? null;
   return { agreed, shown: found[0] ?? null, count: found.length, versions: new Set(keys).size };
 }
 
@@ -179,7 +204,11 @@ export function byQuorum<T>(settled: readonly Settled<T | null>[], quorum: numbe
  * The agreed one, null while too few nodes have one.
  * @throws NODE_DISAGREE if enough have one and too few the same
  */
-export function agreedOrNone<T>({ agreed, count, versions }: ByQuorum<T>, quorum: number, what: string): T | null {
+export function agreedOrNone<T>(
+  { agreed, count, versions }: ByQuorum<T>,
+  quorum: number,
+  what: string,
+): T | null {
   if (agreed === null && count >= quorum) throw disagreement(what, versions);
   return agreed;
 }

@@ -20,7 +20,14 @@ const nameForm = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 const valueForm = /^[\x21-\x7e](?:[\x20-\x7e]{0,8190}[\x21-\x7e])?$/;
 /** Fields that the exchange itself sets. */
 const ours: ReadonlySet<string> = new Set([
-  ...(["host", "connection", "content-length", "content-type", "transfer-encoding", "accept-encoding"] as const),
+  ...([
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "accept-encoding",
+  ] as const),
   ...(["expect", "upgrade", "keep-alive", "te", "trailer", "user-agent"] as const),
 ]);
 
@@ -50,11 +57,18 @@ export class FurtherHeaders {
     try {
       bytes = this.#read(this.#path);
     } catch (cause) {
-      throw unusable(cause instanceof AgentError ? cause.message : `${this.#path} cannot be read: ${reasonOf(cause)}`);
+      throw unusable(
+        cause instanceof AgentError
+          ? cause.message
+          : `${this.#path} cannot be read: ${reasonOf(cause)}`,
+      );
     }
     try {
       if (bytes.length > bytesMax) throw unusable(`${this.#path} is larger than 16 KiB`);
-      return readHeaders(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8"), this.#path);
+      return readHeaders(
+        Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8"),
+        this.#path,
+      );
     } finally {
       bytes.fill(0);
     }
@@ -83,7 +97,8 @@ export function readHeaders(text: string, path: string): Readonly<Record<string,
     const value = line.slice(colon + 1).trim();
     // A line is never shown, because a name may be a part of the secret.
     const wrong = (what: string): AgentError => unusable(`line ${at + 1} of ${path} ${what}`);
-    if (!nameForm.test(name) || !valueForm.test(value)) throw wrong("is not of the form NAME: VALUE");
+    if (!nameForm.test(name) || !valueForm.test(value))
+      throw wrong("is not of the form NAME: VALUE");
     if (ours.has(name)) throw wrong("has a header that every request sets itself");
     if (headers.has(name)) throw wrong("names a header for the second time");
     headers.set(name, value);

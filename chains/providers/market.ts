@@ -32,7 +32,9 @@ export function createPrice({ quorumMin, clock, withoutEstimate = null }: PriceO
   let agreed: { readonly figures: readonly bigint[]; readonly atMs: number } | null = null;
   return {
     figures: (settled) => {
-      const named = settled.flatMap((one) => (one.ok && one.value !== null ? [one.value] : [])).sort(rising);
+      const named = settled
+        .flatMap((one) => (one.ok && one.value !== null ? [one.value] : []))
+        .sort(rising);
       const last = agreed !== null && clock() - agreed.atMs < agreedMs ? agreed.figures : null;
       if (named.length >= quorumMin) {
         agreed = { figures: named, atMs: clock() };
@@ -59,7 +61,13 @@ function rising(a: bigint, b: bigint): number {
 }
 
 /** Codes of a node that lacks a question: by a refusal, a status, or an odd answer. */
-const lackingCodes: ReadonlySet<string> = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_PATH", "NODE_ANSWER", "NODE_NO_BLOCK"]);
+const lackingCodes: ReadonlySet<string> = new Set([
+  "NODE_ERROR",
+  "NODE_HTTP",
+  "NODE_PATH",
+  "NODE_ANSWER",
+  "NODE_NO_BLOCK",
+]);
 /** After this number of answers by another way, the node is asked in the usual way again. */
 const usualAgainAfter = 64;
 
@@ -85,7 +93,9 @@ export class Ways<N extends object, C, T> {
     const first = isKnown ? taken.way : 0;
     let fault: unknown = null;
     let isSilent = false;
-    for (const way of [first, ...this.#ways.keys()].filter((one, at) => at === 0 || one !== first)) {
+    for (const way of [first, ...this.#ways.keys()].filter(
+      (one, at) => at === 0 || one !== first,
+    )) {
       try {
         const figure = await this.#ways[way]?.(node, context);
         if (figure !== undefined && figure !== null) {

@@ -36,5 +36,8 @@ export async function agreement<N, T>(
     }
   }
   if (answered < quorum && fault !== null) throw fault;
-  throw new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, { what, versions: votes.size });
+  throw new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, {
+    what,
+    versions: votes.size,
+  });
 }

@@ -34,26 +34,51 @@ export interface Examined {
 
 const decimalsMax = 255n;
 
-export function examine<P extends OnePool<N>, N, H extends { readonly number: number }>(of: Examination<P, N, H>): Examined {
+export function examine<P extends OnePool<N>, N, H extends { readonly number: number }>(
+  of: Examination<P, N, H>,
+): Examined {
   return {
     look: async (contracts) => {
       const pool = of.open();
       const url = pool.status()[0]?.url ?? "";
       try {
         const head = await pool.first((node) => of.newest(pool, node));
-        if (head === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node has no newest block");
-        const answers = await Promise.all(contracts.map((contract) => decimalsOf(of, pool, contract)));
+        if (head === null)
+          throw new AgentError("NODE_NO_BLOCK", "none", "the node has no newest block");
+        const answers = await Promise.all(
+          contracts.map((contract) => decimalsOf(of, pool, contract)),
+        );
         const tokens = contracts.flatMap((contract, at) => {
           const decimals = answers[at] ?? null;
           return decimals === null ? [] : [{ contract, decimals }];
         });
-        const blockMs = await orNull(() => pool.first(async (node) => (await of.paceOf?.(pool, node, head)) ?? null));
+        const blockMs = await orNull(() =>
+          pool.first(async (node) => (await of.paceOf?.(pool, node, head)) ?? null),
+        );
         const lacks = await of.lacksOf(pool, head);
-        return { url, code: "", detail: "", block: head.number, blockAtMs: of.atMsOf(head), blockMs, lacks, tokens };
+        return {
+          url,
+          code: "",
+          detail: "",
+          block: head.number,
+          blockAtMs: of.atMsOf(head),
+          blockMs,
+          lacks,
+          tokens,
+        };
       } catch (error) {
         if (!(error instanceof AgentError)) throw error;
         const detail = pool.status()[0]?.detail.replace(/^[A-Z_]+: /, "") || error.message;
-        return { url, code: error.code, detail, block: 0, blockAtMs: 0, blockMs: null, lacks: [], tokens: [] };
+        return {
+          url,
+          code: error.code,
+          detail,
+          block: 0,
+          blockAtMs: 0,
+          blockMs: null,
+          lacks: [],
+          tokens: [],
+        };
       } finally {
         pool.close();
       }
@@ -83,7 +108,9 @@ async function decimalsOf<P extends OnePool<N>, N, H extends { readonly number: 
   contract: string,
 ): Promise<number | null> {
   try {
-    const decimals = (await pool.first(async (node) => (await of.decimalsOf?.(pool, node, contract)) ?? null)) ?? -1n;
+    const decimals =
+      (await pool.first(async (node) => (await of.decimalsOf?.(pool, node, contract)) ?? null)) ??
+      -1n;
     return decimals >= 0n && decimals <= decimalsMax ? Number(decimals) : -1;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -104,7 +131,12 @@ export class Lacks<N, Q> {
   }
 
   /** Null without an answer. */
-  async put<T>(neededBy: Lack["neededBy"], question: string, ask: () => Promise<T>, isOptional = false): Promise<T | null> {
+  async put<T>(
+    neededBy: Lack["neededBy"],
+    question: string,
+    ask: () => Promise<T>,
+    isOptional = false,
+  ): Promise<T | null> {
     try {
       return await ask();
     } catch (error) {
@@ -114,7 +146,12 @@ export class Lacks<N, Q> {
     }
   }
 
-  ask<T>(neededBy: Lack["neededBy"], question: string, asked: Q & { readonly read: (answer: never) => T }, isOptional = false) {
+  ask<T>(
+    neededBy: Lack["neededBy"],
+    question: string,
+    asked: Q & { readonly read: (answer: never) => T },
+    isOptional = false,
+  ) {
     return this.put(neededBy, question, () => this.#ask(asked) as Promise<T>, isOptional);
   }
 }

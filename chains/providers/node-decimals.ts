@@ -20,7 +20,10 @@ export interface Decimals {
  * `decimalsOf` needs the agreement of enough nodes and returns null if the address has no token
  * contract.
  */
-export function createDecimals(decimalsOf: (contract: string) => Promise<bigint | null>, clock: () => number): Decimals {
+export function createDecimals(
+  decimalsOf: (contract: string) => Promise<bigint | null>,
+  clock: () => number,
+): Decimals {
   const fit = new Set<string>();
   const unfit = new Map<string, string>();
   const askedAtMs = new Map<string, number>();
@@ -41,7 +44,8 @@ export function createDecimals(decimalsOf: (contract: string) => Promise<bigint 
     confirmed: async (token) => {
       if (fit.has(token.contract)) return true;
       const atMs = askedAtMs.get(token.contract);
-      if (unfit.has(token.contract) && atMs !== undefined && clock() - atMs < askAgainMs) return false;
+      if (unfit.has(token.contract) && atMs !== undefined && clock() - atMs < askAgainMs)
+        return false;
       askedAtMs.set(token.contract, clock());
       return ask(token);
     },

@@ -13,7 +13,11 @@ export interface Gate<C extends Client> {
    * for no node that was asked as often as its hour allows; a write is sent in any case. @throws
    * NODE_WRONG_CHAIN, NODE_QUOTA, or the fault of the exchange
    */
-  exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>, use?: "read" | "write"): Promise<T>;
+  exchange<T>(
+    node: PoolNode<C>,
+    talk: (client: C) => Promise<T>,
+    use?: "read" | "write",
+  ): Promise<T>;
   /**
    * Counts a failure that the node's answer showed. A fault with `quietMs` in its context stops
    * questions to the node for that time; 0 means until the end of its rest.
@@ -26,7 +30,14 @@ export interface Gate<C extends Client> {
  * Lets a question through only to a node that serves the right chain, and remembers how each node
  * does.
  */
-export function createGate<C extends Client, A>({ chain, askChain, chainOf, cureOf, log, clock }: PoolOptions<C, A>): Gate<C> {
+export function createGate<C extends Client, A>({
+  chain,
+  askChain,
+  chainOf,
+  cureOf,
+  log,
+  clock,
+}: PoolOptions<C, A>): Gate<C> {
   async function talk<T>(node: PoolNode<C>, exchange: (client: C) => Promise<T>): Promise<T> {
     node.asked += 1;
     node.hour?.asked(clock());
@@ -63,7 +74,8 @@ export function createGate<C extends Client, A>({ chain, askChain, chainOf, cure
     if (isQuiet) node.quiet = { untilMs: node.restUntil, fault: error };
     // After a failure, another machine may stand behind the same address.
     if (node.chain === "right") node.chain = "unchecked";
-    if (node.failures === 1) log("node-failed", { node: node.rpc.origin, code: error.code, message: error.message });
+    if (node.failures === 1)
+      log("node-failed", { node: node.rpc.origin, code: error.code, message: error.message });
   }
 
   async function compare(node: PoolNode<C>): Promise<void> {
@@ -74,7 +86,8 @@ export function createGate<C extends Client, A>({ chain, askChain, chainOf, cure
       node.outAt = null;
       return;
     }
-    if (node.chain !== "wrong") log("node-wrong-chain", { node: node.rpc.origin, expected: chain, answered });
+    if (node.chain !== "wrong")
+      log("node-wrong-chain", { node: node.rpc.origin, expected: chain, answered });
     node.chain = "wrong";
     node.outAt ??= clock();
     const cure = cureOf?.(answered) ?? "";
@@ -119,6 +132,9 @@ function stillQuiet({ code, message, context }: AgentError): AgentError {
 }
 
 function wrongChain(node: PoolNode<Client>, cure = ""): AgentError {
-  const words = cure === "" ? "the node serves another chain" : `the node does not say that it serves the chain: ${cure}`;
+  const words =
+    cure === ""
+      ? "the node serves another chain"
+      : `the node does not say that it serves the chain: ${cure}`;
   return new AgentError("NODE_WRONG_CHAIN", "none", words, { node: node.rpc.origin });
 }

@@ -42,7 +42,12 @@ export class Heads {
    * A head of the node. `atMs` is the block's own time, Unix milliseconds, 0 for unknown; `nowMs`
    * never runs back.
    */
-  saw(number: number, atMs: number, nowMs: number, link: Link = { hash: "", parentHash: "" }): void {
+  saw(
+    number: number,
+    atMs: number,
+    nowMs: number,
+    link: Link = { hash: "", parentHash: "" },
+  ): void {
     this.#link = link;
     for (const hash of [link.parentHash, link.hash]) if (hash !== "") this.#shown.add(hash);
     for (const hash of this.#shown) {
@@ -58,7 +63,8 @@ export class Heads {
     }
     [this.#number, this.#atMs, this.#seenAt] = [number, atMs, nowMs];
     const { number: from, atMs: fromMs } = this.#first ?? { number, atMs };
-    if (number > from && atMs > fromMs && fromMs > 0) this.#blockMs = (atMs - fromMs) / (number - from);
+    if (number > from && atMs > fromMs && fromMs > 0)
+      this.#blockMs = (atMs - fromMs) / (number - from);
   }
 
   /** Null before the first head. */
@@ -92,7 +98,9 @@ export class Heads {
   /** True if the other node has shown this head, or the block below it. */
   isJoinedTo(other: Heads): boolean {
     const { hash, parentHash } = this.#link;
-    return (hash !== "" && other.#shown.has(hash)) || (parentHash !== "" && other.#shown.has(parentHash));
+    return (
+      (hash !== "" && other.#shown.has(hash)) || (parentHash !== "" && other.#shown.has(parentHash))
+    );
   }
 
   /** True if the head is known, and not older than `ms`. */

@@ -15,7 +15,9 @@ import { UnreadAnswers } from "./unread-answers.ts";
 
 export type { Client, PoolNode, PoolOptions, Refusal } from "./pool-node.ts";
 
-export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: AgentError };
+export type Settled<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: AgentError };
 
 export interface NodePool<C extends Client> extends Omit<Gate<C>, "check"> {
   readonly nodes: readonly PoolNode<C>[];
@@ -52,7 +54,11 @@ export interface NodePool<C extends Client> extends Omit<Gate<C>, "check"> {
    * Resolves when `quorumMin` nodes gave answers with the same key. @throws NODE_DISAGREE, or a
    * fault when too few answered
    */
-  agree<T>(job: (node: PoolNode<C>) => Promise<T>, keyOf: (value: T) => string, what: string): Promise<T>;
+  agree<T>(
+    job: (node: PoolNode<C>) => Promise<T>,
+    keyOf: (value: T) => string,
+    what: string,
+  ): Promise<T>;
   /** Asks every node for its chain. @throws the first fault when no node is right */
   checkChain(): Promise<void>;
   status(): readonly NodeStatus[];
@@ -122,7 +128,12 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     lookAround: (askHead) => {
       const nowMs = options.clock();
       for (const node of nodes) {
-        if (node.restUntil > nowMs || node.heads.isKnownSince(headKnownMs, nowMs) || asking.has(node)) continue;
+        if (
+          node.restUntil > nowMs ||
+          node.heads.isKnownSince(headKnownMs, nowMs) ||
+          asking.has(node)
+        )
+          continue;
         asking.add(node);
         // A bug in the question is also a bug of the caller, which asks the same question itself.
         void Promise.allSettled([askHead(node)]).then(() => asking.delete(node));
@@ -138,7 +149,11 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       const some = chosen();
       const answers = some.map((node) => settle(job(node)));
       void unread.settle(answers);
-      return agreement(answers, keyOf, { min: quorumMin, what, names: some.map(({ rpc }) => rpc.origin) });
+      return agreement(answers, keyOf, {
+        min: quorumMin,
+        what,
+        names: some.map(({ rpc }) => rpc.origin),
+      });
     },
     checkChain: async () => {
       const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
@@ -157,8 +172,16 @@ function statusOf(node: PoolNode<Client>, nowMs: number): NodeStatus {
   const refusal = rpc.refusal?.() ?? null;
   const head = heads.view(nowMs);
   const hour = node.hour?.view(nowMs) ?? null;
-  const shown = { url: rpc.origin, block: head?.number ?? null, head, final: finals.view(nowMs), ranges, hour };
-  if (chain === "right" && failures === 0 && refusal === null) return { ...shown, ok: true, detail: "", outForMs: null };
+  const shown = {
+    url: rpc.origin,
+    block: head?.number ?? null,
+    head,
+    final: finals.view(nowMs),
+    ranges,
+    hour,
+  };
+  if (chain === "right" && failures === 0 && refusal === null)
+    return { ...shown, ok: true, detail: "", outForMs: null };
   const failedForMs = outAt === null ? null : nowMs - outAt;
   const outForMs = refusal === null ? failedForMs : Math.max(refusal.forMs, failedForMs ?? 0);
   return { ...shown, ok: false, detail: refusal?.detail ?? detail, outForMs };
@@ -175,7 +198,11 @@ export async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
 }
 
 /** The answers that settled until enough had succeeded, and for `graceMs` after that. */
-function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs: number): Promise<readonly Settled<T>[]> {
+function mostOf<T>(
+  answers: readonly Promise<Settled<T>>[],
+  min: number,
+  graceMs: number,
+): Promise<readonly Settled<T>[]> {
   return new Promise((resolve, reject) => {
     const settled: Settled<T>[] = [];
     let timer: NodeJS.Timeout | null = null;
@@ -196,7 +223,11 @@ function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs
 function agreement<T>(
   answers: readonly Promise<Settled<T>>[],
   keyOf: (value: T) => string,
-  { min, what, names }: { readonly min: number; readonly what: string; readonly names: readonly string[] },
+  {
+    min,
+    what,
+    names,
+  }: { readonly min: number; readonly what: string; readonly names: readonly string[] },
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const votes = new Map<string, number>();
@@ -213,9 +244,15 @@ function agreement<T>(
         votes.set(key, (votes.get(key) ?? 0) + 1);
         if ((votes.get(key) ?? 0) >= min) resolve(settled.value);
       } else fault ??= settled.error;
-      if (open === 0) reject(answered >= min ? disagreement(what, votes.size, saidBy(names, said)) : (fault ?? noNode()));
+      if (open === 0)
+        reject(
+          answered >= min
+            ? disagreement(what, votes.size, saidBy(names, said))
+            : (fault ?? noNode()),
+        );
     };
-    for (const [at, answer] of answers.entries()) answer.then((settled) => count(settled, at)).catch(reject);
+    for (const [at, answer] of answers.entries())
+      answer.then((settled) => count(settled, at)).catch(reject);
   });
 }
 
@@ -230,7 +267,9 @@ const saidMax = 60;
 
 function saidBy(names: readonly string[], said: ReadonlyMap<number, string>): string {
   const shown = (key: string): string =>
-    key.length <= saidMax ? key : `${key.slice(0, saidMax)}… (${createHash("sha256").update(key).digest("hex").slice(0, 8)})`;
+    key.length <= saidMax
+      ? key
+      : `${key.slice(0, saidMax)}… (${createHash("sha256").update(key).digest("hex").slice(0, 8)})`;
   return [...said]
     .sort(([a], [b]) => a - b)
     .map(([at, key]) => `${names[at]} says ${shown(key.replace(/[^\x20-\x7e]+/g, " "))}`)

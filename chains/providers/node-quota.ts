@@ -40,18 +40,25 @@ export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused):
   const isStatus = (status === 429 && !isSize) || (status === 503 && retryAfter !== "");
   const isRefusal = status === 403 || rpcCode !== undefined;
   const isCode = rpcCode !== undefined && quotaCodes.has(rpcCode) && !sizeWords.test(words);
-  const isWords = isRefusal && quotaWords.test(words) && !sizeWords.test(words.replace(quotaWords, ""));
+  const isWords =
+    isRefusal && quotaWords.test(words) && !sizeWords.test(words.replace(quotaWords, ""));
   if (!isStatus && !isCode && !isWords) return null;
   const told = (retryAfter === "" ? suspendedMs(words) : Number(retryAfter) * 1000) ?? 0;
   return Math.min(quietMsMax, told);
 }
 
 /** The failure for an answer whose HTTP status is a refusal; null for any other answer. */
-export function readQuota(answer: { status: number; retryAfter: string; body: string }): Failure | null {
+export function readQuota(answer: {
+  status: number;
+  retryAfter: string;
+  body: string;
+}): Failure | null {
   const { status, retryAfter, body } = answer;
   if (status < 300) return null;
   const quietMs = quietMsOf({ status, retryAfter, words: body });
-  return quietMs === null ? null : failure("NODE_QUOTA", statusWords(status, body), { status, quietMs });
+  return quietMs === null
+    ? null
+    : failure("NODE_QUOTA", statusWords(status, body), { status, quietMs });
 }
 
 /** The fault for one call's own error, with any HTTP status; null for any other error. */
@@ -61,6 +68,8 @@ export function quotaFault(rpcCode: number, words: string, node: string): AgentE
 }
 
 function suspendedMs(words: string): number | null {
-  const seconds = /\b(?:suspended for|retry (?:after|in)|try again in) ([0-9]{1,5}) ?s/i.exec(words)?.[1];
+  const seconds = /\b(?:suspended for|retry (?:after|in)|try again in) ([0-9]{1,5}) ?s/i.exec(
+    words,
+  )?.[1];
   return seconds === undefined ? null : Number(seconds) * 1000;
 }

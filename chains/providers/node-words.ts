@@ -20,7 +20,9 @@ export function shownWords(text: unknown): string {
     .slice(0, readMax)
     .replace(/[^\x20-\x7e]+/g, " ")
     .replace(/\bhttps?:\/\/(?:[^\s/@]{1,256}@)?([^\s/?#"']{1,256})[^\s"']*/gi, "$1")
-    .replace(/[A-Za-z0-9_-]{24,}/g, (run) => (/^0x[0-9a-f]+$/i.test(run) || !/[0-9]/.test(run) ? run : "..."))
+    .replace(/[A-Za-z0-9_-]{24,}/g, (run) =>
+      /^0x[0-9a-f]+$/i.test(run) || !/[0-9]/.test(run) ? run : "...",
+    )
     .replace(/ {2,}/g, " ")
     .trim()
     .slice(0, shownMax);
@@ -37,7 +39,11 @@ export function wordsInBody(body: string): string {
   }
   const text = body.slice(0, readMax);
   const isPage = /^\s*</.test(text);
-  return shownWords(isPage ? (/<title>([^<]{0,200})/i.exec(text)?.[1] ?? text.replace(/<[^>]{0,500}>?/g, " ")) : text);
+  return shownWords(
+    isPage
+      ? (/<title>([^<]{0,200})/i.exec(text)?.[1] ?? text.replace(/<[^>]{0,500}>?/g, " "))
+      : text,
+  );
 }
 
 function parsed(body: string): unknown {
@@ -64,7 +70,8 @@ const statusNames: Readonly<Record<number, string>> = {
 export function statusWords(status: number, body: string): string {
   const name = statusNames[status];
   const words = wordsInBody(body);
-  const isSame = words === "" || words.toLowerCase() === name || words.toLowerCase() === `${status} ${name}`;
+  const isSame =
+    words === "" || words.toLowerCase() === name || words.toLowerCase() === `${status} ${name}`;
   return `HTTP status ${status}${name === undefined ? "" : ` (${name})`}${isSame ? "" : `: ${words}`}`;
 }
 
@@ -84,9 +91,14 @@ export function shownPath(path: string): string {
  * `statusFailure` has it.
  */
 export function pathWords(path: string | null, body: string): string {
-  const lacks = path === null ? "the server has nothing at the path of its address" : `the server has no ${shownPath(path)}`;
+  const lacks =
+    path === null
+      ? "the server has nothing at the path of its address"
+      : `the server has no ${shownPath(path)}`;
   const words = wordsInBody(body);
-  return words === "" || /^(?:404 ?)?(?:not found|error)?$/i.test(words) ? lacks : `${lacks}: ${words}`;
+  return words === "" || /^(?:404 ?)?(?:not found|error)?$/i.test(words)
+    ? lacks
+    : `${lacks}: ${words}`;
 }
 
 /** Null if the value has no text. */

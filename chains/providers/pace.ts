@@ -48,7 +48,8 @@ export class Pace {
    */
   slowDown(wantedMs: number, sentAt: number, words: string): void {
     this.#refused = { sinceMs: this.#refused?.sinceMs ?? this.#clock(), words };
-    if (sentAt >= this.#slowedAt) this.#gapMs = Math.min(gapMaxMs, Math.max(gapFirstMs, this.#gapMs * 2));
+    if (sentAt >= this.#slowedAt)
+      this.#gapMs = Math.min(gapMaxMs, Math.max(gapFirstMs, this.#gapMs * 2));
     this.#slowedAt = this.#clock();
     const quiet = Math.max(this.#gapMs, wantedMs === 0 ? quietMs : wantedMs);
     this.nextAt = Math.max(this.nextAt, this.#clock() + quiet);

@@ -84,7 +84,8 @@ export class PacedWaves {
   async #untilNext(): Promise<void> {
     const leftMs = this.#nextAt - this.#pacing.clock();
     if (leftMs > 0) await Promise.race([this.#pacing.wait(leftMs), this.#closed]);
-    if (this.#isClosed) throw new AgentError("NODE_CLOSED", "none", "the connection was closed by us");
+    if (this.#isClosed)
+      throw new AgentError("NODE_CLOSED", "none", "the connection was closed by us");
     // Before the wave, so that its own time counts.
     if (this.#width < this.#widthMax) this.#nextAt = this.#pacing.clock() + secondMs;
   }
@@ -100,7 +101,8 @@ export class PacedWaves {
   }
 }
 
-const isQuota = (error: unknown): error is AgentError => error instanceof AgentError && error.code === "NODE_QUOTA";
+const isQuota = (error: unknown): error is AgentError =>
+  error instanceof AgentError && error.code === "NODE_QUOTA";
 
 function restOf({ context: { quietMs } }: AgentError): number {
   return Math.max(secondMs, typeof quietMs === "number" ? quietMs : 0);

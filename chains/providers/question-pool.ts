@@ -103,7 +103,9 @@ export function createQuestionPool<C extends Client, A, Q extends object, R>(
     try {
       return wire.read(reply, question, node.rpc.origin) as T;
     } catch (error) {
-      throw error instanceof AgentError ? pool.unreadable(node, error, isOfOthers(question)) : error;
+      throw error instanceof AgentError
+        ? pool.unreadable(node, error, isOfOthers(question))
+        : error;
     }
   }
 
@@ -127,7 +129,12 @@ export function createQuestionPool<C extends Client, A, Q extends object, R>(
     }
   }
 
-  return { ...pool, ask, askEither, hand: (node, ask) => exchange(node, (client) => wire.exchange(client, ask), "write") };
+  return {
+    ...pool,
+    ask,
+    askEither,
+    hand: (node, ask) => exchange(node, (client) => wire.exchange(client, ask), "write"),
+  };
 }
 
 /**

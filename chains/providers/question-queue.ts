@@ -57,7 +57,9 @@ interface Waiting<Q, T> {
   sentAt: number;
 }
 
-export function createQuestionQueue<Q extends Asked, T>(options: QueueOptions<Q, T>): QuestionQueue<Q, T> {
+export function createQuestionQueue<Q extends Asked, T>(
+  options: QueueOptions<Q, T>,
+): QuestionQueue<Q, T> {
   const { origin, timeoutMs, patienceMs } = options;
   const clock = (): number => performance.now();
   const underWay = new Set<Exchange>();
@@ -99,7 +101,8 @@ export function createQuestionQueue<Q extends Asked, T>(options: QueueOptions<Q,
     }
     if (answer.code === "NODE_QUOTA") {
       pace.slowDown(answer.quietMs ?? 0, waiting.sentAt, answer.message);
-      if (waiting.question.isWrite !== true && pace.nextAt < waiting.untilMs && !isClosed) queue.unshift(waiting);
+      if (waiting.question.isWrite !== true && pace.nextAt < waiting.untilMs && !isClosed)
+        queue.unshift(waiting);
       else fail(waiting, answer);
       return;
     }
@@ -111,21 +114,43 @@ export function createQuestionQueue<Q extends Asked, T>(options: QueueOptions<Q,
     else fail(waiting, answer);
   }
 
-  function fail({ question, reject }: Waiting<Q, T>, { code, message, isUnsent, ...more }: Failure): void {
+  function fail(
+    { question, reject }: Waiting<Q, T>,
+    { code, message, isUnsent, ...more }: Failure,
+  ): void {
     const context = { node: origin, ...figuresOf(more) };
-    reject(new AgentError(code, question.isWrite === true && !isUnsent ? "unknown" : "none", message, context));
+    reject(
+      new AgentError(
+        code,
+        question.isWrite === true && !isUnsent ? "unknown" : "none",
+        message,
+        context,
+      ),
+    );
   }
 
   return {
     ask: (question) =>
       new Promise((resolve, reject) => {
-        const waiting = { question, untilMs: clock() + patienceMs, resolve, reject, isSecond: false, sentAt: 0 };
+        const waiting = {
+          question,
+          untilMs: clock() + patienceMs,
+          resolve,
+          reject,
+          isSecond: false,
+          sentAt: 0,
+        };
         if (isClosed) {
           fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
           return;
         }
         if (queue.length >= queueMax) {
-          fail(waiting, failure("NODE_HTTP", `${queueMax} questions wait for the provider already`, { isUnsent: true }));
+          fail(
+            waiting,
+            failure("NODE_HTTP", `${queueMax} questions wait for the provider already`, {
+              isUnsent: true,
+            }),
+          );
           return;
         }
         queue.push(waiting);
@@ -135,7 +160,8 @@ export function createQuestionQueue<Q extends Asked, T>(options: QueueOptions<Q,
     close: () => {
       isClosed = true;
       if (timer !== null) clearTimeout(timer);
-      for (const waiting of queue.splice(0)) fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
+      for (const waiting of queue.splice(0))
+        fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
       for (const exchange of [...underWay]) exchange.abort();
       options.close();
     },

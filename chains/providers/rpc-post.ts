@@ -4,7 +4,12 @@
  */
 
 import { AgentError } from "../../base/fault.ts";
-import { createOutgoing, type Outgoing, type Request, type Outcome as Sent } from "../../outgoing/exchange.ts";
+import {
+  createOutgoing,
+  type Outgoing,
+  type Request,
+  type Outcome as Sent,
+} from "../../outgoing/exchange.ts";
 
 /** Further headers of each question; null for none. Secrets. @throws AgentError NODE_HEADERS */
 export type FurtherLines = (() => Readonly<Record<string, string>>) | null;
@@ -54,7 +59,13 @@ export interface Failure {
 
 export type Outcome =
   // `retryAfter` in seconds as whole digits, "" for none
-  { readonly ok: true; readonly status: number; readonly retryAfter: string; readonly body: string } | Failure;
+  | {
+      readonly ok: true;
+      readonly status: number;
+      readonly retryAfter: string;
+      readonly body: string;
+    }
+  | Failure;
 
 export interface Exchange {
   abort(): void;
@@ -76,7 +87,11 @@ const connectionsMax = 16;
  */
 const idleMs = 4_000;
 
-export const failure = (code: Failure["code"], message: string, flags: Partial<Failure> = {}): Failure => ({
+export const failure = (
+  code: Failure["code"],
+  message: string,
+  flags: Partial<Failure> = {},
+): Failure => ({
   ok: false,
   code,
   message,
@@ -87,8 +102,14 @@ export const failure = (code: Failure["code"], message: string, flags: Partial<F
 });
 
 /** The figures of a failure that the context of its fault has. */
-export function figuresOf({ status, quietMs }: Pick<Failure, "status" | "quietMs">): Readonly<Record<string, number>> {
-  return { ...(status === undefined ? {} : { status }), ...(quietMs === undefined ? {} : { quietMs }) };
+export function figuresOf({
+  status,
+  quietMs,
+}: Pick<Failure, "status" | "quietMs">): Readonly<Record<string, number>> {
+  return {
+    ...(status === undefined ? {} : { status }),
+    ...(quietMs === undefined ? {} : { quietMs }),
+  };
 }
 
 export const closedText = "the connection to the node was closed by us";
@@ -109,7 +130,12 @@ export function isPassing(status: number): boolean {
 
 /** As `Outcome`, with the body as bytes. */
 export type BytesOutcome =
-  | { readonly ok: true; readonly status: number; readonly retryAfter: string; readonly bytes: Buffer }
+  | {
+      readonly ok: true;
+      readonly status: number;
+      readonly retryAfter: string;
+      readonly bytes: Buffer;
+    }
   | Failure;
 
 /** Sends one GET. Calls `done` as `post` does. */
@@ -117,45 +143,80 @@ export function get(
   { target, path, headers, bytesMax, timeoutMs }: Omit<Post, "body">,
   done: (outcome: BytesOutcome) => void,
 ): Exchange {
-  return sendTo(target, { method: "GET", path: path ?? target.path, bytesMax, timeoutMs }, headers, done);
+  return sendTo(
+    target,
+    { method: "GET", path: path ?? target.path, bytesMax, timeoutMs },
+    headers,
+    done,
+  );
 }
 
 /** Sends one POST. Calls `done` exactly once, never before `post` has returned. */
-export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post, done: (outcome: Outcome) => void): Exchange {
-  return sendTo(target, { method: "POST", path: path ?? target.path, body, bytesMax, timeoutMs }, headers, (outcome) => {
-    if (!outcome.ok) return done(outcome);
-    const { bytes, ...answer } = outcome;
-    done({ ...answer, body: bytes.toString("utf8") });
-  });
+export function post(
+  { target, path, headers, body, bytesMax, timeoutMs }: Post,
+  done: (outcome: Outcome) => void,
+): Exchange {
+  return sendTo(
+    target,
+    { method: "POST", path: path ?? target.path, body, bytesMax, timeoutMs },
+    headers,
+    (outcome) => {
+      if (!outcome.ok) return done(outcome);
+      const { bytes, ...answer } = outcome;
+      done({ ...answer, body: bytes.toString("utf8") });
+    },
+  );
 }
 
-function sendTo(target: Target, request: Request, own: Post["headers"], done: (outcome: BytesOutcome) => void): Exchange {
+function sendTo(
+  target: Target,
+  request: Request,
+  own: Post["headers"],
+  done: (outcome: BytesOutcome) => void,
+): Exchange {
   let further: Readonly<Record<string, string>>;
   try {
     further = target.headers?.() ?? {};
   } catch (fault) {
     if (!(fault instanceof AgentError)) throw fault;
     let isAborted = false;
-    queueMicrotask(() => done(isAborted ? aborted : failure("NODE_HEADERS", fault.message, { isUnsent: true })));
+    queueMicrotask(() =>
+      done(isAborted ? aborted : failure("NODE_HEADERS", fault.message, { isUnsent: true })),
+    );
     return {
       abort: () => {
         isAborted = true;
       },
     };
   }
-  return target.outgoing.send({ ...request, headers: { ...(own ?? loginOf(target)), ...further } }, (sent) =>
-    done(sent.ok ? { ok: true, status: sent.status, retryAfter: sent.retryAfter, bytes: sent.body } : failureOf(sent)),
+  return target.outgoing.send(
+    { ...request, headers: { ...(own ?? loginOf(target)), ...further } },
+    (sent) =>
+      done(
+        sent.ok
+          ? { ok: true, status: sent.status, retryAfter: sent.retryAfter, bytes: sent.body }
+          : failureOf(sent),
+      ),
   );
 }
 
 /** RFC 7617; none if the target has no user. */
-export function loginOf({ user, password }: Pick<Target, "user" | "password">): Readonly<Record<string, string>> {
+export function loginOf({
+  user,
+  password,
+}: Pick<Target, "user" | "password">): Readonly<Record<string, string>> {
   if (user === "" && password === "") return {};
-  return { authorization: `Basic ${Buffer.from(`${user}:${password}`, "utf8").toString("base64")}` };
+  return {
+    authorization: `Basic ${Buffer.from(`${user}:${password}`, "utf8").toString("base64")}`,
+  };
 }
 
 function failureOf({ kind, why, isUnsent, isCut }: Extract<Sent, { ok: false }>): Failure {
-  return failure(codes[kind], kind === "aborted" ? closedText : why, { isUnsent, isCut, isBatchFault: kind === "size" });
+  return failure(codes[kind], kind === "aborted" ? closedText : why, {
+    isUnsent,
+    isCut,
+    isBatchFault: kind === "size",
+  });
 }
 
 const codes: Readonly<Record<Extract<Sent, { ok: false }>["kind"], Failure["code"]>> = {
@@ -177,7 +238,9 @@ export function targetOf(address: Address): Target {
     throw new AgentError("NODE_URL", "none", "the node's address is not a URL");
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new AgentError("NODE_URL", "none", "the node's address is neither http nor https", { protocol: url.protocol });
+    throw new AgentError("NODE_URL", "none", "the node's address is neither http nor https", {
+      protocol: url.protocol,
+    });
   }
   const outgoing = createOutgoing({ origin: url.origin, connectionsMax, idleMs });
   return {

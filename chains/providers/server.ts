@@ -24,7 +24,8 @@ export function serverOf(
   { readSecretFile, clock }: ServerOptions,
 ): ServerAddress {
   if (headersFile === undefined && questionsPerHour === undefined) return url;
-  const further = headersFile === undefined ? null : new FurtherHeaders(headersFile, readSecretFile, clock);
+  const further =
+    headersFile === undefined ? null : new FurtherHeaders(headersFile, readSecretFile, clock);
   return {
     url,
     headers: further === null ? null : () => further.lines(),

@@ -14,6 +14,10 @@ export const notFound = 404;
  */
 export function statusFailure(status: number, body: string, path: string | null): Failure {
   const isCut = isPassing(status);
-  if (status !== notFound) return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
-  return failure(pathCode, `${statusWords(status, "")}: ${pathWords(path, body)}`, { status, isCut });
+  if (status !== notFound)
+    return failure("NODE_HTTP", statusWords(status, body), { status, isCut });
+  return failure(pathCode, `${statusWords(status, "")}: ${pathWords(path, body)}`, {
+    status,
+    isCut,
+  });
 }

@@ -39,6 +39,7 @@ export class UnreadAnswers<N> {
   async settle(answers: readonly Promise<Settled>[]): Promise<void> {
     const all = await Promise.allSettled(answers);
     const settled = all.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    if (settled.some(({ ok }) => ok)) this.blame(settled.flatMap((one) => (one.ok ? [] : [one.error])));
+    if (settled.some(({ ok }) => ok))
+      this.blame(settled.flatMap((one) => (one.ok ? [] : [one.error])));
   }
 }

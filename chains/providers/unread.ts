@@ -16,7 +16,11 @@ export function isUnreadable(fault: unknown): fault is AgentError {
 type Place = Omit<UnreadTransaction, "fault">;
 
 /** The finds of a reader in each item; an item that cannot be read is named by its place. */
-export function findEach<I, T>(items: readonly I[], read: (item: I) => readonly T[], placeOf: (item: I) => Place): Finds<T> {
+export function findEach<I, T>(
+  items: readonly I[],
+  read: (item: I) => readonly T[],
+  placeOf: (item: I) => Place,
+): Finds<T> {
   const found: T[] = [];
   const unread: UnreadTransaction[] = [];
   for (const item of items) {
@@ -60,7 +64,8 @@ export async function agreedFinds<T extends { readonly txHash: string }>(
   told: () => readonly Finds<T>[],
   keyOf: (found: readonly T[]) => string,
 ): Promise<Finds<T>> {
-  const wholeKey = ({ found, unread }: Finds<T>): string => JSON.stringify([keyOf(found), unread.map(unreadKey).sort()]);
+  const wholeKey = ({ found, unread }: Finds<T>): string =>
+    JSON.stringify([keyOf(found), unread.map(unreadKey).sort()]);
   try {
     return await agree(wholeKey);
   } catch (fault) {

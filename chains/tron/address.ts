@@ -29,12 +29,17 @@ const read = new Map<string, Uint8Array>();
  * Reads an address: T and 33 characters of base58. Returns the same text. Refuses with
  * ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
  */
-export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
-  if (typeof text !== "string" || !shape.test(text)) return refuse("ADDRESS_FORMAT", whyNoForm(text));
+export function parseAddress(
+  text: string,
+): { readonly ok: true; readonly address: string } | Refusal {
+  if (typeof text !== "string" || !shape.test(text))
+    return refuse("ADDRESS_FORMAT", whyNoForm(text));
   const bytes = bytesOf(text);
   if (bytes === null) return refuse("ADDRESS_CHECKSUM");
   if (bytes[0] !== prefix) return refuse("ADDRESS_FORMAT", "another prefix than the chain's");
-  return bytes.every((byte, at) => at === 0 || byte === 0) ? refuse("ADDRESS_ZERO") : { ok: true, address: text };
+  return bytes.every((byte, at) => at === 0 || byte === 0)
+    ? refuse("ADDRESS_ZERO")
+    : { ok: true, address: text };
 }
 
 /**
@@ -65,7 +70,9 @@ export function addressOfHash(hash: Uint8Array): string {
 
 /** The address of 21 bytes; null unless they begin with the prefix. */
 export function addressOfBytes(bytes: Uint8Array): string | null {
-  return bytes.length === addressBytesCount && bytes[0] === prefix ? addressOfHash(bytes.subarray(1)) : null;
+  return bytes.length === addressBytesCount && bytes[0] === prefix
+    ? addressOfHash(bytes.subarray(1))
+    : null;
 }
 
 /** The 21 bytes of an address that `parseAddress` took. */
@@ -82,7 +89,11 @@ function bytesOf(text: string): Uint8Array | null {
   const whole = base58.decode(text);
   const bytes = whole.subarray(0, addressBytesCount);
   const checksum = whole.subarray(addressBytesCount);
-  if (whole.length !== addressBytesCount + checksumBytesCount || Buffer.compare(checksum, checksumOf(bytes)) !== 0) return null;
+  if (
+    whole.length !== addressBytesCount + checksumBytesCount ||
+    Buffer.compare(checksum, checksumOf(bytes)) !== 0
+  )
+    return null;
   const oldest = read.keys().next();
   if (read.size >= readMax && !oldest.done) read.delete(oldest.value);
   read.set(text, bytes);

@@ -94,11 +94,15 @@ export function readHead(value: unknown): BlockHead | null {
   const block = readFields(value, "block");
   if (block.blockID === undefined && block.block_header === undefined) return null;
   const hash = readHash(block.blockID, "blockID");
-  const header = readFields(readFields(block.block_header, "block_header").raw_data, "block header");
+  const header = readFields(
+    readFields(block.block_header, "block_header").raw_data,
+    "block header",
+  );
   const number = readCount(header.number ?? 0, "number");
   // The genesis block has no time.
   const timestampMs = readCount(header.timestamp ?? 0, "timestamp");
-  if (Number.parseInt(hash.slice(0, 16), 16) !== number) throw wrong("blockID", "begin with the block's number");
+  if (Number.parseInt(hash.slice(0, 16), 16) !== number)
+    throw wrong("blockID", "begin with the block's number");
   return { number, hash, parentHash: readHash(header.parentHash, "parentHash"), timestampMs };
 }
 
@@ -117,7 +121,8 @@ function readTransaction(value: unknown): BlockTransaction {
   const isDone = fieldsOf(result).contractRet === "SUCCESS";
   const [contract] = listOf(fieldsOf(transaction.raw_data).contract);
   const { type, parameter } = fieldsOf(contract);
-  const kind = type === "TransferContract" ? "coins" : type === "TriggerSmartContract" ? "call" : "other";
+  const kind =
+    type === "TransferContract" ? "coins" : type === "TriggerSmartContract" ? "call" : "other";
   // Keeps only these fields, because the others would only fill the memory.
   const {
     owner_address: owner,
@@ -133,7 +138,17 @@ function readTransaction(value: unknown): BlockTransaction {
     isDone,
     ownerKey: keyOf(owner, addressShape),
     receiverKey: kind === "coins" ? keyOf(to, addressShape) : "",
-    shown: JSON.stringify([txHash, kind, isDone, owner, to, String(amount), called, String(sent), data]),
+    shown: JSON.stringify([
+      txHash,
+      kind,
+      isDone,
+      owner,
+      to,
+      String(amount),
+      called,
+      String(sent),
+      data,
+    ]),
     get owner() {
       return kind === "other" && owner === undefined ? "" : readAddress(owner, "owner");
     },
@@ -142,7 +157,9 @@ function readTransaction(value: unknown): BlockTransaction {
     },
     get amountSun() {
       if (kind === "other") return 0n;
-      return kind === "coins" ? readUnits(amount ?? 0, "amount") : readUnits(sent ?? 0, "call_value");
+      return kind === "coins"
+        ? readUnits(amount ?? 0, "amount")
+        : readUnits(sent ?? 0, "call_value");
     },
     get contract() {
       return kind === "call" ? readAddress(called, "contract") : "";
@@ -223,7 +240,9 @@ function entriesOf(list: readonly unknown[]): Pick<Receipt, "internal" | "others
   const found = list.flatMap(entryOf);
   const isOfCoins = ({ note }: OtherEntry): boolean => notesOfCoins.includes(note);
   return {
-    internal: found.filter(isOfCoins).map(({ receiverKey, amountSun }) => ({ receiverKey, amountSun })),
+    internal: found
+      .filter(isOfCoins)
+      .map(({ receiverKey, amountSun }) => ({ receiverKey, amountSun })),
     others: found.filter((one) => !isOfCoins(one)),
   };
 }
@@ -242,16 +261,27 @@ function entryOf(value: unknown): readonly OtherEntry[] {
 
 export function readAccount(value: unknown): Account {
   const { address, balance = 0, type, owner_permission: owner } = readFields(value, "account");
-  if (address === undefined) return { exists: false, balanceSun: 0n, isContract: false, isKeyChanged: false };
+  if (address === undefined)
+    return { exists: false, balanceSun: 0n, isContract: false, isKeyChanged: false };
   const isKeyChanged = owner !== undefined && !isOwnedBy(address, owner);
-  return { exists: true, balanceSun: readUnits(balance, "balance"), isContract: type === "Contract", isKeyChanged };
+  return {
+    exists: true,
+    balanceSun: readUnits(balance, "balance"),
+    isContract: type === "Contract",
+    isKeyChanged,
+  };
 }
 
 /** An account without an owner permission is its own key's. Source: TIP-16. */
 function isOwnedBy(address: unknown, permission: unknown): boolean {
   const { threshold = 1, keys } = readFields(permission, "owner_permission");
-  const own = readList(keys ?? [], "owner_permission.keys").find((one) => readFields(one, "key").address === address);
-  return own !== undefined && readUnits(readFields(own, "key").weight ?? 0, "weight") >= readUnits(threshold, "threshold");
+  const own = readList(keys ?? [], "owner_permission.keys").find(
+    (one) => readFields(one, "key").address === address,
+  );
+  return (
+    own !== undefined &&
+    readUnits(readFields(own, "key").weight ?? 0, "weight") >= readUnits(threshold, "threshold")
+  );
 }
 
 /** The chain's parameters by name. A parameter that is 0, or off, has no value there. */
@@ -261,7 +291,10 @@ export function readParameters(value: unknown): ReadonlyMap<string, bigint> {
     list.map((one) => {
       const { key, value: figure = 0 } = readFields(one, "parameter");
       // Some parameters are negative to mean "off"; none of those is asked for here.
-      return [readText(key, "key"), typeof figure === "number" && figure < 0 ? 0n : readUnits(figure, "value")] as const;
+      return [
+        readText(key, "key"),
+        typeof figure === "number" && figure < 0 ? 0n : readUnits(figure, "value"),
+      ] as const;
     }),
   );
 }
@@ -274,7 +307,8 @@ export function readTrial(value: unknown): Trial {
   const trial = readFields(value, "trial");
   const { result, code, message = "" } = readFields(trial.result, "result");
   const text = wordsOf(message);
-  if (result !== true) throw new AgentError("NODE_ERROR", "none", `${String(code ?? "")} ${text}`.trim());
+  if (result !== true)
+    throw new AgentError("NODE_ERROR", "none", `${String(code ?? "")} ${text}`.trim());
   const [ret] = readList(readFields(trial.transaction, "transaction").ret ?? [], "ret");
   const [returned = ""] = readList(trial.constant_result ?? [], "constant_result");
   return {
@@ -294,7 +328,8 @@ export function wordsOf(message: unknown): string {
 }
 
 export function readFields(value: unknown, what: string): Fields {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(what, "fields");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw wrong(what, "fields");
   return value as Fields;
 }
 
@@ -320,14 +355,18 @@ function readHex(value: unknown, what: string): string {
 }
 
 function readAddress(value: unknown, what: string): string {
-  const address = typeof value === "string" && /^[0-9a-fA-F]{42}$/.test(value) ? addressOfBytes(Buffer.from(value, "hex")) : null;
+  const address =
+    typeof value === "string" && /^[0-9a-fA-F]{42}$/.test(value)
+      ? addressOfBytes(Buffer.from(value, "hex"))
+      : null;
   if (address === null) throw wrong(what, "21 bytes of an address");
   return address;
 }
 
 /** An integer below 2^53: heights and times, never money. */
 function readCount(value: unknown, what: string): number {
-  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) throw wrong(what, "a count below 2^53");
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0)
+    throw wrong(what, "a count below 2^53");
   return value;
 }
 

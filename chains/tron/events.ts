@@ -31,7 +31,8 @@ export function transfersOf(contract: string, { logs }: Receipt): readonly (Tran
 
 function readTransfer({ topics, data }: Log, index: number): Transfer | null {
   const [, from = "", to = ""] = topics;
-  const isWhole = topics.length === 3 && from.startsWith(padding) && to.startsWith(padding) && data.length === 64;
+  const isWhole =
+    topics.length === 3 && from.startsWith(padding) && to.startsWith(padding) && data.length === 64;
   if (!isWhole) return null;
   return {
     get from() {

@@ -55,5 +55,9 @@ export function timestamped(txParams: TxParams, last: bigint): TxParams {
   const figures = figuresOf(txParams);
   const { timestampMs, expirationMs } = figures;
   if (timestampMs > last) return txParams;
-  return txParamsOf({ ...figures, timestampMs: last + 1n, expirationMs: expirationMs + last + 1n - timestampMs });
+  return txParamsOf({
+    ...figures,
+    timestampMs: last + 1n,
+    expirationMs: expirationMs + last + 1n - timestampMs,
+  });
 }

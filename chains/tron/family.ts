@@ -12,7 +12,15 @@ import { isReservedAddress } from "../curve/reserved.ts";
 import type { Description, Family } from "../family.ts";
 import { ordinalSlots } from "../ordinal-slots.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
-import { lifetimeMsMax, marginMs, readEnd, timestamp, timestamped, unseenMs, validUntilMs } from "./expiry-exclusion.ts";
+import {
+  lifetimeMsMax,
+  marginMs,
+  readEnd,
+  timestamp,
+  timestamped,
+  unseenMs,
+  validUntilMs,
+} from "./expiry-exclusion.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
 
@@ -45,12 +53,22 @@ export const tron = {
   slots: ordinalSlots,
   fees: offers,
   feeModels: [],
-  exclusion: { kind: "expiry", marginMs, lifetimeMsMax, validUntilMs, timestamp, timestamped, unseenMs, readEnd },
+  exclusion: {
+    kind: "expiry",
+    marginMs,
+    lifetimeMsMax,
+    validUntilMs,
+    timestamp,
+    timestamped,
+    unseenMs,
+    readEnd,
+  },
   blockTimes: "rising",
   finalDepth: null,
   countsConfirmations: false,
   readChainId,
-  networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
+  networkOf: ({ chainId }: { readonly chainId: number | string }): string =>
+    networkOf(readChainId(chainId) ?? ""),
   addressSpace: `${namespace}:`,
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
   readPin: (): null => null,

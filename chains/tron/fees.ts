@@ -66,7 +66,10 @@ export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
  * solidified block; the price of energy, of a byte, and of a new account.
  */
 type TronFeeMarket = Readonly<
-  Record<"refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun", bigint>
+  Record<
+    "refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun",
+    bigint
+  >
 >;
 
 /**
@@ -79,7 +82,9 @@ export const computeLimitUnknown = energyUnknown;
 
 /** The parameters themselves. @throws JSON_SHAPE if one is missing, unknown or no number */
 export function read(txParams: TxParams): TxParams {
-  const isWhole = Object.keys(txParams).length === names.length && names.every((name) => figureForm.test(txParams[name] ?? ""));
+  const isWhole =
+    Object.keys(txParams).length === names.length &&
+    names.every((name) => figureForm.test(txParams[name] ?? ""));
   if (!isWhole) throw shapeFault("txParams", `must be decimal ${names.join(", ")}`);
   return txParams;
 }
@@ -96,7 +101,9 @@ export function readWish(txParams: TxParams): TxParams {
  */
 export function typed(
   options: TypedFees,
-): { readonly ok: true; readonly txParams: TxParams } | { readonly ok: false; readonly problem: string } {
+):
+  | { readonly ok: true; readonly txParams: TxParams }
+  | { readonly ok: false; readonly problem: string } {
   const { maxFee, tip, computeLimit, dataFee } = options; // a command has other options in addition
   const isTyped = [maxFee, tip, computeLimit, dataFee].some((option) => option !== undefined);
   const problem =
@@ -121,7 +128,10 @@ export function most(txParams: TxParams): bigint {
 }
 
 /** The reason why the figures outside the bytes cannot belong to such a payment, or null. */
-export function unfit(contract: string, { energy, byteSun, activationSun }: Figures): string | null {
+export function unfit(
+  contract: string,
+  { energy, byteSun, activationSun }: Figures,
+): string | null {
   const isCoin = contract === "";
   if (isCoin ? energy !== 0n : energy < 1n || energy > energyMax) return "energy is out of range";
   if (byteSun > byteSunMax) return "byteSun is out of range";
@@ -135,8 +145,12 @@ export function computeLimitOf(txParams: TxParams): bigint {
 }
 
 /** The offer of an attempt, valid for five minutes from its block's own time. */
-export function first({ feeMarket, computeLimit }: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
-  const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } = feeMarket as TronFeeMarket;
+export function first({
+  feeMarket,
+  computeLimit,
+}: Pick<Market, "feeMarket" | "computeLimit">): TxParams {
+  const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } =
+    feeMarket as TronFeeMarket;
   const energy = computeLimit > computeLimitActivation ? computeLimit : 0n;
   const { numerator, denominator } = energyRoom;
   return txParamsOf({
@@ -159,7 +173,9 @@ export function tooLittle(contract: string, txParams: TxParams): string | null {
   const { feeLimitSun, energy } = figuresOf(txParams);
   if (contract === "") return null;
   if (energy < energyTokenMin) return `energy ${energy}, at least ${energyTokenMin}`;
-  return feeLimitSun < feeLimitMin ? `fee limit ${trx(feeLimitSun)} TRX, at least ${trx(feeLimitMin)}` : null;
+  return feeLimitSun < feeLimitMin
+    ? `fee limit ${trx(feeLimitSun)} TRX, at least ${trx(feeLimitMin)}`
+    : null;
 }
 
 /** The offer for the operator, as one line. */

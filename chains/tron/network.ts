@@ -24,7 +24,13 @@ const form = /^0x[0-9a-f]{8}$/;
  */
 export function readChainId(value: unknown): string | null {
   const number = typeof value === "string" && form.test(value) ? Number.parseInt(value, 16) : value;
-  if (typeof number !== "number" || !Number.isSafeInteger(number) || number < 1 || number > chainIdMax) return null;
+  if (
+    typeof number !== "number" ||
+    !Number.isSafeInteger(number) ||
+    number < 1 ||
+    number > chainIdMax
+  )
+    return null;
   return `0x${number.toString(16).padStart(8, "0")}`;
 }
 

@@ -9,12 +9,17 @@ import type { NodePool, PoolNode } from "./node-wire.ts";
 const triesMax = 4;
 
 /** @throws AgentError NODE_DISAGREE if the nodes differ each time, or a node's fault */
-export async function agreedBalance(pool: NodePool, ask: (node: PoolNode) => Promise<bigint>, what: string): Promise<bigint> {
+export async function agreedBalance(
+  pool: NodePool,
+  ask: (node: PoolNode) => Promise<bigint>,
+  what: string,
+): Promise<bigint> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await pool.agree(ask, String, what);
     } catch (error) {
-      if (tries === triesMax || !(error instanceof AgentError) || error.code !== "NODE_DISAGREE") throw error;
+      if (tries === triesMax || !(error instanceof AgentError) || error.code !== "NODE_DISAGREE")
+        throw error;
     }
   }
 }

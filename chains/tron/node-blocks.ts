@@ -46,7 +46,11 @@ export interface Blocks {
    * The result of `find` for all receipts of a solidified block, exactly those of its transactions.
    * Nodes only have to agree on this result.
    */
-  solidFound<T>(block: Block, find: (receipts: readonly Receipt[]) => T, keyOf: (found: T) => string): Promise<T>;
+  solidFound<T>(
+    block: Block,
+    find: (receipts: readonly Receipt[]) => T,
+    keyOf: (found: T) => string,
+  ): Promise<T>;
   /** All receipts of a block, from one node. */
   receipts(block: Block): Promise<readonly Receipt[]>;
   /**
@@ -91,7 +95,11 @@ export function createBlocks(pool: NodePool): Blocks {
 
   const solidBlock = (number: number): Promise<Block> =>
     kept.ask(number, () =>
-      pool.agree((node) => pool.ask(node, blockQuestion("/walletsolidity", number)), blockKey, `block ${number}`),
+      pool.agree(
+        (node) => pool.ask(node, blockQuestion("/walletsolidity", number)),
+        blockKey,
+        `block ${number}`,
+      ),
     );
 
   return {
@@ -109,11 +117,15 @@ export function createBlocks(pool: NodePool): Blocks {
       if (finds.unread.length > 0) kept.forget(block);
       return finds;
     },
-    block: async (number) => (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
+    block: async (number) =>
+      (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
     solidFound: (block, find, keyOf) => {
       const shown = new Map<string, readonly Receipt[]>();
       const ask = async (node: PoolNode): Promise<ReturnType<typeof find>> => {
-        const receipts = together(block, await pool.ask(node, receiptsQuestion("/walletsolidity", block.number)));
+        const receipts = together(
+          block,
+          await pool.ask(node, receiptsQuestion("/walletsolidity", block.number)),
+        );
         shown.set(node.rpc.origin, receipts);
         return find(receipts);
       };
@@ -130,11 +142,18 @@ export function createBlocks(pool: NodePool): Blocks {
       const shown = await shownReceipts(pool, txHash, "/walletsolidity");
       const answers = shown.map(({ receipt }) => ({ ok: true, value: receipt }) as const);
       const keyOf = (receipt: Receipt): string => JSON.stringify(receiptFields(receipt));
-      const receipt = agreedOrNone(byQuorum(answers, pool.quorumMin, keyOf), pool.quorumMin, `receipt of ${txHash}`);
+      const receipt = agreedOrNone(
+        byQuorum(answers, pool.quorumMin, keyOf),
+        pool.quorumMin,
+        `receipt of ${txHash}`,
+      );
       if (receipt === null) return null;
       const block = await solidBlock(receipt.block);
-      const transaction = kept.read(block, ({ transactions }) => wholeOf(transactions.find((one) => one.txHash === txHash)));
-      if (transaction === undefined || transaction.isDone !== receipt.isDone) throw notTogether(block.number, "a receipt");
+      const transaction = kept.read(block, ({ transactions }) =>
+        wholeOf(transactions.find((one) => one.txHash === txHash)),
+      );
+      if (transaction === undefined || transaction.isDone !== receipt.isDone)
+        throw notTogether(block.number, "a receipt");
       return { receipt, transaction, block };
     },
     shownReceipts: (txHash, side) => shownReceipts(pool, txHash, side),
@@ -153,8 +172,15 @@ async function newest(pool: NodePool, node: PoolNode): Promise<BlockHead> {
   return head;
 }
 
-async function shownReceipts(pool: NodePool, txHash: string, side: Side): Promise<readonly Shown[]> {
-  const ask = async (node: PoolNode): Promise<Shown> => ({ node, receipt: await pool.ask(node, receiptQuestion(side, txHash)) });
+async function shownReceipts(
+  pool: NodePool,
+  txHash: string,
+  side: Side,
+): Promise<readonly Shown[]> {
+  const ask = async (node: PoolNode): Promise<Shown> => ({
+    node,
+    receipt: await pool.ask(node, receiptQuestion(side, txHash)),
+  });
   const settled = await pool.all(ask, graceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (shown.length < pool.quorumMin) throw firstFault(settled);
@@ -163,13 +189,20 @@ async function shownReceipts(pool: NodePool, txHash: string, side: Side): Promis
 
 /** By number, or the newest. */
 export function headQuestion(side: Side, number: number | null): Question<BlockHead> {
-  const fields = number === null ? { detail: false } : { id_or_num: pathOf`${number}`, detail: false };
+  const fields =
+    number === null ? { detail: false } : { id_or_num: pathOf`${number}`, detail: false };
   return { path: `${side}/getblock`, fields, read: (value) => there(readHead(value), number) };
 }
 
 export function blockQuestion(side: Side, number: number): Question<Block> {
   const read = (value: unknown): Block => there(readBlock(value), number);
-  return { path: `${side}/getblockbynum`, fields: { num: number }, answerBytesMax: blockBytesMax, isOfOthers: true, read };
+  return {
+    path: `${side}/getblockbynum`,
+    fields: { num: number },
+    answerBytesMax: blockBytesMax,
+    isOfOthers: true,
+    read,
+  };
 }
 
 function receiptsQuestion(side: Side, number: number): Question<readonly Receipt[]> {
@@ -191,11 +224,19 @@ export function receiptQuestion(side: Side, txHash: string): Question<Receipt | 
     if (receipt === null || receipt.txHash === txHash) return receipt;
     throw new AgentError("NODE_ANSWER", "none", "the receipt is of another transaction");
   };
-  return { path: `${side}/gettransactioninfobyid`, fields: { value: idOfText(txHash) }, answerBytesMax: receiptBytesMax, read };
+  return {
+    path: `${side}/gettransactioninfobyid`,
+    fields: { value: idOfText(txHash) },
+    answerBytesMax: receiptBytesMax,
+    read,
+  };
 }
 
 function there<T extends BlockHead>(block: T | null, number: number | null): T {
-  if (block === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", { number: number ?? -1 });
+  if (block === null)
+    throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", {
+      number: number ?? -1,
+    });
   if (number === null || block.number === number) return block;
   throw new AgentError("NODE_ANSWER", "none", "the node answered another block", { number });
 }
@@ -255,7 +296,9 @@ function byKeepers<T>(
     sizeOf(keepers.map((receipts) => keyOf(find(receipts)))) === 1 &&
     sizeOf(all.map((receipts) => keyOf(find(receipts.map(withoutEntries))))) === 1;
   if (isAlike) return find(keeper);
-  const without = [...shown].flatMap(([origin, receipts]) => (hasEntries(receipts) ? [] : [origin])).join(", ");
+  const without = [...shown]
+    .flatMap(([origin, receipts]) => (hasEntries(receipts) ? [] : [origin]))
+    .join(", ");
   const message = `${fault.message}; ${without} keeps no internal transactions (vm.saveInternalTx)`;
   throw new AgentError(fault.code, fault.effect, message, { ...fault.context, node: without });
 }
@@ -266,5 +309,10 @@ function withoutEntries(receipt: Receipt): Receipt {
 }
 
 export function notTogether(block: number, what: string): AgentError {
-  return new AgentError("NODE_DISAGREE", "none", `the nodes' block ${block} and ${what} of it do not belong together`, { block });
+  return new AgentError(
+    "NODE_DISAGREE",
+    "none",
+    `the nodes' block ${block} and ${what} of it do not belong together`,
+    { block },
+  );
 }

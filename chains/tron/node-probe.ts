@@ -9,7 +9,13 @@ import { type Examined, examine, Lacks } from "../providers/node-check.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { type BlockHead, readFields } from "./answers.ts";
 import { blockQuestion, headQuestion, receiptQuestion, type Side } from "./node-blocks.ts";
-import { accountQuestion, decimalsQuestion, feeScheduleQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
+import {
+  accountQuestion,
+  decimalsQuestion,
+  feeScheduleQuestion,
+  tokenBalanceQuestion,
+  trialQuestion,
+} from "./node-questions.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
@@ -35,23 +41,44 @@ export function examineTron({ url, chainId, contracts, timeoutMs }: ProbeQuestio
     open: () => createPool({ ...options, clock: () => performance.now() }),
     newest: (pool, node) => pool.ask(node, headQuestion("/wallet", null)),
     atMsOf: ({ timestampMs }) => timestampMs,
-    hashAt: async (pool, node, number) => (await pool.ask(node, headQuestion("/wallet", number))).hash,
+    hashAt: async (pool, node, number) =>
+      (await pool.ask(node, headQuestion("/wallet", number))).hash,
     lacksOf: (pool) => lacksOf(pool, contracts),
-    decimalsOf: (pool, node, contract) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)),
+    decimalsOf: (pool, node, contract) =>
+      pool.ask(node, decimalsQuestion("/walletsolidity", contract)),
   });
 }
 
 /** The questions that the node does not answer. Rejects only for bugs. */
-export async function lacksOf(pool: NodePool, contracts: readonly string[]): Promise<readonly Lack[]> {
+export async function lacksOf(
+  pool: NodePool,
+  contracts: readonly string[],
+): Promise<readonly Lack[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
   const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
-  const solid = await lacks.ask("both", "the solidified block", headQuestion("/walletsolidity", null));
-  await lacks.ask("both", "an account at the solidified block", accountQuestion("/walletsolidity", nobody));
+  const solid = await lacks.ask(
+    "both",
+    "the solidified block",
+    headQuestion("/walletsolidity", null),
+  );
+  await lacks.ask(
+    "both",
+    "an account at the solidified block",
+    accountQuestion("/walletsolidity", nobody),
+  );
   await lacks.ask("payments", "an account", accountQuestion("/wallet", nobody));
   await lacks.ask("payments", "the chain's prices", feeScheduleQuestion);
-  await lacks.ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));
-  await lacks.ask("both", "a receipt by its id before it is solidified", receiptQuestion("/wallet", "0".repeat(64)));
+  await lacks.ask(
+    "both",
+    "a receipt by its id",
+    receiptQuestion("/walletsolidity", "0".repeat(64)),
+  );
+  await lacks.ask(
+    "both",
+    "a receipt by its id before it is solidified",
+    receiptQuestion("/wallet", "0".repeat(64)),
+  );
   for (const contract of contracts) {
     await lacks.ask(
       "both",
@@ -59,13 +86,33 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
       tokenBalanceQuestion("/walletsolidity", contract, nobody),
     );
     const data = Buffer.from(encodeTransferCall(nobody, 0n)).toString("hex");
-    await lacks.ask("payments", "a trial of a transfer", trialQuestion("/wallet", nobody, contract, data));
+    await lacks.ask(
+      "payments",
+      "a trial of a transfer",
+      trialQuestion("/wallet", nobody, contract, data),
+    );
   }
   if (solid !== null) {
-    await lacks.ask("deposits", "a block with its transactions", blockQuestion("/walletsolidity", solid.number));
-    const newest = await lacks.ask("deposits", "the receipts of a block", receiptsOf("/walletsolidity", solid.number));
-    await lacks.ask("deposits", "a block before it is solidified", blockQuestion("/wallet", solid.number));
-    await lacks.ask("deposits", "the receipts of a block before it is solidified", receiptsOf("/wallet", solid.number));
+    await lacks.ask(
+      "deposits",
+      "a block with its transactions",
+      blockQuestion("/walletsolidity", solid.number),
+    );
+    const newest = await lacks.ask(
+      "deposits",
+      "the receipts of a block",
+      receiptsOf("/walletsolidity", solid.number),
+    );
+    await lacks.ask(
+      "deposits",
+      "a block before it is solidified",
+      blockQuestion("/wallet", solid.number),
+    );
+    await lacks.ask(
+      "deposits",
+      "the receipts of a block before it is solidified",
+      receiptsOf("/wallet", solid.number),
+    );
     const words = newest === null ? "" : await internalLack(pool, node, solid.number, newest);
     if (words !== "")
       lacks.found.push({
@@ -91,18 +138,26 @@ interface Runs {
  * hundred has an internal transaction. With fewer calls in these blocks the answer is "". Sources:
  * tronprotocol/java-tron #3064, #3152, #6119, #6284.
  */
-async function internalLack(pool: NodePool, node: PoolNode, newest: number, first: Runs): Promise<string> {
+async function internalLack(
+  pool: NodePool,
+  node: PoolNode,
+  newest: number,
+  first: Runs,
+): Promise<string> {
   let [calls, runs, number] = [0, first, newest];
   for (;;) {
     if (runs.withEntries > 0) return "";
     calls += runs.calls;
-    if (calls >= callsMin) return `none with ${calls} calls of contracts in blocks ${number} to ${newest}: set vm.saveInternalTx`;
+    if (calls >= callsMin)
+      return `none with ${calls} calls of contracts in blocks ${number} to ${newest}: set vm.saveInternalTx`;
     if (newest - number + 1 >= blocksMax || number === 0) return "";
     number -= 1;
-    const asked = await pool.ask(node, receiptsOf("/walletsolidity", number)).catch((error: unknown) => {
-      if (error instanceof AgentError) return null;
-      throw error;
-    });
+    const asked = await pool
+      .ask(node, receiptsOf("/walletsolidity", number))
+      .catch((error: unknown) => {
+        if (error instanceof AgentError) return null;
+        throw error;
+      });
     if (asked === null) return "";
     runs = asked;
   }
@@ -114,13 +169,17 @@ function receiptsOf(side: Side, number: number): Question<Runs> {
     fields: { num: number },
     answerBytesMax: blockBytesMax,
     read: (value) => {
-      if (!Array.isArray(value)) throw new AgentError("NODE_ANSWER", "none", "the receipts of a block are no list");
+      if (!Array.isArray(value))
+        throw new AgentError("NODE_ANSWER", "none", "the receipts of a block are no list");
       const receipts = value.map((one) => readFields(one, "receipt"));
       const isCall = ({ receipt }: (typeof receipts)[number]): boolean =>
         (receipt as { result?: unknown } | undefined)?.result !== undefined;
       const hasEntries = ({ internal_transactions: entries }: (typeof receipts)[number]): boolean =>
         Array.isArray(entries) && entries.length > 0;
-      return { calls: receipts.filter(isCall).length, withEntries: receipts.filter(hasEntries).length };
+      return {
+        calls: receipts.filter(isCall).length,
+        withEntries: receipts.filter(hasEntries).length,
+      };
     },
   };
 }

@@ -5,7 +5,14 @@
 import { AgentError } from "../../base/fault.ts";
 import { type CanonicalText, canonicalText } from "../providers/canonical-text.ts";
 import { addressBytes } from "./address.ts";
-import { type Account, readAccount, readFields, readParameters, readTrial, type Trial } from "./answers.ts";
+import {
+  type Account,
+  readAccount,
+  readFields,
+  readParameters,
+  readTrial,
+  type Trial,
+} from "./answers.ts";
 import type { Side } from "./node-blocks.ts";
 import type { Question } from "./node-wire.ts";
 
@@ -26,17 +33,36 @@ export function accountQuestion(side: Side, address: string): Question<Account> 
   return { path: `${side}/getaccount`, fields: { address: hexOf(address) }, read: readAccount };
 }
 
-const dataOf = (text: string): CanonicalText => canonicalText(text, /^(?:[0-9a-f]{2})*$/, "data of a call");
+const dataOf = (text: string): CanonicalText =>
+  canonicalText(text, /^(?:[0-9a-f]{2})*$/, "data of a call");
 
 /** A call of a contract that changes nothing on chain. */
-export function trialQuestion(side: Side, owner: string, contract: string, data: string): Question<Trial> {
-  const fields = { owner_address: owner === "" ? nobody : hexOf(owner), contract_address: hexOf(contract), data: dataOf(data) };
+export function trialQuestion(
+  side: Side,
+  owner: string,
+  contract: string,
+  data: string,
+): Question<Trial> {
+  const fields = {
+    owner_address: owner === "" ? nobody : hexOf(owner),
+    contract_address: hexOf(contract),
+    data: dataOf(data),
+  };
   return { path: `${side}/triggerconstantcontract`, fields, read: readTrial };
 }
 
 /** Base units of a token. @throws NODE_ANSWER if the contract gives no balance */
-export function tokenBalanceQuestion(side: Side, contract: string, holder: string): Question<bigint> {
-  const question = trialQuestion(side, "", contract, balanceSelector + hexOf(holder).slice(2).padStart(64, "0"));
+export function tokenBalanceQuestion(
+  side: Side,
+  contract: string,
+  holder: string,
+): Question<bigint> {
+  const question = trialQuestion(
+    side,
+    "",
+    contract,
+    balanceSelector + hexOf(holder).slice(2).padStart(64, "0"),
+  );
   return { ...question, read: (value) => wordOf(question.read(value), contract) };
 }
 
@@ -67,7 +93,8 @@ export const feeScheduleQuestion: Question<FeeSchedule> = {
     const parameters = readParameters(value);
     const named = (name: string): bigint => {
       const figure = parameters.get(name);
-      if (figure === undefined) throw new AgentError("NODE_ANSWER", "none", `the node names no ${name}`);
+      if (figure === undefined)
+        throw new AgentError("NODE_ANSWER", "none", `the node names no ${name}`);
       return figure;
     };
     return {
@@ -81,7 +108,12 @@ export const feeScheduleQuestion: Question<FeeSchedule> = {
 /** @throws AgentError NODE_ERROR: the contract has no such function, or not in this form */
 function wordOf({ isReverted, returned, text }: Trial, contract: string): bigint {
   if (!isReverted && returned.length === 64) return BigInt(`0x${returned}`);
-  throw new AgentError("NODE_ERROR", "none", text === "" ? "the token does not answer with one word" : text, { contract });
+  throw new AgentError(
+    "NODE_ERROR",
+    "none",
+    text === "" ? "the token does not answer with one word" : text,
+    { contract },
+  );
 }
 
 export function hexOf(address: string): CanonicalText {

@@ -57,7 +57,9 @@ function compare(ethers: Ethers, bytes: Uint8Array, { payment, txParams, txHash 
     ["sender", address(owner), account],
     ["tag", "none", tag || "none"],
     ["receiver", address(receiver), contract === "" ? destination : contract],
-    ...(contract === "" ? ([["amount", last, amountUnits]] as const) : callChecks(ethers, blob(last), destination, amountUnits)),
+    ...(contract === ""
+      ? ([["amount", last, amountUnits]] as const)
+      : callChecks(ethers, blob(last), destination, amountUnits)),
     ["reference to a block", numberOf(refBytes), figure(txParams, "refBlockBytes")],
     ["reference's hash", numberOf(refHash), figure(txParams, "refBlockHash")],
     ["expiration", expiration, figure(txParams, "expirationMs")],
@@ -70,7 +72,12 @@ function compare(ethers: Ethers, bytes: Uint8Array, { payment, txParams, txHash 
   return wrong === undefined ? "" : `${wrong[0]} reads as ${wrong[1]}, not ${wrong[2]}`;
 }
 
-function callChecks({ base58Of, token }: Ethers, data: Uint8Array, destination: string, amountUnits: bigint) {
+function callChecks(
+  { base58Of, token }: Ethers,
+  data: Uint8Array,
+  destination: string,
+  amountUnits: bigint,
+) {
   const call = `0x${Buffer.from(data).toString("hex")}`;
   const [to, units] = token.decodeFunctionData("transfer", call);
   const again = token.encodeFunctionData("transfer", [to, units]);
@@ -86,7 +93,8 @@ function callChecks({ base58Of, token }: Ethers, data: Uint8Array, destination: 
 function parts(bytes: Uint8Array, numbers: readonly number[]): readonly (Field[1] | undefined)[] {
   const fields = fieldsOf(bytes);
   const found = fields.map(([number]) => number).join();
-  if (found !== numbers.join()) throw new Error(`fields ${found} in the place of ${numbers.join()}`);
+  if (found !== numbers.join())
+    throw new Error(`fields ${found} in the place of ${numbers.join()}`);
   return fields.map(([, value]) => value);
 }
 

@@ -16,7 +16,10 @@ export const refusals: readonly RefusalRow[] = [
     form: /^CONTRACT_VALIDATE_ERROR\b.*(?:balance is not sufficient|not enough energy|insufficient (?:fee|balance))/i,
     meaning: "funds",
   },
-  { form: /^(?:SERVER_BUSY|NO_CONNECTION|NOT_ENOUGH_EFFECTIVE_CONNECTION|BLOCK_UNSOLIDIFIED)\b/, meaning: "node" },
+  {
+    form: /^(?:SERVER_BUSY|NO_CONNECTION|NOT_ENOUGH_EFFECTIVE_CONNECTION|BLOCK_UNSOLIDIFIED)\b/,
+    meaning: "node",
+  },
   {
     form: /^(?:SIGERROR|CONTRACT_VALIDATE_ERROR|CONTRACT_EXE_ERROR|TAPOS_ERROR|TOO_BIG_TRANSACTION_ERROR)\b/,
     meaning: "bytes",
@@ -30,8 +33,12 @@ const rememberedMax = 4_096;
 export function readReply(value: unknown, txHash: string): Reply {
   const { result, code, message, txid, Error: error } = readFields(value, "broadcast");
   if (error !== undefined) return { kind: "refused", words: wordsOf(error) };
-  if (result === true) return txid === txHash ? taken : { kind: "doubtful", words: "the node answered another id" };
-  return { kind: "refused", words: `${typeof code === "string" ? code.slice(0, 60) : ""} ${wordsOf(message)}`.trim() };
+  if (result === true)
+    return txid === txHash ? taken : { kind: "doubtful", words: "the node answered another id" };
+  return {
+    kind: "refused",
+    words: `${typeof code === "string" ? code.slice(0, 60) : ""} ${wordsOf(message)}`.trim(),
+  };
 }
 
 /** The replies of nodes that call bytes known which they have refused. */
@@ -44,14 +51,16 @@ export class Replies {
    */
   take(node: string, txHash: string, reply: Reply): Reply {
     const key = `${node} ${txHash}`;
-    const meaning = reply.kind === "refused" ? meaningOf(refusals, reply.words)?.meaning : undefined;
+    const meaning =
+      reply.kind === "refused" ? meaningOf(refusals, reply.words)?.meaning : undefined;
     if (meaning === "known") {
       const heard = this.#heard.get(key);
       return heard?.kind === "taken" ? reply : (heard ?? { ...reply, kind: "doubtful" });
     }
     // The node says these before it remembers the id.
     if (reply.kind === "doubtful" || meaning === "node") return reply;
-    if (this.#heard.size >= rememberedMax) this.#heard.delete(this.#heard.keys().next().value as string);
+    if (this.#heard.size >= rememberedMax)
+      this.#heard.delete(this.#heard.keys().next().value as string);
     this.#heard.set(key, reply);
     return reply;
   }

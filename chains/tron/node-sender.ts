@@ -70,7 +70,14 @@ const graceMs = 500;
 export function createSender(options: SenderOptions): TronSender {
   const { urls, chainId, tokens, clock, log } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
-  const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const pool = createPool({
+    urls,
+    chainId,
+    timeoutMs,
+    patienceMs: options.patienceMs ?? patienceMsDefault,
+    log,
+    clock,
+  });
   const blocks = createBlocks(pool);
   const findVoid = createVoid(blocks, pool.quorumMin);
   const replies = new Replies();
@@ -81,7 +88,10 @@ export function createSender(options: SenderOptions): TronSender {
     tip: async () => idOf(await blocks.head()),
     chainState: (account) => chainStateOf({ pool, blocks, tokens, decimals }, account),
     computeLimit: (account, payment) => computeLimitOf(pool, account, payment),
-    locations: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => locationOf(pool, blocks, txHashes).catch(unanswered))),
+    locations: (_, wanted) =>
+      Promise.all(
+        wanted.map(({ txHashes }) => locationOf(pool, blocks, txHashes).catch(unanswered)),
+      ),
     chainOutcome: (payment, attempts) => chainOutcomeOf(blocks, payment, attempts),
     holds: async (block, blockHash) => {
       try {
@@ -113,7 +123,10 @@ interface ChainStateQuestion {
  * Nodes give balances only of their newest solidified block, so balances are asked for after that
  * block. They belong to it or to a later block, and already lack the coins that block spent.
  */
-async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuestion, account: string): Promise<ChainState> {
+async function chainStateOf(
+  { pool, blocks, tokens, decimals }: ChainStateQuestion,
+  account: string,
+): Promise<ChainState> {
   const parts = new StateParts();
   const [head, solid, market] = await Promise.all([
     blocks.head(),
@@ -126,7 +139,8 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
     try {
       // A token with other decimals than configured has no funds here, so nothing in it is signed.
       if (!(await decimals.confirmed(token))) return;
-      const ask = (node: PoolNode) => pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
+      const ask = (node: PoolNode) =>
+        pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
       balances.set(contract, await agreedBalance(pool, ask, "balance"));
     } catch (error) {
       // A contract that is no token, or gives an invalid answer, stops only its own currency.
@@ -134,10 +148,12 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
     }
   };
   const readCoins = async (): Promise<void> => {
-    const ask = async (node: PoolNode) => (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
+    const ask = async (node: PoolNode) =>
+      (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
     balances.set("", await agreedBalance(pool, ask, "balance"));
   };
-  const askKey = async (node: PoolNode) => (await pool.ask(node, accountQuestion("/walletsolidity", account))).isKeyChanged;
+  const askKey = async (node: PoolNode) =>
+    (await pool.ask(node, accountQuestion("/walletsolidity", account))).isKeyChanged;
   const [isKeyChanged] = await Promise.all([
     parts.read("control", () => pool.agree(askKey, String, "owner of the account")),
     parts.read("funds", readCoins),
@@ -159,7 +175,8 @@ async function chainStateOf({ pool, blocks, tokens, decimals }: ChainStateQuesti
 
 /** The decimals on which enough nodes agree; null if the address has no token contract. */
 function decimalsOf(pool: NodePool, contract: string): Promise<bigint | null> {
-  const ask = (node: PoolNode): Promise<bigint | null> => pool.ask(node, namedDecimalsQuestion("/walletsolidity", contract));
+  const ask = (node: PoolNode): Promise<bigint | null> =>
+    pool.ask(node, namedDecimalsQuestion("/walletsolidity", contract));
   return pool.agree(ask, String, `decimals of ${contract}`);
 }
 
@@ -180,8 +197,14 @@ export async function feeMarketOf(
  * The compute limit of the interface: energy, or for coins 1 if the receiver is new. The watcher
  * uses it as well.
  */
-export function computeLimitOf(pool: NodePool, account: string, payment: WantedPayment): ReturnType<SenderNodes["computeLimit"]> {
-  return payment.contract === "" ? computeLimitOfCoins(pool, payment) : computeLimitOfToken(pool, account, payment);
+export function computeLimitOf(
+  pool: NodePool,
+  account: string,
+  payment: WantedPayment,
+): ReturnType<SenderNodes["computeLimit"]> {
+  return payment.contract === ""
+    ? computeLimitOfCoins(pool, payment)
+    : computeLimitOfToken(pool, account, payment);
 }
 
 /** The block to which a transaction refers: a solidified one, which no reorganisation removes. */
@@ -198,9 +221,13 @@ function priceKey(feeSchedule: Readonly<Record<string, bigint>> | object): strin
 }
 
 /** Coins take no energy; a receiver that is new on chain costs its activation. */
-async function computeLimitOfCoins(pool: NodePool, { destination }: WantedPayment): ReturnType<SenderNodes["computeLimit"]> {
+async function computeLimitOfCoins(
+  pool: NodePool,
+  { destination }: WantedPayment,
+): ReturnType<SenderNodes["computeLimit"]> {
   const ask = (node: PoolNode) => pool.ask(node, accountQuestion("/wallet", destination));
-  const keyOf = ({ exists, isContract }: Awaited<ReturnType<typeof ask>>) => `${exists} ${isContract}`;
+  const keyOf = ({ exists, isContract }: Awaited<ReturnType<typeof ask>>) =>
+    `${exists} ${isContract}`;
   const { exists, isContract } = await pool.agree(ask, keyOf, "receiver");
   if (isContract) return refuse("NODE_WOULD_REVERT", "the chain sends no coins to a contract");
   return { ok: true, computeLimit: exists ? computeLimitCoin : computeLimitActivation };
@@ -215,8 +242,11 @@ async function computeLimitOfToken(
   account: string,
   payment: WantedPayment,
 ): ReturnType<SenderNodes["computeLimit"]> {
-  const data = Buffer.from(encodeTransferCall(payment.destination, payment.amountUnits)).toString("hex");
-  const ask = (node: PoolNode) => pool.ask(node, trialQuestion("/wallet", account, payment.contract, data));
+  const data = Buffer.from(encodeTransferCall(payment.destination, payment.amountUnits)).toString(
+    "hex",
+  );
+  const ask = (node: PoolNode) =>
+    pool.ask(node, trialQuestion("/wallet", account, payment.contract, data));
   const settled = await pool.all(ask, graceMs);
   const trials = settled.flatMap((one) => (one.ok ? [one.value] : []));
   const fault = settled.find((one) => !one.ok);
@@ -224,7 +254,8 @@ async function computeLimitOfToken(
   const reverted = trials.filter(({ isReverted }) => isReverted);
   const done = trials.filter(({ isReverted }) => !isReverted).map(({ energy }: Trial) => energy);
   if (done.length < pool.quorumMin) {
-    if (reverted.length >= pool.quorumMin) return refuse("NODE_WOULD_REVERT", reverted[0]?.text ?? "");
+    if (reverted.length >= pool.quorumMin)
+      return refuse("NODE_WOULD_REVERT", reverted[0]?.text ?? "");
     throw disagreement("energy of a payment", trials.length);
   }
   const group = largestGroup(done);
@@ -243,12 +274,22 @@ function largestGroup(figures: readonly bigint[]): readonly bigint[] {
   return largest;
 }
 
-async function locationOf(pool: NodePool, blocks: Blocks, txHashes: readonly string[]): Promise<Found> {
-  const shown = await Promise.all(txHashes.map((txHash) => blocks.shownReceipts(txHash, "/wallet")));
+async function locationOf(
+  pool: NodePool,
+  blocks: Blocks,
+  txHashes: readonly string[],
+): Promise<Found> {
+  const shown = await Promise.all(
+    txHashes.map((txHash) => blocks.shownReceipts(txHash, "/wallet")),
+  );
   for (const one of shown) {
-    const locations = (await Promise.all(one.map((each) => placeBy(pool, each)))).filter((location) => location !== null);
+    const locations = (await Promise.all(one.map((each) => placeBy(pool, each)))).filter(
+      (location) => location !== null,
+    );
     const keys = locations.map((location) => `${location.block} ${location.blockHash}`);
-    const at = keys.findIndex((key) => keys.filter((other) => other === key).length >= pool.quorumMin);
+    const at = keys.findIndex(
+      (key) => keys.filter((other) => other === key).length >= pool.quorumMin,
+    );
     const location = locations[at];
     if (location !== undefined) return { location, isDoubtful: false };
   }

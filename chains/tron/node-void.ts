@@ -33,7 +33,10 @@ interface Run {
  * The method `findVoid` of the interfaces. After a long halt several calls may be needed; each goes
  * on from the end of the last.
  */
-export function createVoid(blocks: Blocks, quorum: number): (attempts: readonly VoidQuestion[]) => Promise<VoidAnswer> {
+export function createVoid(
+  blocks: Blocks,
+  quorum: number,
+): (attempts: readonly VoidQuestion[]) => Promise<VoidAnswer> {
   const runs = new Map<string, Run>();
 
   function keepRun(key: string, run: Run): Run {
@@ -46,7 +49,12 @@ export function createVoid(blocks: Blocks, quorum: number): (attempts: readonly 
 
   return async (attempts) => {
     const head = await blocks.solidHead();
-    const alive: VoidAnswer = { isVoid: false, chainMs: head.timestampMs, block: head.number, quorum };
+    const alive: VoidAnswer = {
+      isVoid: false,
+      chainMs: head.timestampMs,
+      block: head.number,
+      quorum,
+    };
     const validUntilMs = Math.max(...attempts.map((one) => one.validUntilMs)) + marginMs;
     if (attempts.length === 0 || head.timestampMs <= validUntilMs) return alive;
     const ids = new Set(attempts.map(({ txHash }) => txHash));
@@ -60,12 +68,19 @@ export function createVoid(blocks: Blocks, quorum: number): (attempts: readonly 
       throw notTogether(run.read.number + 1, "the block before");
     }
     if (found !== "nothing") return alive;
-    const shown = await Promise.all([...ids].map((txHash) => blocks.shownReceipts(txHash, "/walletsolidity")));
+    const shown = await Promise.all(
+      [...ids].map((txHash) => blocks.shownReceipts(txHash, "/walletsolidity")),
+    );
     const isShown = shown.flat().some(({ receipt }) => receipt !== null);
     // A receipt without an agreed block is false, or from a branch that no other node has. An
     // operator must look.
     if (isShown)
-      throw new AgentError("NODE_DISAGREE", "none", "a node has a receipt that no agreed block has", { what: "receipt" });
+      throw new AgentError(
+        "NODE_DISAGREE",
+        "none",
+        "a node has a receipt that no agreed block has",
+        { what: "receipt" },
+      );
     return { ...alive, isVoid: true };
   };
 }
@@ -101,9 +116,14 @@ async function readOn(
 ): Promise<"nothing" | "one of them" | "more to read" | "torn"> {
   for (let count = 0; count < blocksPerCall; ) {
     if (run.read.timestampMs > validUntilMs) return "nothing";
-    const numbers = Array.from({ length: Math.min(blocksAtOnce, top - run.read.number) }, (_, at) => run.read.number + 1 + at);
+    const numbers = Array.from(
+      { length: Math.min(blocksAtOnce, top - run.read.number) },
+      (_, at) => run.read.number + 1 + at,
+    );
     if (numbers.length === 0) return "more to read";
-    for (const block of await inWaves(numbers, blocksAtOnce, (number) => blocks.solidBlock(number))) {
+    for (const block of await inWaves(numbers, blocksAtOnce, (number) =>
+      blocks.solidBlock(number),
+    )) {
       if (block.parentHash !== run.read.hash) return "torn";
       if (block.transactions.some(({ txHash }) => ids.has(txHash))) return "one of them";
       run.read = headOf(block);

@@ -27,7 +27,12 @@ import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks, headQuestion } from "./node-blocks.ts";
-import { accountQuestion, decimalsQuestion, hexOf, tokenBalanceQuestion } from "./node-questions.ts";
+import {
+  accountQuestion,
+  decimalsQuestion,
+  hexOf,
+  tokenBalanceQuestion,
+} from "./node-questions.ts";
 import { computeLimitOf, feeMarketOf } from "./node-sender.ts";
 import { createVoid } from "./node-void.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-wire.ts";
@@ -61,7 +66,14 @@ const internalIndex = -2;
 export function createWatcher(options: WatcherOptions): TronWatcher {
   const { urls, chainId, log, clock = () => performance.now() } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
-  const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const pool = createPool({
+    urls,
+    chainId,
+    timeoutMs,
+    patienceMs: options.patienceMs ?? patienceMsDefault,
+    log,
+    clock,
+  });
   const blocks = createBlocks(pool);
   const indexOf = createIndexes(hexOf);
   const findVoid = createVoid(blocks, pool.quorumMin);
@@ -71,7 +83,8 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
     finalTip: async () => idOf(await blocks.solidHead()),
-    block: async (number, isAgreed) => watched(await (isAgreed ? blocks.solidBlock(number) : blocks.block(number))),
+    block: async (number, isAgreed) =>
+      watched(await (isAgreed ? blocks.solidBlock(number) : blocks.block(number))),
     timestamp: async (number) => {
       const head = await pool.first((node) => pool.ask(node, headQuestion("/wallet", number)));
       return Math.floor((head?.timestampMs ?? 0) / 1000);
@@ -80,7 +93,9 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     highestHead: () => blocks.highestHead(),
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
     balances: (questions, block) =>
-      resultsInWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),
+      resultsInWaves(questions, balancesAtOnce, ({ account, contract }) =>
+        balanceAt(pool, account, contract, block),
+      ),
     wereUsed: (accounts, block) =>
       resultsInWaves(accounts, balancesAtOnce, async (account) => {
         const ask = async (node: PoolNode): Promise<boolean> => {
@@ -90,13 +105,19 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
         return pool.agree(ask, String, `account ${account}`);
       }),
     decimals: (contract) =>
-      pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
+      pool.agree(
+        (node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)),
+        String,
+        `decimals of ${contract}`,
+      ),
     payments: async (some, contracts, addresses, isAgreed) => {
       if (addresses.size === 0) return { found: [], unread: [] };
       return paymentsIn({ blocks, log }, some, contracts, await indexOf(addresses), isAgreed);
     },
     outgoing: async (some, accounts) =>
-      joinFinds(some.map((one) => blocks.read(contentOf(one), (block) => outgoingIn(block, accounts)))),
+      joinFinds(
+        some.map((one) => blocks.read(contentOf(one), (block) => outgoingIn(block, accounts))),
+      ),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
       const [computeLimit, { feeMarket }] = await Promise.all([
@@ -104,7 +125,10 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
         feeMarketOf(pool, blocks),
       ]);
       return computeLimit.ok
-        ? { ok: true, feeUnits: most(first({ feeMarket, computeLimit: computeLimit.computeLimit })) }
+        ? {
+            ok: true,
+            feeUnits: most(first({ feeMarket, computeLimit: computeLimit.computeLimit })),
+          }
         : computeLimit;
     },
     // No transaction excludes another, so a foreign one shows nothing about a payment.
@@ -128,10 +152,16 @@ function contentOf({ content }: WatchedBlock): Block {
  * a later one, from nodes that may stand at two different blocks.
  * @throws NODE_NO_BLOCK if a node has not reached the block
  */
-function balanceAt(pool: NodePool, account: string, contract: string, block: number): Promise<bigint> {
+function balanceAt(
+  pool: NodePool,
+  account: string,
+  contract: string,
+  block: number,
+): Promise<bigint> {
   const ask = async (node: PoolNode): Promise<bigint> => {
     await reached(pool, node, block);
-    if (contract !== "") return pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
+    if (contract !== "")
+      return pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
     return (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
   };
   return agreedBalance(pool, ask, `balance of ${account}`);
@@ -140,7 +170,8 @@ function balanceAt(pool: NodePool, account: string, contract: string, block: num
 /** @throws AgentError NODE_NO_BLOCK */
 async function reached(pool: NodePool, node: PoolNode, block: number): Promise<void> {
   const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
-  if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
+  if (number < block)
+    throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
 }
 
 async function paymentsIn(
@@ -154,14 +185,21 @@ async function paymentsIn(
   const hasCoins = contracts.includes("");
   const found = await inWaves(some, blocksAtOnce, async (one) => {
     const block = contentOf(one);
-    const coins = hasCoins ? blocks.read(block, (content) => coinsIn(content, index)) : { found: [], unread: [] };
+    const coins = hasCoins
+      ? blocks.read(block, (content) => coinsIn(content, index))
+      : { found: [], unread: [] };
     if (!block.transactions.some(({ kind, isDone }) => kind === "call" && isDone)) return coins;
     const find = (receipts: readonly Receipt[]): Called => {
       const done = receipts.filter(({ isDone }) => isDone);
       const internal = hasCoins ? done.flatMap((each) => internalIn(block, each, index)) : [];
-      return { payments: [...internal, ...done.flatMap((each) => tokensIn(block, each, tokens, index))], done };
+      return {
+        payments: [...internal, ...done.flatMap((each) => tokensIn(block, each, tokens, index))],
+        done,
+      };
     };
-    const called = isAgreed ? await blocks.solidFound(block, find, calledKey) : find(await blocks.receipts(block));
+    const called = isAgreed
+      ? await blocks.solidFound(block, find, calledKey)
+      : find(await blocks.receipts(block));
     if (isAgreed) for (const each of called.done) tellOthers(log, block, each, index);
     return { ...coins, found: [...coins.found, ...called.payments] };
   });
@@ -175,26 +213,49 @@ interface Called {
 }
 
 function calledKey({ payments }: Called): string {
-  return JSON.stringify(payments.map((one) => [one.txHash, one.index, one.address, one.contract, `${one.amountUnits}`]));
+  return JSON.stringify(
+    payments.map((one) => [one.txHash, one.index, one.address, one.contract, `${one.amountUnits}`]),
+  );
 }
 
 /** Coins by transactions of their own. A TRC-10 token does not count as coins, with any name. */
-function coinsIn({ number: block, hash: blockHash, transactions }: Block, index: AddressIndex): Finds<DetectedPayment> {
+function coinsIn(
+  { number: block, hash: blockHash, transactions }: Block,
+  index: AddressIndex,
+): Finds<DetectedPayment> {
   const addressOf = ({ kind, isDone, receiverKey }: BlockTransaction): string | undefined =>
     kind === "coins" && isDone ? index.find(receiverKey) : undefined;
-  const placeOf = (one: BlockTransaction) => ({ txHash: one.txHash, block, account: addressOf(one) as string });
+  const placeOf = (one: BlockTransaction) => ({
+    txHash: one.txHash,
+    block,
+    account: addressOf(one) as string,
+  });
   return findEach(
     transactions.filter((one) => addressOf(one) !== undefined),
     (one) => {
       const { txHash, account: address } = placeOf(one);
-      return [{ txHash, index: nativeIndex, address, contract: "", amountUnits: one.amountSun, block, blockHash }];
+      return [
+        {
+          txHash,
+          index: nativeIndex,
+          address,
+          contract: "",
+          amountUnits: one.amountSun,
+          block,
+          blockHash,
+        },
+      ];
     },
     placeOf,
   );
 }
 
 /** Coins that contracts sent on. */
-function internalIn(block: Block, { txHash, internal }: Receipt, index: AddressIndex): readonly DetectedPayment[] {
+function internalIn(
+  block: Block,
+  { txHash, internal }: Receipt,
+  index: AddressIndex,
+): readonly DetectedPayment[] {
   return internal.flatMap(({ receiverKey, amountSun: amountUnits }, at) => {
     const address = index.find(receiverKey);
     if (address === undefined) return [];
@@ -204,28 +265,52 @@ function internalIn(block: Block, { txHash, internal }: Receipt, index: AddressI
 }
 
 /** Entries to our addresses that do not count as payments. */
-function tellOthers(log: NodeLog, { number: block }: Block, { txHash, others }: Receipt, index: AddressIndex): void {
+function tellOthers(
+  log: NodeLog,
+  { number: block }: Block,
+  { txHash, others }: Receipt,
+  index: AddressIndex,
+): void {
   for (const { receiverKey, amountSun, note } of others) {
     const address = index.find(receiverKey);
-    if (address !== undefined) log("entry-unknown", { block, txHash, address, amount: `${amountSun}`, message: note });
+    if (address !== undefined)
+      log("entry-unknown", { block, txHash, address, amount: `${amountSun}`, message: note });
   }
 }
 
-function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], index: AddressIndex): readonly DetectedPayment[] {
+function tokensIn(
+  block: Block,
+  receipt: Receipt,
+  tokens: readonly string[],
+  index: AddressIndex,
+): readonly DetectedPayment[] {
   return tokens.flatMap((contract) =>
     transfersOf(contract, receipt).flatMap((transfer) => {
       const address = transfer === null ? undefined : index.find(transfer.toKey);
       // A transfer of zero is noise that others send to get attention.
       if (transfer === null || transfer.amountUnits === 0n || address === undefined) return [];
-      const payment = { txHash: receipt.txHash, index: transfer.index, address, contract, amountUnits: transfer.amountUnits };
+      const payment = {
+        txHash: receipt.txHash,
+        index: transfer.index,
+        address,
+        contract,
+        amountUnits: transfer.amountUnits,
+      };
       return [{ ...payment, block: block.number, blockHash: block.hash }];
     }),
   );
 }
 
-function outgoingIn({ number: block, transactions }: Block, accounts: ReadonlySet<string>): Finds<OutgoingTransaction> {
+function outgoingIn(
+  { number: block, transactions }: Block,
+  accounts: ReadonlySet<string>,
+): Finds<OutgoingTransaction> {
   const keys = new Map([...accounts].map((account) => [hexOf(account) as string, account]));
-  const placeOf = ({ txHash, ownerKey }: BlockTransaction) => ({ txHash, block, account: keys.get(ownerKey) as string });
+  const placeOf = ({ txHash, ownerKey }: BlockTransaction) => ({
+    txHash,
+    block,
+    account: keys.get(ownerKey) as string,
+  });
   return findEach(
     transactions.filter(({ ownerKey }) => keys.has(ownerKey)),
     (one) => [{ ...placeOf(one), account: one.owner, slot: "", ...paidBy(one), content: one }],
@@ -245,15 +330,27 @@ function paidBy({
   amountSun,
 }: BlockTransaction): Pick<OutgoingTransaction, "receiver" | "tag" | "contract" | "amountUnits"> {
   const call = kind === "call" ? decodeTransferCall(Buffer.from(data, "hex")) : null;
-  if (call !== null) return { receiver: call.destination, tag: "", contract, amountUnits: call.amountUnits };
-  return { receiver: kind === "call" ? contract : receiver, tag: "", contract: "", amountUnits: amountSun };
+  if (call !== null)
+    return { receiver: call.destination, tag: "", contract, amountUnits: call.amountUnits };
+  return {
+    receiver: kind === "call" ? contract : receiver,
+    tag: "",
+    contract: "",
+    amountUnits: amountSun,
+  };
 }
 
-async function judge(blocks: Blocks, final: BlockId, payment: PaidFrom, txHashes: readonly string[]): Promise<Judgement> {
+async function judge(
+  blocks: Blocks,
+  final: BlockId,
+  payment: PaidFrom,
+  txHashes: readonly string[],
+): Promise<Judgement> {
   const evidence = async (txHash: string): Promise<AttemptEvidence> => {
     const shown = await blocks.shownReceipts(txHash, "/wallet");
     const includedIn = shown.find(({ receipt }) => receipt !== null)?.receipt?.block ?? null;
-    if (includedIn === null || includedIn > final.number) return { txHash, includedIn, final: null };
+    if (includedIn === null || includedIn > final.number)
+      return { txHash, includedIn, final: null };
     return { txHash, includedIn, final: await blocks.solidReceipt(txHash) };
   };
   return judgePayout(payment, await Promise.all(txHashes.map(evidence)));

@@ -5,7 +5,12 @@
 import { AgentError } from "../../base/fault.ts";
 import type { QuestionValue } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
-import { createQuestionPool, type QuestionPool, type QuestionPoolOptions, type Wire } from "../providers/question-pool.ts";
+import {
+  createQuestionPool,
+  type QuestionPool,
+  type QuestionPoolOptions,
+  type Wire,
+} from "../providers/question-pool.ts";
 import { readHead } from "./answers.ts";
 import { type Api, type AskOptions, createApi } from "./rpc.ts";
 
@@ -45,7 +50,11 @@ export const smallBytesMax = 256 * 1024;
 export function createPool({ chainId, timeoutMs, patienceMs, ...options }: PoolOptions): NodePool {
   const wire: Wire<Api, Ask, Question<unknown>, unknown> = {
     chain: chainId,
-    chainQuestion: { path: "/wallet/getblock", fields: { id_or_num: "0", detail: false }, answerBytesMax: smallBytesMax },
+    chainQuestion: {
+      path: "/wallet/getblock",
+      fields: { id_or_num: "0", detail: false },
+      answerBytesMax: smallBytesMax,
+    },
     chainOf: (answer) => `0x${readHead(answer)?.hash.slice(-8) ?? ""}`,
     open: (url) => createApi({ url, timeoutMs, patienceMs }),
     askOf: ({ path, fields, answerBytesMax = smallBytesMax }) => ({ path, fields, answerBytesMax }),
@@ -57,7 +66,8 @@ export function createPool({ chainId, timeoutMs, patienceMs, ...options }: PoolO
 
 /** The API answers a question that it could not execute with HTTP 200 and this field. */
 function answered(value: unknown): unknown {
-  const { Error: words } = typeof value === "object" && value !== null ? (value as { Error?: unknown }) : {};
+  const { Error: words } =
+    typeof value === "object" && value !== null ? (value as { Error?: unknown }) : {};
   if (words === undefined) return value;
   throw new AgentError(
     "NODE_ERROR",

@@ -11,7 +11,10 @@ import { transfersOf } from "./events.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 /** The fields of a transaction that name its receiver. */
-export type PaidBy = Pick<BlockTransaction, "kind" | "owner" | "receiver" | "amountSun" | "contract" | "data">;
+export type PaidBy = Pick<
+  BlockTransaction,
+  "kind" | "owner" | "receiver" | "amountSun" | "contract" | "data"
+>;
 
 /** A transaction and its receipt in a solidified block, as enough nodes returned them. */
 export interface FinalTransaction {
@@ -43,7 +46,8 @@ export function outcomeOf(
 export function judgePayout(payment: PaidFrom, attempts: readonly AttemptEvidence[]): Judgement {
   const ends = attempts.flatMap(({ txHash, final }) => (final === null ? [] : [{ txHash, final }]));
   const foreign = ends.find(({ final }) => final.transaction.owner !== payment.account);
-  if (foreign !== undefined) return differs(`${foreign.txHash} is not a transaction of ${payment.account}`);
+  if (foreign !== undefined)
+    return differs(`${foreign.txHash} is not a transaction of ${payment.account}`);
   const outcomes = ends.map(({ txHash, final }) => ({
     txHash,
     outcome: outcomeOf(payment, final),
@@ -51,13 +55,20 @@ export function judgePayout(payment: PaidFrom, attempts: readonly AttemptEvidenc
     transaction: final.transaction,
   }));
   const [paid, again] = outcomes.filter(({ outcome }) => outcome === "paid");
-  if (paid !== undefined && again !== undefined) return differs(`${paid.txHash} and ${again.txHash} are final and both paid`);
+  if (paid !== undefined && again !== undefined)
+    return differs(`${paid.txHash} and ${again.txHash} are final and both paid`);
   if (paid !== undefined) return { kind: "completed", final: paid.end };
   const moved = outcomes.find(({ outcome }) => outcome === "moved");
   if (moved !== undefined) {
     const isAlone = outcomes.filter(({ outcome }) => outcome === "moved").length === 1;
-    const told = differs(`${moved.txHash} is final and is not exactly the payment that was asked for`);
-    return { ...told, final: isAlone ? moved.end : null, isContracts: isAsked(payment, moved.transaction) };
+    const told = differs(
+      `${moved.txHash} is final and is not exactly the payment that was asked for`,
+    );
+    return {
+      ...told,
+      final: isAlone ? moved.end : null,
+      isContracts: isAsked(payment, moved.transaction),
+    };
   }
   // An older attempt that failed leaves a newer one open.
   const newest = outcomes.find(({ txHash }) => txHash === attempts.at(-1)?.txHash);
@@ -71,20 +82,40 @@ function endingOf({ receipt: { txHash, block, feeSun } }: FinalTransaction): End
   return { txHash, block, feeUnits: feeSun };
 }
 
-function paysExactly(payment: PaidFrom, { kind, owner, receiver, amountSun }: PaidBy, receipt: Receipt): boolean {
+function paysExactly(
+  payment: PaidFrom,
+  { kind, owner, receiver, amountSun }: PaidBy,
+  receipt: Receipt,
+): boolean {
   const { account, contract, destination, amountUnits } = payment;
-  if (contract === "") return kind === "coins" && owner === account && receiver === destination && amountSun === amountUnits;
+  if (contract === "")
+    return (
+      kind === "coins" && owner === account && receiver === destination && amountSun === amountUnits
+    );
   const [transfer, ...more] = transfersOf(contract, receipt);
-  if (transfer === undefined || transfer === null || more.length > 0 || owner !== account) return false;
-  return transfer.from === account && transfer.to === destination && transfer.amountUnits === amountUnits;
+  if (transfer === undefined || transfer === null || more.length > 0 || owner !== account)
+    return false;
+  return (
+    transfer.from === account && transfer.to === destination && transfer.amountUnits === amountUnits
+  );
 }
 
 /** True if the transaction calls the token's contract for exactly the payment. */
 function isAsked({ contract, destination, amountUnits }: PaidFrom, transaction: PaidBy): boolean {
-  if (contract === "" || transaction.kind !== "call" || transaction.contract !== contract) return false;
-  return transaction.data.toLowerCase() === Buffer.from(encodeTransferCall(destination, amountUnits)).toString("hex");
+  if (contract === "" || transaction.kind !== "call" || transaction.contract !== contract)
+    return false;
+  return (
+    transaction.data.toLowerCase() ===
+    Buffer.from(encodeTransferCall(destination, amountUnits)).toString("hex")
+  );
 }
 
 function differs(detail: string): MovedOtherwise {
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: null, isContracts: false };
+  return {
+    kind: "stuck",
+    code: "WATCHER_CONTENT_DIFFERS",
+    detail,
+    final: null,
+    isContracts: false,
+  };
 }

@@ -28,7 +28,8 @@ export function encodeMessage(fields: readonly ProtoField[]): Uint8Array {
   for (const [number, value] of fields) {
     if (typeof value === "bigint") {
       if (value !== 0n) parts.push(tag(number, wireVarint), varint(value));
-    } else if (value.length > 0) parts.push(tag(number, wireBytes), varint(BigInt(value.length)), value);
+    } else if (value.length > 0)
+      parts.push(tag(number, wireBytes), varint(BigInt(value.length)), value);
   }
   return new Uint8Array(Buffer.concat(parts));
 }
@@ -37,7 +38,9 @@ export function encodeMessage(fields: readonly ProtoField[]): Uint8Array {
  * Decodes a message that fills `bytes` to the last byte; fields of bytes are views into it. Refuses
  * (TRANSACTION_PROTOBUF) every form except the one that `encodeMessage` writes.
  */
-export function decodeMessage(bytes: Uint8Array): { readonly ok: true; readonly message: ProtoMessage } | Refusal {
+export function decodeMessage(
+  bytes: Uint8Array,
+): { readonly ok: true; readonly message: ProtoMessage } | Refusal {
   try {
     return { ok: true, message: messageOf(bytes) };
   } catch (error) {
@@ -71,9 +74,11 @@ function messageOf(bytes: Uint8Array): ProtoMessage {
     const number = Number(head.value >> 3n);
     const wire = Number(head.value & 7n);
     if (number <= last) throw new ProtoFormat("fields that do not rise");
-    if (wire !== wireVarint && wire !== wireBytes) throw new ProtoFormat(`field ${number} of another kind`);
+    if (wire !== wireVarint && wire !== wireBytes)
+      throw new ProtoFormat(`field ${number} of another kind`);
     const body = readVarint(bytes, head.end);
-    if (body.value === 0n) throw new ProtoFormat(`field ${number} is spelled out though it is empty`);
+    if (body.value === 0n)
+      throw new ProtoFormat(`field ${number} is spelled out though it is empty`);
     at = wire === wireVarint ? body.end : endOf(bytes, body);
     message.set(number, wire === wireVarint ? body.value : bytes.subarray(body.end, at));
     last = number;

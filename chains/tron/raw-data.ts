@@ -86,9 +86,16 @@ function contractOf(type: bigint, url: Uint8Array, value: Uint8Array): Uint8Arra
  * Reads raw_data to the last byte. Refuses every text that `encodeRawData` does not write:
  * TRANSACTION_PROTOBUF, TRANSACTION_TYPE (another contract than the two), TRANSACTION_CALL.
  */
-export function decodeRawData(rawData: Uint8Array): { readonly ok: true; readonly transfer: Transfer } | Refusal {
-  if (rawData.length > rawDataBytesMax) return refuse("TRANSACTION_PROTOBUF", "longer than any transfer");
-  const raw = readFields(rawData, "raw_data", { bytes: [1, 4, 11], numbers: [8, 14], optional: 18 });
+export function decodeRawData(
+  rawData: Uint8Array,
+): { readonly ok: true; readonly transfer: Transfer } | Refusal {
+  if (rawData.length > rawDataBytesMax)
+    return refuse("TRANSACTION_PROTOBUF", "longer than any transfer");
+  const raw = readFields(rawData, "raw_data", {
+    bytes: [1, 4, 11],
+    numbers: [8, 14],
+    optional: 18,
+  });
   if (!raw.ok) return raw;
   const [refBlockBytes, refBlockHash] = [raw.bytes(1), raw.bytes(4)];
   if (refBlockBytes.length !== refBlockBytesCount || refBlockHash.length !== refBlockHashCount)
@@ -96,14 +103,25 @@ export function decodeRawData(rawData: Uint8Array): { readonly ok: true; readonl
   const called = decodeContract(raw.bytes(11));
   if (!called.ok) return called;
   const { ok, ...parties } = called;
-  const numbers = { expirationMs: raw.number(8), timestampMs: raw.number(14), feeLimitSun: raw.number(18) };
+  const numbers = {
+    expirationMs: raw.number(8),
+    timestampMs: raw.number(14),
+    feeLimitSun: raw.number(18),
+  };
   return {
     ok,
-    transfer: { ...parties, refBlockBytes: bigintOf(refBlockBytes), refBlockHash: bigintOf(refBlockHash), ...numbers },
+    transfer: {
+      ...parties,
+      refBlockBytes: bigintOf(refBlockBytes),
+      refBlockHash: bigintOf(refBlockHash),
+      ...numbers,
+    },
   };
 }
 
-type Called = ({ readonly ok: true } & Pick<Transfer, "sender" | "contract" | "destination" | "amountUnits">) | Refusal;
+type Called =
+  | ({ readonly ok: true } & Pick<Transfer, "sender" | "contract" | "destination" | "amountUnits">)
+  | Refusal;
 
 function decodeContract(bytes: Uint8Array): Called {
   const contract = readFields(bytes, "contract", { bytes: [2], numbers: [1] });
@@ -111,7 +129,8 @@ function decodeContract(bytes: Uint8Array): Called {
   const parameter = readFields(contract.bytes(2), "parameter", { bytes: [1, 2], numbers: [] });
   if (!parameter.ok) return parameter;
   const type = contract.number(1);
-  const isOf = (wanted: bigint, url: Uint8Array): boolean => type === wanted && Buffer.compare(parameter.bytes(1), url) === 0;
+  const isOf = (wanted: bigint, url: Uint8Array): boolean =>
+    type === wanted && Buffer.compare(parameter.bytes(1), url) === 0;
   if (isOf(transferType, transferUrl)) return decodeTransfer(parameter.bytes(2));
   if (isOf(triggerType, triggerUrl)) return decodeTrigger(parameter.bytes(2));
   return refuse("TRANSACTION_TYPE", `contract type ${type}`);
@@ -121,7 +140,8 @@ function decodeTransfer(bytes: Uint8Array): Called {
   const value = readFields(bytes, "TransferContract", { bytes: [1, 2], numbers: [3] });
   if (!value.ok) return value;
   const [sender, destination] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];
-  if (sender === null || destination === null) return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
+  if (sender === null || destination === null)
+    return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
   return { ok: true, sender, contract: "", destination, amountUnits: value.number(3) };
 }
 
@@ -129,9 +149,11 @@ function decodeTrigger(bytes: Uint8Array): Called {
   const value = readFields(bytes, "TriggerSmartContract", { bytes: [1, 2, 4], numbers: [] });
   if (!value.ok) return value;
   const [sender, contract] = [addressOfBytes(value.bytes(1)), addressOfBytes(value.bytes(2))];
-  if (sender === null || contract === null) return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
+  if (sender === null || contract === null)
+    return refuse("TRANSACTION_PROTOBUF", "an address is not of this chain");
   const call = decodeTransferCall(value.bytes(4));
-  if (call === null) return refuse("TRANSACTION_CALL", "call data is not transfer(address,uint256)");
+  if (call === null)
+    return refuse("TRANSACTION_CALL", "call data is not transfer(address,uint256)");
   return { ok: true, sender, contract, ...call };
 }
 
@@ -153,11 +175,17 @@ function readFields(bytes: Uint8Array, name: string, layout: Layout): Fields | R
   if (!decoded.ok) return decoded;
   const { message } = decoded;
   const isThere = layout.bytes.every((field) => message.get(field) instanceof Uint8Array);
-  const isWhole = isThere && layout.numbers.every((field) => typeof message.get(field) === "bigint");
-  const spare = layout.optional !== undefined && typeof message.get(layout.optional) === "bigint" ? 1 : 0;
+  const isWhole =
+    isThere && layout.numbers.every((field) => typeof message.get(field) === "bigint");
+  const spare =
+    layout.optional !== undefined && typeof message.get(layout.optional) === "bigint" ? 1 : 0;
   if (!isWhole || message.size !== layout.bytes.length + layout.numbers.length + spare)
     return refuse("TRANSACTION_PROTOBUF", `${name} has other fields than a transfer's`);
-  return { ok: true, bytes: (field) => bytesAt(message, field), number: (field) => numberAt(message, field) };
+  return {
+    ok: true,
+    bytes: (field) => bytesAt(message, field),
+    number: (field) => numberAt(message, field),
+  };
 }
 
 function bytesAt(message: ProtoMessage, field: number): Uint8Array {

@@ -10,7 +10,15 @@ import type { Refusal } from "../providers/node-pool.ts";
 import { quietMsOf, readQuota } from "../providers/node-quota.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
-import { type Address, type Failure, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import {
+  type Address,
+  type Failure,
+  failure,
+  isPassing,
+  type Outcome,
+  post,
+  targetOf,
+} from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
 import { parseJson } from "./rpc-json.ts";
 
@@ -37,7 +45,11 @@ export interface Api {
    * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_PATH, NODE_QUOTA, NODE_ANSWER,
    * NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
    */
-  ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
+  ask(
+    path: string,
+    fields: Readonly<Record<string, unknown>>,
+    options: AskOptions,
+  ): Promise<unknown>;
   /** Null while the provider answers, or if it has refused only for a moment. */
   refusal(): Refusal | null;
   /**
@@ -66,7 +78,13 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     timeoutMs,
     patienceMs,
     send: ({ path, body, answerBytesMax: bytesMax }, timeLeft, done) => {
-      const options = { target: target.whole, path: target.prefix + path, body, bytesMax, timeoutMs: timeLeft };
+      const options = {
+        target: target.whole,
+        path: target.prefix + path,
+        body,
+        bytesMax,
+        timeoutMs: timeLeft,
+      };
       return post({ ...options, ...login }, (outcome) =>
         done(outcome.ok ? (quotaOf(outcome) ?? readAnswer(outcome, path)) : outcome),
       );
@@ -88,15 +106,23 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
  */
 function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
   const refused = readQuota(answer);
-  if (refused !== null || answer.body.length > refusalMax || !answer.body.includes('"Error"')) return refused;
+  if (refused !== null || answer.body.length > refusalMax || !answer.body.includes('"Error"'))
+    return refused;
   const words = wordsInBody(answer.body);
   const quiet = quietMsOf({ ...answer, words, rpcCode: 0 });
   return quiet === null ? null : failure("NODE_QUOTA", words, { quietMs: quiet });
 }
 
-function readAnswer({ status, body }: Extract<Outcome, { ok: true }>, path: string): Answer<unknown> {
+function readAnswer(
+  { status, body }: Extract<Outcome, { ok: true }>,
+  path: string,
+): Answer<unknown> {
   if (status === 401 || status === 403)
-    return failure("NODE_HTTP", `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`, { status });
+    return failure(
+      "NODE_HTTP",
+      `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`,
+      { status },
+    );
   if (status < 200 || status >= 300) return statusFailure(status, body, path);
   try {
     return { ok: true, value: parseJson(body) };

@@ -79,7 +79,10 @@ export function attachSignature(
     throw new AgentError("TRANSACTION_SENDER", "none", "the bytes name another sender", { sender });
   const hashOf = (address: string): Uint8Array => addressBytes(address).subarray(1);
   const { pair, parity } = senderSignature(digestOf(rawData), signature, sender, hashOf);
-  return { raw: withSignature(rawData, Uint8Array.of(...pair, parityBase + parity)), txHash: txHashOf(rawData) };
+  return {
+    raw: withSignature(rawData, Uint8Array.of(...pair, parityBase + parity)),
+    txHash: txHashOf(rawData),
+  };
 }
 
 /**
@@ -109,10 +112,13 @@ function rangeRefusal(transfer: Transfer): Refusal | null {
     ["feeLimitSun", transfer.feeLimitSun, isCoin ? 0n : 1n, isCoin ? 0n : feeLimitMax],
   ];
   for (const [name, value, min, max] of bounds) {
-    if (typeof value !== "bigint" || value < min || value > max) return refuse("TRANSACTION_FIELD", `${name} is out of range`);
+    if (typeof value !== "bigint" || value < min || value > max)
+      return refuse("TRANSACTION_FIELD", `${name} is out of range`);
   }
   // The chain refuses coins from an account to itself; a token would only cost its fee.
-  return transfer.sender === transfer.destination ? refuse("TRANSACTION_FIELD", "it pays the sender itself") : null;
+  return transfer.sender === transfer.destination
+    ? refuse("TRANSACTION_FIELD", "it pays the sender itself")
+    : null;
 }
 
 function faultOf(refusal: Refusal): AgentError {

@@ -11,19 +11,32 @@ import type { Transfer } from "./raw-data.ts";
 import * as transactions from "./transaction.ts";
 
 /** The parameters that the bytes carry. */
-const carried = ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"] as const;
+const carried = [
+  "refBlockBytes",
+  "refBlockHash",
+  "timestampMs",
+  "expirationMs",
+  "feeLimitSun",
+] as const;
 
 export const tronTransactions: Transactions = {
   build,
   describe,
   digests: (unsigned) => [transactions.digestOf(unsigned)],
   attach: (unsigned, signatures, account) =>
-    transactions.attachSignature(unsigned, signatures.length === 1 ? (signatures[0] as Uint8Array) : new Uint8Array(0), account),
+    transactions.attachSignature(
+      unsigned,
+      signatures.length === 1 ? (signatures[0] as Uint8Array) : new Uint8Array(0),
+      account,
+    ),
   cancels: null,
 };
 
 /** @throws TRANSACTION_FIELD, JSON_SHAPE (parameters), or ADDRESS_* */
-function build({ network, account, contract, destination, amountUnits }: Payment, txParams: TxParams): Uint8Array {
+function build(
+  { network, account, contract, destination, amountUnits }: Payment,
+  txParams: TxParams,
+): Uint8Array {
   const figures = figuresOf(read(txParams));
   const refusal = refusalOf(network, contract, figures);
   if (refusal !== null) throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
@@ -55,7 +68,17 @@ function describe(unsigned: Uint8Array, { network, slot, txParams }: Told): Desc
   const own = txParamsOf(figures);
   return {
     ok: true,
-    description: { network, account, slot, contract, destination, tag: "", amountUnits, txParams: own, feeMaxUnits: most(own) },
+    description: {
+      network,
+      account,
+      slot,
+      contract,
+      destination,
+      tag: "",
+      amountUnits,
+      txParams: own,
+      feeMaxUnits: most(own),
+    },
   };
 }
 
@@ -65,7 +88,8 @@ function otherThan(transfer: Transfer, figures: Figures): Refusal | null {
 }
 
 function refusalOf(network: string, contract: string, figures: Figures): Refusal | null {
-  if (chainIdOf(network) === null) return refuse("TRANSACTION_FIELD", "the network is of another family");
+  if (chainIdOf(network) === null)
+    return refuse("TRANSACTION_FIELD", "the network is of another family");
   const why = unfit(contract, figures);
   return why === null ? null : refuse("TRANSACTION_FIELD", why);
 }

@@ -22,7 +22,9 @@ export function encodeTransferCall(destination: string, amountUnits: bigint): Ui
  * Null unless `data` is exactly a transfer call. The contract would accept an address of 21 bytes,
  * with the prefix 0x41 in front, instead of 20; here the padding must be zeros.
  */
-export function decodeTransferCall(data: Uint8Array): { readonly destination: string; readonly amountUnits: bigint } | null {
+export function decodeTransferCall(
+  data: Uint8Array,
+): { readonly destination: string; readonly amountUnits: bigint } | null {
   if (data.length !== callBytes) return null;
   const isTransfer = selector.every((byte, at) => data[at] === byte);
   const isPadded = data.subarray(4, 16).every((byte) => byte === 0);

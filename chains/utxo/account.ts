@@ -31,7 +31,10 @@ export function readAccount(text: string, network: UtxoNetwork): ReadAccount {
   const version = [any, p2wpkh].find(({ letters }) => text.startsWith(letters));
   // Checked first, so a private key that was pasted by mistake is never decoded.
   if (version === undefined)
-    return refuse("ADDRESS_XPUB", `give the ${p2wpkh.letters} of an account, such as m/84'/${network.coinType}'/1'`);
+    return refuse(
+      "ADDRESS_XPUB",
+      `give the ${p2wpkh.letters} of an account, such as m/84'/${network.coinType}'/1'`,
+    );
   const id = withVersion(text, version.bytes, idVersion);
   if (id === null) return refuse("ADDRESS_XPUB", "a character of it is wrong");
   try {
@@ -61,7 +64,9 @@ function withVersion(text: string, from: number, to: number): string | null {
   if (!keyShape.test(text)) return null;
   const whole = base58.decode(text);
   const bytes = Buffer.from(whole.subarray(0, keyBytes));
-  const isKey = whole.length === keyBytes + 4 && Buffer.compare(whole.subarray(keyBytes), checksumOf(bytes)) === 0;
+  const isKey =
+    whole.length === keyBytes + 4 &&
+    Buffer.compare(whole.subarray(keyBytes), checksumOf(bytes)) === 0;
   if (!isKey || bytes.readUInt32BE() !== from) return null;
   bytes.writeUInt32BE(to);
   return base58.encode(joined([bytes, checksumOf(bytes)]));

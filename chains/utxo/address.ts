@@ -16,19 +16,32 @@ import { knownPrefixes, type UtxoNetwork } from "./network.ts";
 const lengthMax = 90;
 const base58Shape = /^[1-9A-HJ-NP-Za-km-z]{26,35}$/;
 const versionAndHashBytes = 21;
-const op = { zero: 0x00, one: 0x51, dup: 0x76, equal: 0x87, equalVerify: 0x88, hash160: 0xa9, checkSig: 0xac } as const;
+const op = {
+  zero: 0x00,
+  one: 0x51,
+  dup: 0x76,
+  equal: 0x87,
+  equalVerify: 0x88,
+  hash160: 0xa9,
+  checkSig: 0xac,
+} as const;
 /** Confidential addresses of Litecoin's extension blocks: no output of a transaction pays them. */
 const extensionPrefixes = ["ltcmweb", "tmweb"];
 
 /** The canonical text, and the script of an output that pays it. */
-export type ReadAddress = { readonly ok: true; readonly address: string; readonly script: Uint8Array } | Refusal;
+export type ReadAddress =
+  | { readonly ok: true; readonly address: string; readonly script: Uint8Array }
+  | Refusal;
 
 /** A script by its kind, with the hash or key that it names. */
 type ScriptKind = "p2pkh" | "p2sh" | "p2wpkh" | "p2wsh" | "p2tr";
 
 /** The bytes around the hash or key of each kind, and its length. */
 const kinds: Readonly<
-  Record<ScriptKind, { readonly start: readonly number[]; readonly length: number; readonly end: readonly number[] }>
+  Record<
+    ScriptKind,
+    { readonly start: readonly number[]; readonly length: number; readonly end: readonly number[] }
+  >
 > = {
   p2pkh: { start: [op.dup, op.hash160, 20], length: 20, end: [op.equalVerify, op.checkSig] },
   p2sh: { start: [op.hash160, 20], length: 20, end: [op.equal] },
@@ -44,17 +57,23 @@ const kinds: Readonly<
 export function parseAddress(text: string, network: UtxoNetwork): ReadAddress {
   if (typeof text !== "string") return refuse("ADDRESS_FORMAT", "no text");
   // One of some hundred thousand addresses in base58 begins as a prefix in mixed case: LTc1….
-  const base58 = base58Shape.test(text) ? parseBase58(text, network) : refuse("ADDRESS_FORMAT", "neither base58 nor SegWit");
+  const base58 = base58Shape.test(text)
+    ? parseBase58(text, network)
+    : refuse("ADDRESS_FORMAT", "neither base58 nor SegWit");
   if (base58.ok) return base58;
   const lower = text.slice(0, lengthMax).toLowerCase();
   const hasPrefix = (prefix: string): boolean => lower.startsWith(`${prefix}1`);
   // An MWEB address is longer than any other.
   if (extensionPrefixes.some(hasPrefix))
-    return refuse("ADDRESS_FORMAT", `an MWEB address; give one that begins with ${network.prefix}1`);
+    return refuse(
+      "ADDRESS_FORMAT",
+      `an MWEB address; give one that begins with ${network.prefix}1`,
+    );
   if (text.length > lengthMax) return refuse("ADDRESS_FORMAT", "more than 90 characters");
   if (hasPrefix(network.prefix)) return parseSegwit(text, network);
   const other = knownPrefixes.find(hasPrefix);
-  if (other !== undefined) return refuse("ADDRESS_FORMAT", `an address of another network, which begins with ${other}1`);
+  if (other !== undefined)
+    return refuse("ADDRESS_FORMAT", `an address of another network, which begins with ${other}1`);
   return base58;
 }
 
@@ -74,7 +93,10 @@ export function addressOfScript(script: Uint8Array, network: UtxoNetwork): strin
  * ADDRESS_PUBLIC_KEY
  */
 export function addressOfPublicKey(publicKey: Uint8Array, network: UtxoNetwork): string {
-  return addressOfScript(scriptOf("p2wpkh", hash160(compressed(pointOf(publicKey)))), network) as string;
+  return addressOfScript(
+    scriptOf("p2wpkh", hash160(compressed(pointOf(publicKey)))),
+    network,
+  ) as string;
 }
 
 /** The compressed form (33 bytes) of an uncompressed point (65 bytes). */
@@ -98,13 +120,17 @@ export function signedScriptOf(keyHash: Uint8Array): Uint8Array {
  */
 export function keyHashOfAddress(address: string): Uint8Array | null {
   const decoded = bech32.decodeUnsafe(address);
-  const program = decoded === undefined ? undefined : bech32.fromWordsUnsafe(decoded.words.slice(1));
-  return decoded?.words[0] === 0 && program?.length === kinds.p2wpkh.length ? Uint8Array.from(program) : null;
+  const program =
+    decoded === undefined ? undefined : bech32.fromWordsUnsafe(decoded.words.slice(1));
+  return decoded?.words[0] === 0 && program?.length === kinds.p2wpkh.length
+    ? Uint8Array.from(program)
+    : null;
 }
 
 function parseSegwit(text: string, network: UtxoNetwork): ReadAddress {
   const address = text.toLowerCase();
-  if (text !== address && text !== text.toUpperCase()) return refuse("ADDRESS_FORMAT", "upper and lower case are mixed");
+  if (text !== address && text !== text.toUpperCase())
+    return refuse("ADDRESS_FORMAT", "upper and lower case are mixed");
   const old = bech32.decodeUnsafe(address);
   const decoded = old ?? bech32m.decodeUnsafe(address);
   if (decoded === undefined) return refuse("ADDRESS_CHECKSUM");
@@ -112,12 +138,19 @@ function parseSegwit(text: string, network: UtxoNetwork): ReadAddress {
   if (version === undefined) return refuse("ADDRESS_FORMAT", "it ends after the prefix");
   // The other checksum is a mistake of the program that made the address (BIP-350).
   if ((version === 0) !== (old !== undefined)) return refuse("ADDRESS_CHECKSUM");
-  if (version > 1) return refuse("ADDRESS_FORMAT", `SegWit version ${version} has no rule yet, so nothing is paid to it`);
+  if (version > 1)
+    return refuse(
+      "ADDRESS_FORMAT",
+      `SegWit version ${version} has no rule yet, so nothing is paid to it`,
+    );
   const program = bech32.fromWordsUnsafe(decoded.words.slice(1));
   const kind = segwitKinds.find(
-    (each) => kinds[each].start[0] === (version === 0 ? op.zero : op.one) && kinds[each].length === program?.length,
+    (each) =>
+      kinds[each].start[0] === (version === 0 ? op.zero : op.one) &&
+      kinds[each].length === program?.length,
   );
-  if (program === undefined || kind === undefined) return refuse("ADDRESS_FORMAT", "not the length of a SegWit address");
+  if (program === undefined || kind === undefined)
+    return refuse("ADDRESS_FORMAT", "not the length of a SegWit address");
   return payable(kind, Uint8Array.from(program), network);
 }
 
@@ -125,13 +158,16 @@ const segwitKinds = ["p2wpkh", "p2wsh", "p2tr"] as const;
 
 function parseBase58(text: string, network: UtxoNetwork): ReadAddress {
   const whole = base58.decode(text);
-  if (whole.length !== versionAndHashBytes + 4) return refuse("ADDRESS_FORMAT", "not the length of an address");
+  if (whole.length !== versionAndHashBytes + 4)
+    return refuse("ADDRESS_FORMAT", "not the length of an address");
   const bytes = whole.subarray(0, versionAndHashBytes);
-  if (Buffer.compare(whole.subarray(versionAndHashBytes), checksumOf(bytes)) !== 0) return refuse("ADDRESS_CHECKSUM");
+  if (Buffer.compare(whole.subarray(versionAndHashBytes), checksumOf(bytes)) !== 0)
+    return refuse("ADDRESS_CHECKSUM");
   const version = bytes[0];
   if (version === network.p2pkh) return payable("p2pkh", bytes.subarray(1), network);
   if (version === network.p2sh) return payable("p2sh", bytes.subarray(1), network);
-  if (version !== network.p2shRefused) return refuse("ADDRESS_FORMAT", "an address of another network");
+  if (version !== network.p2shRefused)
+    return refuse("ADDRESS_FORMAT", "an address of another network");
   const today = base58Of(network.p2sh, bytes.subarray(1)).slice(0, 1);
   return refuse(
     "ADDRESS_FORMAT",
@@ -142,7 +178,10 @@ function parseBase58(text: string, network: UtxoNetwork): ReadAddress {
 function payable(kind: ScriptKind, program: Uint8Array, network: UtxoNetwork): ReadAddress {
   if (program.every((byte) => byte === 0)) return refuse("ADDRESS_ZERO");
   if (kind === "p2tr" && !isPoint(program))
-    return refuse("ADDRESS_FORMAT", "its key is no point of the curve, so nobody could use the money");
+    return refuse(
+      "ADDRESS_FORMAT",
+      "its key is no point of the curve, so nobody could use the money",
+    );
   const script = scriptOf(kind, program);
   return { ok: true, address: addressOfScript(script, network) as string, script };
 }

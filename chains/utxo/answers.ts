@@ -111,12 +111,18 @@ export function readStatus(bytes: Buffer): Place | null {
 export function readUnspent(bytes: Buffer): readonly UnspentOutput[] {
   const list = jsonOf(bytes);
   if (!Array.isArray(list)) throw odd("utxo");
-  if (list.length > outputsMax) throw new AgentError("NODE_ANSWER_SIZE", "none", `the node lists ${list.length} coins`);
+  if (list.length > outputsMax)
+    throw new AgentError("NODE_ANSWER_SIZE", "none", `the node lists ${list.length} coins`);
   return list.map((one): UnspentOutput => {
     const { txid, vout, value, status } = fieldsOf(one, "utxo");
     const txHash = hashOf(txid, "utxo.txid");
     const id = `${txHash}:${numberOf(vout, "utxo.vout")}`;
-    return { id, txHash, units: unitsOf(value, "utxo.value"), place: placeOf(status, "utxo.status") };
+    return {
+      id,
+      txHash,
+      units: unitsOf(value, "utxo.value"),
+      place: placeOf(status, "utxo.status"),
+    };
   });
 }
 
@@ -132,16 +138,26 @@ export function readHistory(bytes: Buffer): readonly AddressTransaction[] {
     const inputs = vin.flatMap((input) => spentOf(fieldsOf(input, "tx.vin")));
     const outputs = vout.flatMap((output, at) => madeOf(fieldsOf(output, "tx.vout"), txHash, at));
     const isReplaceable = vin.some((input) => !isFinalSequence(fieldsOf(input, "tx.vin").sequence));
-    return { txHash, place: placeOf(status, "tx.status"), inputs, outputs, satPerKvB: rateOf(fee, weight), isReplaceable };
+    return {
+      txHash,
+      place: placeOf(status, "tx.status"),
+      inputs,
+      outputs,
+      satPerKvB: rateOf(fee, weight),
+      isReplaceable,
+    };
   });
 }
 
 /** Both of the highest numbers say that an input is not to be replaced (BIP-125). */
-const isFinalSequence = (sequence: unknown): boolean => sequence === "4294967295" || sequence === "4294967294";
+const isFinalSequence = (sequence: unknown): boolean =>
+  sequence === "4294967295" || sequence === "4294967294";
 
 /** Four units of weight are a virtual byte (BIP-141). */
 function rateOf(fee: unknown, weight: unknown): bigint | null {
-  const [sat, units] = [fee, weight].map((one) => (typeof one === "string" && wholeForm.test(one) ? BigInt(one) : 0n));
+  const [sat, units] = [fee, weight].map((one) =>
+    typeof one === "string" && wholeForm.test(one) ? BigInt(one) : 0n,
+  );
   return sat === undefined || units === undefined || units === 0n ? null : (sat * 4_000n) / units;
 }
 
@@ -157,10 +173,16 @@ function madeOf(
 }
 
 /** None for the input of a block's reward. */
-function spentOf({ txid, vout, prevout, is_coinbase: isReward }: Readonly<Record<string, unknown>>): readonly ShownOutput[] {
+function spentOf({
+  txid,
+  vout,
+  prevout,
+  is_coinbase: isReward,
+}: Readonly<Record<string, unknown>>): readonly ShownOutput[] {
   if (isReward === true || prevout === null) return [];
   const { scriptpubkey: script, value } = fieldsOf(prevout, "tx.vin.prevout");
-  if (typeof script !== "string" || !scriptForm.test(script)) throw odd("tx.vin.prevout.scriptpubkey");
+  if (typeof script !== "string" || !scriptForm.test(script))
+    throw odd("tx.vin.prevout.scriptpubkey");
   const txHash = hashOf(txid, "tx.vin.txid");
   const id = `${txHash}:${numberOf(vout, "tx.vin.vout")}`;
   return [{ id, txHash, units: unitsOf(value, "tx.vin.prevout.value"), script }];
@@ -199,7 +221,10 @@ export function readTransactionCount(bytes: Buffer): number {
 /** The number of coins of an address that the node's mempool spends. */
 export function readSpentInPool(bytes: Buffer): number {
   const { mempool_stats: pool } = fieldsOf(jsonOf(bytes), "address");
-  return numberOf(fieldsOf(pool, "address.mempool_stats").spent_txo_count, "address.mempool_stats.spent_txo_count");
+  return numberOf(
+    fieldsOf(pool, "address.mempool_stats").spent_txo_count,
+    "address.mempool_stats.spent_txo_count",
+  );
 }
 
 /** By the totals that a server keeps of each address, whatever its limit for lists is. */
@@ -217,15 +242,26 @@ export function readAddressSums(bytes: Buffer): AddressSums {
 export function readAddressTotals(bytes: Buffer): AddressTotals {
   const { chain_stats: chain } = fieldsOf(jsonOf(bytes), "address");
   const stats = fieldsOf(chain, "address.chain_stats");
-  const names = ["tx_count", "funded_txo_count", "funded_txo_sum", "spent_txo_count", "spent_txo_sum"];
-  return { ...readAddressSums(bytes), counters: names.map((name) => unitsOf(stats[name], name)).join(" ") };
+  const names = [
+    "tx_count",
+    "funded_txo_count",
+    "funded_txo_sum",
+    "spent_txo_count",
+    "spent_txo_sum",
+  ];
+  return {
+    ...readAddressSums(bytes),
+    counters: names.map((name) => unitsOf(stats[name], name)).join(" "),
+  };
 }
 
 /** May be empty: nodes without enough blocks and payments estimate nothing. */
 export function readRates(bytes: Buffer): Rates {
   const entries = Object.entries(fieldsOf(jsonOf(bytes), "fee-estimates"));
   return new Map(
-    entries.map(([blocks, rate]) => [numberOf(blocks, "fee-estimates"), satPerKvBOf(rate)] as const).sort(([a], [b]) => a - b),
+    entries
+      .map(([blocks, rate]) => [numberOf(blocks, "fee-estimates"), satPerKvBOf(rate)] as const)
+      .sort(([a], [b]) => a - b),
   );
 }
 
@@ -248,7 +284,10 @@ function placeOf(value: unknown, what: string): Place | null {
   const { confirmed, block_height: height, block_hash: hash } = fieldsOf(value, what);
   if (confirmed === false) return null;
   if (confirmed !== true) throw odd(`${what}.confirmed`);
-  return { block: numberOf(height, `${what}.block_height`), blockHash: hashOf(hash, `${what}.block_hash`) };
+  return {
+    block: numberOf(height, `${what}.block_height`),
+    blockHash: hashOf(hash, `${what}.block_hash`),
+  };
 }
 
 function jsonOf(bytes: Buffer, most = valuesMax): unknown {
@@ -271,7 +310,8 @@ function hashOf(value: unknown, what: string): string {
 }
 
 function numberOf(value: unknown, what: string): number {
-  const number = typeof value === "string" && wholeForm.test(value) ? Number.parseInt(value, 10) : -1;
+  const number =
+    typeof value === "string" && wholeForm.test(value) ? Number.parseInt(value, 10) : -1;
   if (number < 0 || number > numberMax) throw odd(what);
   return number;
 }

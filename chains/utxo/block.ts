@@ -5,7 +5,12 @@
  * not checked. Pure. Sources: BIP-141 ("Commitment structure"); merkle.cpp of Bitcoin Core on
  * CVE-2012-2459; Litecoin Core, block.h (MWEB data behind the transactions).
  */
-import { type ChainOutput, ChainReader, type ChainTransaction, readTransaction } from "./chain-transaction.ts";
+import {
+  type ChainOutput,
+  ChainReader,
+  type ChainTransaction,
+  readTransaction,
+} from "./chain-transaction.ts";
 import { sha256Twice } from "./hash.ts";
 
 export interface Block {
@@ -16,7 +21,9 @@ export interface Block {
   readonly weight: number; // bytes that it keeps in memory
 }
 
-export type ReadBlock = { readonly ok: true; readonly block: Block } | { readonly ok: false; readonly problem: string };
+export type ReadBlock =
+  | { readonly ok: true; readonly block: Block }
+  | { readonly ok: false; readonly problem: string };
 
 /** The most bytes of a block: 4,000,000 by weight, and room for Litecoin's extension. */
 export const blockBytesMax = 8_000_000;
@@ -52,35 +59,50 @@ export function readBlock(bytes: Uint8Array, hash: string): ReadBlock {
   // Behind an extension's transaction stands the extension's own block, which pays no address.
   const isExtended = transactions.at(-1)?.isExtension === true;
   if (!isExtended && reader.at !== body.length) return no("bytes are left behind its transactions");
-  const parts = transactions.reduce((sum, { inputs, outputs }) => sum + 1 + inputs.length + outputs.length, 0);
+  const parts = transactions.reduce(
+    (sum, { inputs, outputs }) => sum + 1 + inputs.length + outputs.length,
+    0,
+  );
   const weight = bytes.length * 2 + parts * objectBytes;
   const parentHash = reversedHex(header.subarray(4, 36));
-  return { ok: true, block: { hash, parentHash, timestampMs: header.readUInt32LE(68) * 1000, transactions, weight } };
+  return {
+    ok: true,
+    block: { hash, parentHash, timestampMs: header.readUInt32LE(68) * 1000, transactions, weight },
+  };
 }
 
 function problemOf(header: Buffer, transactions: readonly ChainTransaction[]): string {
   const [reward, ...others] = transactions;
   if (reward === undefined || !reward.isReward) return "its first transaction is no reward";
   if (others.some(({ isReward }) => isReward)) return "it has a second reward";
-  if (transactions.some(({ body }) => body.length === nodeBytes)) return "a transaction has the length of an inner node";
+  if (transactions.some(({ body }) => body.length === nodeBytes))
+    return "a transaction has the length of an inner node";
   const root = rootOf(transactions.map(({ txHash }) => Buffer.from(txHash, "hex").reverse()));
   if (root === null) return "its transactions repeat";
   if (!root.equals(header.subarray(36, 68))) return "its transactions are not those of the header";
   if (!transactions.some(({ hasStacks }) => hasStacks)) return "";
   const committed = commitmentIn(reward.outputs);
   const [reserved, ...more] = reward.inputs[0]?.stack ?? [];
-  if (committed === null || reserved?.length !== hashBytes || more.length > 0) return "nothing covers its SegWit data";
-  const wholes = [Buffer.alloc(hashBytes), ...others.map(({ whole }) => Buffer.from(sha256Twice(whole)))];
+  if (committed === null || reserved?.length !== hashBytes || more.length > 0)
+    return "nothing covers its SegWit data";
+  const wholes = [
+    Buffer.alloc(hashBytes),
+    ...others.map(({ whole }) => Buffer.from(sha256Twice(whole))),
+  ];
   const wholeRoot = rootOf(wholes);
   const covers = wholeRoot === null ? null : sha256Twice(Buffer.concat([wholeRoot, reserved]));
-  return covers !== null && Buffer.compare(covers, committed) === 0 ? "" : "its SegWit data is not that of its first transaction";
+  return covers !== null && Buffer.compare(covers, committed) === 0
+    ? ""
+    : "its SegWit data is not that of its first transaction";
 }
 
 /** The hash in the last output with the mark; null without one. */
 function commitmentIn(outputs: readonly ChainOutput[]): Uint8Array | null {
   const start = commitmentStart.length;
   const found = outputs.filter(
-    ({ script }) => script.length >= start + hashBytes && Buffer.compare(script.subarray(0, start), commitmentStart) === 0,
+    ({ script }) =>
+      script.length >= start + hashBytes &&
+      Buffer.compare(script.subarray(0, start), commitmentStart) === 0,
   );
   return found.at(-1)?.script.subarray(start, start + hashBytes) ?? null;
 }

@@ -89,7 +89,9 @@ export function readTransaction(reader: ChainReader, bytes: Uint8Array): ChainTr
   }));
   const bodyEnd = reader.at;
   const hasStacks = (flag & flags.segwit) !== 0;
-  const stacks = hasStacks ? outpoints.map(() => times(reader.items(1, left()), () => reader.take(reader.size()))) : [];
+  const stacks = hasStacks
+    ? outpoints.map(() => times(reader.items(1, left()), () => reader.take(reader.size())))
+    : [];
   const stacksEnd = reader.at;
   const isExtension = (flag & flags.extension) !== 0;
   // One byte says that no data of the extension follows here: a block has it behind its
@@ -107,7 +109,10 @@ export function readTransaction(reader: ChainReader, bytes: Uint8Array): ChainTr
   const [first, ...others] = outpoints;
   return {
     txHash: txHashOf(body),
-    inputs: outpoints.map(({ txHash, output }, at) => ({ outpoint: `${txHash}:${output}`, stack: stacks[at] ?? [] })),
+    inputs: outpoints.map(({ txHash, output }, at) => ({
+      outpoint: `${txHash}:${output}`,
+      stack: stacks[at] ?? [],
+    })),
     outputs,
     isReward: others.length === 0 && first?.txHash === noTransaction && first.output === noOutput,
     isExtension,

@@ -24,7 +24,15 @@ export function digestsOf({ transaction, coins }: Unsigned): readonly (Uint8Arra
     if (coin === undefined || keyHash === null) return null;
     const script = withLength(signedScriptOf(keyHash));
     const own = [outpointOf(input), script, uint64(coin.units), uint32(input.sequence)];
-    const parts = [uint32(version), outpoints, sequences, ...own, paid, uint32(lockTime), uint32(hashTypeAll)];
+    const parts = [
+      uint32(version),
+      outpoints,
+      sequences,
+      ...own,
+      paid,
+      uint32(lockTime),
+      uint32(hashTypeAll),
+    ];
     return sha256Twice(joined(parts));
   });
 }

@@ -39,7 +39,12 @@ export interface Ask {
 /** The answer of the API, or its own words for a refusal. */
 export type Told =
   | { readonly ok: true; readonly bytes: Buffer }
-  | { readonly ok: false; readonly status: number; readonly isAbsent: boolean; readonly words: string };
+  | {
+      readonly ok: false;
+      readonly status: number;
+      readonly isAbsent: boolean;
+      readonly words: string;
+    };
 
 export interface Esplora {
   readonly origin: string; // scheme, host and port: the only part of the address that may be shown
@@ -63,7 +68,8 @@ const absentForm = /not found|no such/i;
 export function createEsplora({ url, timeoutMs, patienceMs }: EsploraOptions): Esplora {
   const target = targetOf(url);
   const [folder = "", query] = target.path.split("?");
-  const wholePathOf = (path: string): string => folder.replace(/\/+$/, "") + path + (query === undefined ? "" : `?${query}`);
+  const wholePathOf = (path: string): string =>
+    folder.replace(/\/+$/, "") + path + (query === undefined ? "" : `?${query}`);
   const { origin } = target;
   const queue = createQuestionQueue<Question, Told>({
     origin,
@@ -103,10 +109,17 @@ function read(outcome: BytesOutcome, path: string): Answer<Told> {
   const quota = readQuota({ status, retryAfter, body });
   if (quota !== null) return quota;
   // Signed bytes that the node refuses are answered with 400, or 500 by older servers.
-  const isOwn = (status === 400 || status === 404 || status === 500) && !isPage && bytes.length <= wordsMax && body.trim() !== "";
+  const isOwn =
+    (status === 400 || status === 404 || status === 500) &&
+    !isPage &&
+    bytes.length <= wordsMax &&
+    body.trim() !== "";
   if (!isOwn) return statusFailure(status, body, path);
   const words = refusalWords(body);
-  return { ok: true, value: { ok: false, status, isAbsent: status === 404 && absentForm.test(words), words } };
+  return {
+    ok: true,
+    value: { ok: false, status, isAbsent: status === 404 && absentForm.test(words), words },
+  };
 }
 
 /** The node's own reason, out of the words that the server puts around it. */

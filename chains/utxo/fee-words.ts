@@ -13,9 +13,17 @@ const rateDecimal = 3;
 /** Scripts of nearly all addresses; their lengths differ by 12 bytes at most. */
 const usualScriptBytes = 22;
 
-export function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): ReturnType<Fees["typed"]> {
+export function typed({
+  maxFee,
+  tip,
+  computeLimit,
+  dataFee,
+}: TypedFees): ReturnType<Fees["typed"]> {
   if ([tip, computeLimit, dataFee].some((option) => option !== undefined))
-    return { ok: false, problem: "this chain takes --max-fee alone, in sat for a byte, such as 12.5" };
+    return {
+      ok: false,
+      problem: "this chain takes --max-fee alone, in sat for a byte, such as 12.5",
+    };
   if (maxFee === undefined) return { ok: true, txParams: { satPerKvB: "" } };
   const parsed = parseAmount(maxFee, rateDecimal);
   return parsed.ok
@@ -27,7 +35,9 @@ export function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): Return
 export function rateOf(txParams: TxParams): bigint {
   const figures = figuresOf(txParams);
   const scriptBytes = amountOf(figures) === 0n ? null : usualScriptBytes;
-  return (figures.feeSat * 1000n) / sizeOf(figures.coins.length, scriptBytes, figures.changeSat.length);
+  return (
+    (figures.feeSat * 1000n) / sizeOf(figures.coins.length, scriptBytes, figures.changeSat.length)
+  );
 }
 
 export function saySatPerByte(satPerKvB: bigint): string {

@@ -75,7 +75,11 @@ interface ChangeRule {
  * The parameters of a first attempt. Null if the coins do not suffice, if the amount is dust, or if
  * the destination is no address.
  */
-export function first(network: UtxoNetwork, market: CoinMarket, target: Exclude<Target, null>): TxParams | null {
+export function first(
+  network: UtxoNetwork,
+  market: CoinMarket,
+  target: Exclude<Target, null>,
+): TxParams | null {
   const { satPerKvB, coins, owed = [] } = market;
   const paid = paidOf(network, target);
   if (paid === null) return null;
@@ -85,7 +89,11 @@ export function first(network: UtxoNetwork, market: CoinMarket, target: Exclude<
 }
 
 /** As `first`, and with small coins beside those that the payment needs, while `merging` allows. */
-export function firstMerging(network: UtxoNetwork, market: CoinMarket, target: Exclude<Target, null>): TxParams | null {
+export function firstMerging(
+  network: UtxoNetwork,
+  market: CoinMarket,
+  target: Exclude<Target, null>,
+): TxParams | null {
   const { satPerKvB, coins } = market;
   const plain = first(network, market, target);
   const paid = paidOf(network, target);
@@ -93,7 +101,9 @@ export function firstMerging(network: UtxoNetwork, market: CoinMarket, target: E
   if (plain === null || paid === null || paid.isFeeInside || !isMany) return plain;
   const needed = figuresOf(plain).coins;
   const fee = feeOfInput(satPerKvB);
-  const small = largestFirst(coins).filter(({ id, units }) => units > fee && !needed.some((coin) => coin.id === id));
+  const small = largestFirst(coins).filter(
+    ({ id, units }) => units > fee && !needed.some((coin) => coin.id === id),
+  );
   const room = Math.min(merging.coinsMost, coinsMax - needed.length);
   const merged = [...needed, ...small.reverse().slice(0, room)];
   const rule: ChangeRule = { isSplit: false, least: "worth" };
@@ -120,7 +130,9 @@ export function replacement(
   isFree = false,
 ): TxParams | null {
   const paid = target === null ? nothing : paidOf(network, target);
-  const earlier = attempts.flatMap(({ txParams }) => (txParams === null ? [] : [figuresOf(txParams)]));
+  const earlier = attempts.flatMap(({ txParams }) =>
+    txParams === null ? [] : [figuresOf(txParams)],
+  );
   const scriptBytes = target === null ? null : (paid?.scriptBytes ?? null);
   const isKept = ({ id }: Coin): boolean => !isFree || coins.some((coin) => coin.id === id);
   const held = [...earlier].reverse().flatMap((figures) => figures.coins.filter(isKept));
@@ -128,9 +140,15 @@ export function replacement(
   const anchor = known.find(({ id }) => id === pin);
   if (paid === null || anchor === undefined) return null;
   const newest = [...earlier].reverse().find((figures) => amountOf(figures) > 0n);
-  const start = distinct([anchor, ...(target === null ? [] : (newest?.coins ?? []).filter(isKept))]);
+  const start = distinct([
+    anchor,
+    ...(target === null ? [] : (newest?.coins ?? []).filter(isKept)),
+  ]);
   const others = known.filter(({ id }) => !start.some((coin) => coin.id === id));
-  const rates = earlier.map((figures) => ({ feeSat: figures.feeSat, size: sizeOfFigures(figures, scriptBytes) }));
+  const rates = earlier.map((figures) => ({
+    feeSat: figures.feeSat,
+    size: sizeOfFigures(figures, scriptBytes),
+  }));
   const fees = attempts.map(({ feeMax }) => BigInt(feeMax));
   const rule: FeeRule = (size) =>
     highest([
@@ -174,11 +192,14 @@ const nothing: Paid = { scriptBytes: null, units: 0n, isFeeInside: false, leastU
 function paidOf(network: UtxoNetwork, target: Exclude<Target, null> | AmountAlone): Paid | null {
   const { amountUnits: units, isFeeInside = false } = target;
   // The amount alone is a replacement's, and its receiver is the one of the attempt before.
-  if (!("destination" in target)) return { scriptBytes: scriptBytesMax, units, isFeeInside, leastUnits: dustOfChange(network) };
+  if (!("destination" in target))
+    return { scriptBytes: scriptBytesMax, units, isFeeInside, leastUnits: dustOfChange(network) };
   const parsed = parseAddress(target.destination, network);
   if (!parsed.ok) return null;
   const leastUnits = dustOf(parsed.script, network);
-  return units < leastUnits ? null : { scriptBytes: parsed.script.length, units, isFeeInside, leastUnits };
+  return units < leastUnits
+    ? null
+    : { scriptBytes: parsed.script.length, units, isFeeInside, leastUnits };
 }
 
 /**
@@ -202,7 +223,11 @@ function chosen(
   const isLeftOut = paid.scriptBytes !== null && !paid.isFeeInside;
   for (const least of isLeftOut ? (["worth"] as const) : (["worth", "dust"] as const)) {
     const change = { isSplit: isSplit && !paid.isFeeInside, least };
-    for (let added = start.length === 0 ? 1 : 0; added <= pool.length && start.length + added <= coinsMax; added += 1) {
+    for (
+      let added = start.length === 0 ? 1 : 0;
+      added <= pool.length && start.length + added <= coinsMax;
+      added += 1
+    ) {
       const figures = withChange(network, [...start, ...pool.slice(0, added)], paid, rule, change);
       if (figures !== null) return txParamsOf(figures);
     }
@@ -211,9 +236,14 @@ function chosen(
 }
 
 /** All of `start`, and coins of `pool`, that make exactly an amount; null without such. */
-function exactly(start: readonly Coin[], pool: readonly Coin[], units: bigint): readonly Coin[] | null {
+function exactly(
+  start: readonly Coin[],
+  pool: readonly Coin[],
+  units: bigint,
+): readonly Coin[] | null {
   const rest = units - sumOf(start);
-  const coins = rest < 0n ? [] : [...start, ...fitting(pool, rest).slice(0, coinsMax - start.length)];
+  const coins =
+    rest < 0n ? [] : [...start, ...fitting(pool, rest).slice(0, coinsMax - start.length)];
   return coins.length > 0 && sumOf(coins) === units ? coins : null;
 }
 
@@ -259,7 +289,9 @@ function sizeOfFigures(figures: Figures, scriptBytes: number | null): bigint {
 }
 
 function largestFirst(coins: readonly Coin[]): readonly Coin[] {
-  return [...coins].sort((a, b) => (a.units === b.units ? (a.id < b.id ? -1 : 1) : a.units > b.units ? -1 : 1));
+  return [...coins].sort((a, b) =>
+    a.units === b.units ? (a.id < b.id ? -1 : 1) : a.units > b.units ? -1 : 1,
+  );
 }
 
 function distinct(coins: readonly Coin[]): readonly Coin[] {

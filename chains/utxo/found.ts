@@ -50,7 +50,9 @@ export async function paymentsIn(
   const found = outputsTo({ txHash, outputs }, find);
   if (found.length === 0) return found;
   const owners = new Map(found.flatMap(({ address }) => keyed(address)));
-  const senders = new Set((await spentFrom(inputs, owners, scriptOf)).map(({ account }) => account));
+  const senders = new Set(
+    (await spentFrom(inputs, owners, scriptOf)).map(({ account }) => account),
+  );
   return found.filter(({ address }) => !senders.has(address));
 }
 
@@ -115,7 +117,9 @@ async function spentFrom(
 
 /** The hash of the key in a stack as P2WPKH coins take it; null for any other stack. */
 function keyHashIn([signature, key, ...more]: ChainInput["stack"]): string | null {
-  return signature === undefined || key?.length !== keyBytes || more.length > 0 ? null : hexOf(hash160(key));
+  return signature === undefined || key?.length !== keyBytes || more.length > 0
+    ? null
+    : hexOf(hash160(key));
 }
 
 /** A payment to oneself names the account, and pays nothing. */

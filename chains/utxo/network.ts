@@ -26,7 +26,10 @@ interface NativeCoinRow {
 }
 
 /** The families of this kind: one for each network, because addresses and keys are its own. */
-export type UtxoFamilyName = Extract<FamilyName, `${"bitcoin" | "litecoin"}${"" | "testnet4" | "signet" | "regtest"}`>;
+export type UtxoFamilyName = Extract<
+  FamilyName,
+  `${"bitcoin" | "litecoin"}${"" | "testnet4" | "signet" | "regtest"}`
+>;
 
 /** The properties of one network. */
 interface NetworkRow {
@@ -63,8 +66,14 @@ export interface NativeCoin {
   readonly networks: readonly UtxoNetwork[];
 }
 
-const mainKeys = { any: { bytes: 0x0488b21e, letters: "xpub" }, p2wpkh: { bytes: 0x04b24746, letters: "zpub" } };
-const testKeys = { any: { bytes: 0x043587cf, letters: "tpub" }, p2wpkh: { bytes: 0x045f1cf6, letters: "vpub" } };
+const mainKeys = {
+  any: { bytes: 0x0488b21e, letters: "xpub" },
+  p2wpkh: { bytes: 0x04b24746, letters: "zpub" },
+};
+const testKeys = {
+  any: { bytes: 0x043587cf, letters: "tpub" },
+  p2wpkh: { bytes: 0x045f1cf6, letters: "vpub" },
+};
 const bitcoinTest = {
   rateWithoutEstimate: 1_000n,
   p2pkh: 0x6f,
@@ -93,9 +102,24 @@ export const bitcoin = coinOf("bitcoin", bitcoinRow, [
     coinType: 0,
     accountKeys: mainKeys,
   },
-  { family: "bitcointestnet4", reference: "00000000da84f2bafbbc53dee25a72ae", prefix: "tb", ...bitcoinTest },
-  { family: "bitcoinsignet", reference: "00000008819873e925422c1ff0f99f7c", prefix: "tb", ...bitcoinTest },
-  { family: "bitcoinregtest", reference: "0f9188f13cb7b2c71f2a335e3a4fc328", prefix: "bcrt", ...bitcoinTest },
+  {
+    family: "bitcointestnet4",
+    reference: "00000000da84f2bafbbc53dee25a72ae",
+    prefix: "tb",
+    ...bitcoinTest,
+  },
+  {
+    family: "bitcoinsignet",
+    reference: "00000008819873e925422c1ff0f99f7c",
+    prefix: "tb",
+    ...bitcoinTest,
+  },
+  {
+    family: "bitcoinregtest",
+    reference: "0f9188f13cb7b2c71f2a335e3a4fc328",
+    prefix: "bcrt",
+    ...bitcoinTest,
+  },
 ]);
 
 /**
@@ -135,10 +159,14 @@ export const litecoin = coinOf("litecoin", litecoinRow, [
 ]);
 
 /** Every prefix of SegWit addresses in the table. */
-export const knownPrefixes: readonly string[] = [...bitcoin.networks, ...litecoin.networks].map(({ prefix }) => prefix);
+export const knownPrefixes: readonly string[] = [...bitcoin.networks, ...litecoin.networks].map(
+  ({ prefix }) => prefix,
+);
 
 /** One value for each family of this kind. */
-export function ofEachFamily<T>(make: (network: UtxoNetwork, coin: NativeCoin) => T): Readonly<Record<UtxoFamilyName, T>> {
+export function ofEachFamily<T>(
+  make: (network: UtxoNetwork, coin: NativeCoin) => T,
+): Readonly<Record<UtxoFamilyName, T>> {
   const made = [bitcoin, litecoin].flatMap((coin) =>
     coin.networks.map((network) => [network.family, make(network, coin)] as const),
   );

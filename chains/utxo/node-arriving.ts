@@ -27,7 +27,9 @@ export async function arrivingAt(
   const settled = await pool.all((node) => pool.ask(node, poolQuestion(address)), graceMs);
   const lists = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (lists.length === 0) throw firstFault(settled);
-  const isAny = lists.some((list) => list.some((one) => one.place === null && unitsTo(one, script) > 0n));
+  const isAny = lists.some((list) =>
+    list.some((one) => one.place === null && unitsTo(one, script) > 0n),
+  );
   const least = isAny ? await satPerKvBMin() : null;
   const shown = new Map<string, ArrivingPayment[]>();
   for (const list of lists)
@@ -38,13 +40,16 @@ export async function arrivingAt(
       const { txHash, isReplaceable } = one;
       shown.set(txHash, [...(shown.get(txHash) ?? []), { txHash, units, isReplaceable, isSure }]);
     }
-  const isWhole = lists.length === settled.length && lists.every((list) => list.length < historyLimits.pool);
+  const isWhole =
+    lists.length === settled.length && lists.every((list) => list.length < historyLimits.pool);
   return { isWhole, payments: [...shown.values()].map((words) => joined(words, pool.quorumMin)) };
 }
 
 /** Several nodes' words on one payment: the least of what they say. */
 function joined(words: readonly ArrivingPayment[], quorumMin: number): ArrivingPayment {
-  const [least] = [...words].sort((a, b) => Number(a.units > b.units) - Number(a.units < b.units)) as [ArrivingPayment];
+  const [least] = [...words].sort(
+    (a, b) => Number(a.units > b.units) - Number(a.units < b.units),
+  ) as [ArrivingPayment];
   return {
     ...least,
     isReplaceable: words.some(({ isReplaceable }) => isReplaceable),

@@ -10,7 +10,14 @@
 import { AgentError } from "../../base/fault.ts";
 import type { UnusableCoin } from "../nodes.ts";
 import type { AddressTransaction, UnspentOutput } from "./answers.ts";
-import { addressOf, type CoinQuestion, type Explained, listed, reached, withMade } from "./node-coins.ts";
+import {
+  addressOf,
+  type CoinQuestion,
+  type Explained,
+  listed,
+  reached,
+  withMade,
+} from "./node-coins.ts";
 import { type Address, historyLimits } from "./node-history.ts";
 import { addressTotalsQuestion, historyQuestion, newestQuestion } from "./node-questions.ts";
 import { unusableOf } from "./node-transactions.ts";
@@ -34,7 +41,11 @@ const youngBlocks = 100;
  * @throws NODE_NO_BLOCK if a node has not reached the block, NODE_ERROR if the block is too long
  * ago, NODE_LIST_SHORT if a node's lists do not make its totals
  */
-export async function balanceAt(question: CoinQuestion, account: string, block: number): Promise<bigint> {
+export async function balanceAt(
+  question: CoinQuestion,
+  account: string,
+  block: number,
+): Promise<bigint> {
   const { pool, histories, network } = question;
   const address = addressOf(account, network);
   const { script } = address;
@@ -45,7 +56,8 @@ export async function balanceAt(question: CoinQuestion, account: string, block: 
     const unchanged = known === undefined || known.block > block ? null : known;
     // Nothing has come or gone since, so the coins are those of then.
     const before = unchanged === null ? null : await pool.ask(node, addressTotalsQuestion(account));
-    if (unchanged !== null && before?.counters === unchanged.counters) return { coins: unchanged.coins, partial: null };
+    if (unchanged !== null && before?.counters === unchanged.counters)
+      return { coins: unchanged.coins, partial: null };
     for (let tries = 1; tries <= listTriesMax; tries += 1) {
       // In this order, a coin that is spent between the two answers stands in both.
       const unspent = await listed(pool, node, account);
@@ -55,7 +67,8 @@ export async function balanceAt(question: CoinQuestion, account: string, block: 
       const { units, counters } = await pool.ask(node, addressTotalsQuestion(account));
       // A block between the answers is in one of them alone.
       if (sumNow(coins, later, script) !== units) continue;
-      if (later.every(({ place }) => place === null)) keepExplained(question, key, { block, counters, coins });
+      if (later.every(({ place }) => place === null))
+        keepExplained(question, key, { block, counters, coins });
       return { coins, partial: null };
     }
     const history = await histories.read(node, address, block);
@@ -68,7 +81,9 @@ export async function balanceAt(question: CoinQuestion, account: string, block: 
   for (let tries = 1; ; tries += 1) {
     try {
       const keyOf = ({ coins, partial }: Held): string =>
-        partial === null ? coins.map(({ id, units }) => `${id} ${units}`).join() : `in all ${partial}`;
+        partial === null
+          ? coins.map(({ id, units }) => `${id} ${units}`).join()
+          : `in all ${partial}`;
       const held = await pool.agree(ask, keyOf, `coins of ${account}`);
       if (held.partial === null) return await sumOf(question, account, held.coins, block);
       question.keepUnusable?.(account, unreadOf(held.coins, held.partial));
@@ -94,8 +109,14 @@ function unreadOf(coins: readonly UnspentOutput[], whole: bigint): readonly Unus
   return units <= 0n ? [] : [{ id: "of many", units, words }];
 }
 
-async function sumOf(question: CoinQuestion, account: string, list: readonly UnspentOutput[], block: number): Promise<bigint> {
-  const isYoung = ({ place }: UnspentOutput): boolean => place !== null && place.block > block - youngBlocks;
+async function sumOf(
+  question: CoinQuestion,
+  account: string,
+  list: readonly UnspentOutput[],
+  block: number,
+): Promise<bigint> {
+  const isYoung = ({ place }: UnspentOutput): boolean =>
+    place !== null && place.block > block - youngBlocks;
   const isProven = (one: UnspentOutput): boolean => list.length <= provenMax || isYoung(one);
   const proven = await withMade(question, account, list.filter(isProven), block);
   const agreed = list.filter((one) => !isProven(one));
@@ -115,15 +136,23 @@ function keepExplained({ explained }: CoinQuestion, key: string, one: Explained)
   if (one.coins.length > provenMax) return;
   explained?.set(key, one);
   const oldest = explained?.keys().next();
-  if (oldest !== undefined && !oldest.done && (explained?.size ?? 0) > explainedMax) explained?.delete(oldest.value);
+  if (oldest !== undefined && !oldest.done && (explained?.size ?? 0) > explainedMax)
+    explained?.delete(oldest.value);
 }
 
 /** The units that blocks have given the address by now: the coins, and the later changes. */
-function sumNow(coins: readonly UnspentOutput[], later: readonly AddressTransaction[], script: string): bigint {
+function sumNow(
+  coins: readonly UnspentOutput[],
+  later: readonly AddressTransaction[],
+  script: string,
+): bigint {
   const ownOf = (all: AddressTransaction["outputs"]): bigint =>
     all.reduce((sum, one) => (one.script === script ? sum + one.units : sum), 0n);
   const placed = later.filter(({ place }) => place !== null);
-  const changes = placed.reduce((sum, { inputs, outputs }) => sum + ownOf(outputs) - ownOf(inputs), 0n);
+  const changes = placed.reduce(
+    (sum, { inputs, outputs }) => sum + ownOf(outputs) - ownOf(inputs),
+    0n,
+  );
   return coins.reduce((sum, { units }) => sum + units, changes);
 }
 
@@ -132,7 +161,9 @@ function sumNow(coins: readonly UnspentOutput[], later: readonly AddressTransact
  */
 export function coinsAt({ unspent, later, block, script }: Seen): readonly UnspentOutput[] {
   const madeLater = new Set(later.map(({ txHash }) => txHash));
-  const spent = later.flatMap(({ inputs }) => inputs.filter((one) => one.script === script && !madeLater.has(one.txHash)));
+  const spent = later.flatMap(({ inputs }) =>
+    inputs.filter((one) => one.script === script && !madeLater.has(one.txHash)),
+  );
   const here = unspent.filter(({ place }) => place !== null && place.block <= block);
   const gone = spent.map(({ id, txHash, units }) => ({ id, txHash, units, place: null }));
   const coins = new Map([...gone, ...here].map((one) => [one.id, one]));

@@ -10,7 +10,13 @@ import { KeptBlocks } from "../providers/kept-blocks.ts";
 import type { BlockHead, Place } from "./answers.ts";
 import { type Block, readBlock } from "./block.ts";
 import { finalDepth } from "./family.ts";
-import { hashQuestion, headQuestion, rawBlockQuestion, statusQuestion, tipHash } from "./node-questions.ts";
+import {
+  hashQuestion,
+  headQuestion,
+  rawBlockQuestion,
+  statusQuestion,
+  tipHash,
+} from "./node-questions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
 /** A block with its number, which the chain gives and not the bytes. */
@@ -53,14 +59,16 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
     return hash === null ? null : { number, hash };
   };
 
-  const headOf = async (node: PoolNode, { hash }: BlockId): Promise<BlockHead> => pool.ask(node, headQuestion(hash));
+  const headOf = async (node: PoolNode, { hash }: BlockId): Promise<BlockHead> =>
+    pool.ask(node, headQuestion(hash));
 
   const chain = createChainBlocks(pool, {
     newest,
     at: idAt,
     final: confirmations,
     // A final block was a head before, and is asked for only after a start.
-    timeOf: async (id) => newest.timeOf(id.hash) ?? (await pool.first((node) => headOf(node, id)))?.timestampMs ?? 0,
+    timeOf: async (id) =>
+      newest.timeOf(id.hash) ?? (await pool.first((node) => headOf(node, id)))?.timestampMs ?? 0,
     keyOf: ({ number, hash }) => `${number} ${hash}`,
   });
   const agreedHash = async (number: number): Promise<string> => (await chain.agreedAt(number)).hash;
@@ -72,7 +80,11 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
 
   const placed = async (txHash: string): Promise<Placed> => {
     const settled = await pool.all((node) => pool.ask(node, statusQuestion(txHash)), graceMs);
-    const { agreed, shown } = byQuorum(settled, pool.quorumMin, ({ block, blockHash }) => `${block} ${blockHash}`);
+    const { agreed, shown } = byQuorum(
+      settled,
+      pool.quorumMin,
+      ({ block, blockHash }) => `${block} ${blockHash}`,
+    );
     return { place: agreed, shown };
   };
 
@@ -81,7 +93,8 @@ export function createBlocks(pool: NodePool, confirmations: number): Blocks {
     highestHead: chain.highestHead,
     finalHead,
     agreedHash,
-    agreedBlock: (number) => kept.ask(number, async () => blockWith(pool, number, await agreedHash(number))),
+    agreedBlock: (number) =>
+      kept.ask(number, async () => blockWith(pool, number, await agreedHash(number))),
     block: async (number) => {
       const block = await pool.first(async (node) => {
         const hash = await pool.ask(node, hashQuestion(number));
@@ -131,7 +144,9 @@ export function createNewest(pool: NodePool): Newest {
     const before = known.get(node);
     const head = before?.hash === hash ? before : await pool.ask(node, headQuestion(hash));
     if (head.hash !== hash) {
-      const fault = new AgentError("NODE_ANSWER", "none", "the node answered another block", { node: node.rpc.origin });
+      const fault = new AgentError("NODE_ANSWER", "none", "the node answered another block", {
+        node: node.rpc.origin,
+      });
       pool.fail(node, fault);
       throw fault;
     }
@@ -152,10 +167,17 @@ async function blockWith(pool: NodePool, number: number, hash: string): Promise<
   return block;
 }
 
-async function rawBlock(pool: NodePool, node: PoolNode, number: number, hash: string): Promise<NumberedBlock> {
+async function rawBlock(
+  pool: NodePool,
+  node: PoolNode,
+  number: number,
+  hash: string,
+): Promise<NumberedBlock> {
   const read = readBlock(await pool.ask(node, rawBlockQuestion(hash)), hash);
   if (read.ok) return { ...read.block, number };
-  const fault = new AgentError("NODE_ANSWER", "none", `block ${number}: ${read.problem}`, { node: node.rpc.origin });
+  const fault = new AgentError("NODE_ANSWER", "none", `block ${number}: ${read.problem}`, {
+    node: node.rpc.origin,
+  });
   pool.fail(node, fault);
   throw fault;
 }

@@ -14,7 +14,13 @@ import type { UnspentOutput } from "./answers.ts";
 import { feeOfInput, fitting } from "./fees.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { type Address, type Histories, historyLimits } from "./node-history.ts";
-import { headQuestion, outspendQuestions, poolQuestion, tipHash, unspentQuestion } from "./node-questions.ts";
+import {
+  headQuestion,
+  outspendQuestions,
+  poolQuestion,
+  tipHash,
+  unspentQuestion,
+} from "./node-questions.ts";
 import { type KnownTransaction, type KnownTransactions, unusableOf } from "./node-transactions.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
 
@@ -57,11 +63,17 @@ const offeredMost = { largest: 400, smallest: 100 } as const;
 export async function finalCoins(
   question: CoinQuestion,
   account: string,
-  { final, head, satPerKvB }: { readonly final: number; readonly head: number; readonly satPerKvB: bigint },
+  {
+    final,
+    head,
+    satPerKvB,
+  }: { readonly final: number; readonly head: number; readonly satPerKvB: bigint },
 ): Promise<readonly MadeCoin[]> {
   const { pool } = question;
   const shown = await shownBy(question, account);
-  const agreed = agreedOn(shown, pool.quorumMin).filter(({ place }) => place !== null && place.block <= final);
+  const agreed = agreedOn(shown, pool.quorumMin).filter(
+    ({ place }) => place !== null && place.block <= final,
+  );
   const free = await unspentOn(pool, shown, largestFirst(agreed));
   return withMade(question, account, offeredOf(free, satPerKvB), head);
 }
@@ -77,7 +89,9 @@ export async function areSighted(
   const nameOf = ({ id, units }: Coin): string => `${id} ${units}`;
   const wanted = new Set(coins.map(nameOf));
   const shown = await shownBy(question, account);
-  const agreed = agreedOn(shown, pool.quorumMin).filter(({ place }) => place !== null && place.block <= final);
+  const agreed = agreedOn(shown, pool.quorumMin).filter(
+    ({ place }) => place !== null && place.block <= final,
+  );
   const free = await unspentOn(
     pool,
     shown,
@@ -141,7 +155,10 @@ export async function coinsAtOnce(
 }
 
 /** Those of these coins that no payment can spend, because of the transactions that made them. */
-async function largeAmong({ transactions }: CoinQuestion, coins: readonly Coin[]): Promise<readonly UnusableCoin[]> {
+async function largeAmong(
+  { transactions }: CoinQuestion,
+  coins: readonly Coin[],
+): Promise<readonly UnusableCoin[]> {
   const distinct = [...new Map(coins.map((coin) => [coin.id, coin])).values()];
   const found = await inWaves(distinct, questionsAtOnce, async ({ id, units }) => {
     const made = await transactions.get(id.split(":")[0] ?? "");
@@ -151,7 +168,9 @@ async function largeAmong({ transactions }: CoinQuestion, coins: readonly Coin[]
 }
 
 function largestFirst(coins: readonly UnspentOutput[]): readonly UnspentOutput[] {
-  return [...coins].sort((a, b) => (a.units === b.units ? (a.id < b.id ? -1 : 1) : a.units < b.units ? 1 : -1));
+  return [...coins].sort((a, b) =>
+    a.units === b.units ? (a.id < b.id ? -1 : 1) : a.units < b.units ? 1 : -1,
+  );
 }
 
 /** @throws the code of `parseAddress` */
@@ -164,7 +183,8 @@ export function addressOf(account: string, network: UtxoNetwork): Address {
 /** @throws AgentError NODE_NO_BLOCK */
 export async function reached(pool: NodePool, node: PoolNode, block: number): Promise<void> {
   const { number } = await pool.ask(node, headQuestion(await pool.ask(node, tipHash)));
-  if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
+  if (number < block)
+    throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
 }
 
 interface Shown {
@@ -183,10 +203,18 @@ async function shownBy(question: CoinQuestion, account: string): Promise<readonl
   return shown;
 }
 
-async function shownByNode({ pool, histories, network }: CoinQuestion, node: PoolNode, account: string): Promise<Shown> {
+async function shownByNode(
+  { pool, histories, network }: CoinQuestion,
+  node: PoolNode,
+  account: string,
+): Promise<Shown> {
   const list = await listed(pool, node, account);
   if (list !== null) return { node, list, isDoubtful: false };
-  const { unspent } = await histories.read(node, addressOf(account, network), Number.MAX_SAFE_INTEGER);
+  const { unspent } = await histories.read(
+    node,
+    addressOf(account, network),
+    Number.MAX_SAFE_INTEGER,
+  );
   const waiting = await pool.ask(node, poolQuestion(account));
   const spent = new Set(waiting.flatMap(({ inputs }) => inputs.map(({ id }) => id)));
   const isDoubtful = waiting.length >= historyLimits.pool;
@@ -198,14 +226,23 @@ async function shownByNode({ pool, histories, network }: CoinQuestion, node: Poo
  * one stands there twice, as after a reorganisation (bcoin-org/bcoin #499): the pages of its
  * transactions then say which of the two is true.
  */
-export async function listed(pool: NodePool, node: PoolNode, account: string): Promise<readonly UnspentOutput[] | null> {
+export async function listed(
+  pool: NodePool,
+  node: PoolNode,
+  account: string,
+): Promise<readonly UnspentOutput[] | null> {
   try {
     const list = await pool.ask(node, unspentQuestion(account));
     return new Set(list.map(({ id }) => id)).size === list.length ? list : null;
   } catch (error) {
     // A server of one's own may list more than is read.
     if (error instanceof AgentError && error.code === "NODE_ANSWER_SIZE") return null;
-    if (error instanceof AgentError && error.code === "NODE_ERROR" && /too many/i.test(error.message)) return null;
+    if (
+      error instanceof AgentError &&
+      error.code === "NODE_ERROR" &&
+      /too many/i.test(error.message)
+    )
+      return null;
     throw error;
   }
 }
@@ -234,17 +271,28 @@ async function unspentOn(
   shown: readonly Shown[],
   agreed: readonly UnspentOutput[],
 ): Promise<readonly UnspentOutput[]> {
-  const views = shown.map(({ list, ...view }) => ({ ...view, ids: new Set(list.map(({ id }) => id)) }));
-  const doubts = agreed.map(({ id }) => views.filter(({ ids, isDoubtful }) => isDoubtful || !ids.has(id)));
+  const views = shown.map(({ list, ...view }) => ({
+    ...view,
+    ids: new Set(list.map(({ id }) => id)),
+  }));
+  const doubts = agreed.map(({ id }) =>
+    views.filter(({ ids, isDoubtful }) => isDoubtful || !ids.has(id)),
+  );
   let left = doubtedMax;
-  const isSpent = await inWaves([...agreed.entries()], questionsAtOnce, async ([at, { id }]): Promise<boolean> => {
-    const nodes = doubts[at] ?? [];
-    if (nodes.length === 0) return false;
-    left -= nodes.length;
-    if (left < 0) return true;
-    const found = await Promise.all(nodes.map(({ node }) => pool.askEither(node, outspendQuestions, id).catch(unanswered)));
-    return found.some((spend) => spend !== null);
-  });
+  const isSpent = await inWaves(
+    [...agreed.entries()],
+    questionsAtOnce,
+    async ([at, { id }]): Promise<boolean> => {
+      const nodes = doubts[at] ?? [];
+      if (nodes.length === 0) return false;
+      left -= nodes.length;
+      if (left < 0) return true;
+      const found = await Promise.all(
+        nodes.map(({ node }) => pool.askEither(node, outspendQuestions, id).catch(unanswered)),
+      );
+      return found.some((spend) => spend !== null);
+    },
+  );
   return agreed.filter((_, at) => !isSpent[at]);
 }
 
@@ -264,14 +312,21 @@ export async function withMade(
   head: number,
 ): Promise<readonly MadeCoin[]> {
   const { script } = addressOf(account, network);
-  const found = await inWaves(outputs, questionsAtOnce, async ({ id, txHash, units, place }): Promise<MadeCoin | null> => {
-    const made = await transactions.get(txHash);
-    const output = made?.outputs[Number(id.slice(txHash.length + 1))];
-    if (made === null || output === undefined) return null;
-    const isOurs = output.units === units && Buffer.from(output.script).toString("hex") === script;
-    const block = place?.block ?? head;
-    const isDeep = place === null || head - block + 1 >= (made.isReward ? rewardDepth : made.isExtension ? extensionDepth : 0);
-    return isOurs && isDeep ? { id, units, block, made } : null;
-  });
+  const found = await inWaves(
+    outputs,
+    questionsAtOnce,
+    async ({ id, txHash, units, place }): Promise<MadeCoin | null> => {
+      const made = await transactions.get(txHash);
+      const output = made?.outputs[Number(id.slice(txHash.length + 1))];
+      if (made === null || output === undefined) return null;
+      const isOurs =
+        output.units === units && Buffer.from(output.script).toString("hex") === script;
+      const block = place?.block ?? head;
+      const isDeep =
+        place === null ||
+        head - block + 1 >= (made.isReward ? rewardDepth : made.isExtension ? extensionDepth : 0);
+      return isOurs && isDeep ? { id, units, block, made } : null;
+    },
+  );
   return found.filter((coin) => coin !== null);
 }

@@ -125,22 +125,28 @@ class KeptHistory {
       const sums = await this.#pool.ask(this.#node, addressSumsQuestion(this.#address.account));
       await this.#refresh();
       const coins = await this.#extend(sums, since);
-      if (sums.count > historyLimits.coins) this.#entries = this.#entries.slice(0, historyLimits.transactions);
-      if (sums.count > historyLimits.coins) return { unspent: coins.worth, later: this.#entries, partialOf: sums };
+      if (sums.count > historyLimits.coins)
+        this.#entries = this.#entries.slice(0, historyLimits.transactions);
+      if (sums.count > historyLimits.coins)
+        return { unspent: coins.worth, later: this.#entries, partialOf: sums };
       if (!coins.are(sums)) {
         if (tries === triesMax - 1) this.#lookFurther();
         continue;
       }
       this.#hasAllCoins = true;
       const later = this.#entries;
-      if (since < this.#floor) throw this.#fault(`block ${since} is too long ago for the transactions that are kept`);
+      if (since < this.#floor)
+        throw this.#fault(`block ${since} is too long ago for the transactions that are kept`);
       this.#fold();
       return { unspent: coins.list, later, partialOf: null };
     }
     this.#restart([], false);
     const { account } = this.#address;
     const message = `the transactions of ${account} do not make the coins that its totals name`;
-    throw new AgentError("NODE_LIST_SHORT", "none", message, { node: this.#node.rpc.origin, account });
+    throw new AgentError("NODE_LIST_SHORT", "none", message, {
+      node: this.#node.rpc.origin,
+      account,
+    });
   }
 
   /** Joins the newest pages with the kept ones, where both have a transaction in the same block. */
@@ -173,17 +179,23 @@ class KeptHistory {
     const entries = [...this.#entries];
     const isPartial = sums.count > historyLimits.coins;
     const isEnough = (): boolean =>
-      isPartial ? coins.worthCount >= historyLimits.coins || this.#pages <= 0 : this.#hasAllCoins || coins.are(sums);
+      isPartial
+        ? coins.worthCount >= historyLimits.coins || this.#pages <= 0
+        : this.#hasAllCoins || coins.are(sums);
     const isDone = (): boolean => {
       const oldest = entries.at(-1);
-      return isEnough() && (oldest === undefined || since === Number.MAX_SAFE_INTEGER || blockOf(oldest) <= since);
+      return (
+        isEnough() &&
+        (oldest === undefined || since === Number.MAX_SAFE_INTEGER || blockOf(oldest) <= since)
+      );
     };
     try {
       while (!this.#isToEnd && !isDone()) {
         const { length } = entries;
         if (length >= historyLimits.transactions && isPartial) break;
         if (length >= historyLimits.transactions) throw this.#fault(tooManyTransactions(account));
-        if (this.#pages <= 0) throw this.#fault(stillReading(account, length, coins.list.length, sums.count));
+        if (this.#pages <= 0)
+          throw this.#fault(stillReading(account, length, coins.list.length, sums.count));
         const page = await this.#page(entries.at(-1));
         for (const one of page) coins.add(one);
         entries.push(...page);
@@ -197,11 +209,19 @@ class KeptHistory {
 
   async #page(after: AddressTransaction | undefined): Promise<readonly AddressTransaction[]> {
     this.#pages -= 1;
-    const page = await this.#pool.ask(this.#node, historyQuestion(this.#address.account, after?.txHash));
-    const isOwn = ({ script }: { readonly script: string }): boolean => script === this.#address.script;
+    const page = await this.#pool.ask(
+      this.#node,
+      historyQuestion(this.#address.account, after?.txHash),
+    );
+    const isOwn = ({ script }: { readonly script: string }): boolean =>
+      script === this.#address.script;
     return page
       .filter(({ place }) => place !== null)
-      .map((one) => ({ ...one, inputs: one.inputs.filter(isOwn), outputs: one.outputs.filter(isOwn) }));
+      .map((one) => ({
+        ...one,
+        inputs: one.inputs.filter(isOwn),
+        outputs: one.outputs.filter(isOwn),
+      }));
   }
 
   /**
@@ -300,7 +320,8 @@ function placeKey({ txHash, place }: AddressTransaction): string {
   return `${txHash} ${place?.blockHash}`;
 }
 
-const newWallet = "pair a new wallet, and send it the funds of this one by any program that has its mnemonic";
+const newWallet =
+  "pair a new wallet, and send it the funds of this one by any program that has its mnemonic";
 
 function tooManyTransactions(account: string): string {
   const most = historyLimits.transactions;

@@ -48,7 +48,8 @@ export async function judge(
   }
   const at = placed.findIndex(({ shown }) => shown !== null);
   const shown = placed[at]?.shown ?? null;
-  if (shown !== null) return { kind: "confirming", txHash: txHashes[at] as string, block: shown.block };
+  if (shown !== null)
+    return { kind: "confirming", txHash: txHashes[at] as string, block: shown.block };
   const anchor = pin === "" ? await anchorOf(tools, txHashes) : outpointOf(pin);
   return anchor === "" ? waiting : judgeByAnchor(tools, final, payment, txHashes, anchor);
 }
@@ -56,7 +57,10 @@ export async function judge(
 /**
  * The first coin of every attempt, as nodes show them; "" if one is unknown, or another's differs.
  */
-async function anchorOf({ transactions }: JudgeTools, txHashes: readonly string[]): Promise<string> {
+async function anchorOf(
+  { transactions }: JudgeTools,
+  txHashes: readonly string[],
+): Promise<string> {
   const attempts = await Promise.all(txHashes.map((txHash) => transactions.get(txHash)));
   const anchors = new Set(attempts.map((attempt) => attempt?.outpoints[0] ?? ""));
   const [anchor = ""] = anchors;
@@ -95,7 +99,11 @@ export async function agreedSpender(pool: NodePool, coin: string): Promise<strin
 /** The coin without its amount. */
 export const outpointOf = (pin: string): string => pin.split(":").slice(0, 2).join(":");
 
-async function isFinal({ blocks }: JudgeTools, { block, blockHash }: Place, final: BlockId): Promise<boolean> {
+async function isFinal(
+  { blocks }: JudgeTools,
+  { block, blockHash }: Place,
+  final: BlockId,
+): Promise<boolean> {
   if (block > final.number) return false;
   const hash = block === final.number ? final.hash : await blocks.agreedHash(block);
   return hash === blockHash;
@@ -108,12 +116,20 @@ interface End {
   readonly outpoints: readonly string[];
 }
 
-async function readEnd(tools: JudgeTools, payment: Payment, txHash: string, { block }: Place): Promise<End> {
+async function readEnd(
+  tools: JudgeTools,
+  payment: Payment,
+  txHash: string,
+  { block }: Place,
+): Promise<End> {
   const { network } = tools;
   const transaction = await known(tools, txHash);
-  const spent = await Promise.all(transaction.outpoints.map((outpoint) => spentBy(tools, outpoint)));
+  const spent = await Promise.all(
+    transaction.outpoints.map((outpoint) => spentBy(tools, outpoint)),
+  );
   const parsed = parseAddress(payment.account, network);
-  const isOwn = parsed.ok && spent.every(({ script }) => Buffer.compare(script, parsed.script) === 0);
+  const isOwn =
+    parsed.ok && spent.every(({ script }) => Buffer.compare(script, parsed.script) === 0);
   const feeUnits = sumOf(spent) - sumOf(transaction.outputs);
   const effect = effectOf(payment, { outputs: transaction.outputs, feeUnits }, network);
   return { effect, isOwn, ending: { txHash, block, feeUnits }, outpoints: transaction.outpoints };
@@ -122,13 +138,15 @@ async function readEnd(tools: JudgeTools, payment: Payment, txHash: string, { bl
 async function spentBy(tools: JudgeTools, outpoint: string): Promise<ChainOutput> {
   const [txHash = "", output = ""] = outpoint.split(":");
   const spent = (await known(tools, txHash)).outputs[Number(output)];
-  if (spent === undefined) throw new AgentError("NODE_ANSWER", "none", `there is no output ${outpoint}`);
+  if (spent === undefined)
+    throw new AgentError("NODE_ANSWER", "none", `there is no output ${outpoint}`);
   return spent;
 }
 
 async function known({ transactions }: JudgeTools, txHash: string): Promise<KnownTransaction> {
   const transaction = await transactions.get(txHash);
-  if (transaction === null) throw new AgentError("NODE_NO_BLOCK", "none", `no node shows the bytes of ${txHash}`);
+  if (transaction === null)
+    throw new AgentError("NODE_NO_BLOCK", "none", `no node shows the bytes of ${txHash}`);
   return transaction;
 }
 

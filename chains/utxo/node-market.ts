@@ -23,16 +23,27 @@ const satPerKvBMin = satPerByteMin * 1000n;
 export type RateWays = Ways<PoolNode, undefined, bigint>;
 
 export function createRateWays(pool: NodePool): RateWays {
-  return new Ways([async (node) => rateIn(await pool.ask(node, ratesQuestion)), (node) => pool.ask(node, recommendedQuestion)]);
+  return new Ways([
+    async (node) => rateIn(await pool.ask(node, ratesQuestion)),
+    (node) => pool.ask(node, recommendedQuestion),
+  ]);
 }
 
 /**
  * The middle of the nodes' rates, in sat for each 1,000 vB: of two the lower one where a higher fee
  * can follow, else the higher one.
  */
-export function createFeeMarket(pool: NodePool, network: UtxoNetwork, clock: () => number): () => Promise<FeeMarket> {
+export function createFeeMarket(
+  pool: NodePool,
+  network: UtxoNetwork,
+  clock: () => number,
+): () => Promise<FeeMarket> {
   const ways = createRateWays(pool);
-  const price = createPrice({ quorumMin: pool.quorumMin, clock, withoutEstimate: network.rateWithoutEstimate });
+  const price = createPrice({
+    quorumMin: pool.quorumMin,
+    clock,
+    withoutEstimate: network.rateWithoutEstimate,
+  });
   return async () => {
     const rates = price.figures(await pool.all((node) => ways.ask(node, undefined), graceMs));
     const rate = middleOf(rates, network.isReplaced ? "lower" : "higher");

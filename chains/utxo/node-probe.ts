@@ -25,7 +25,13 @@ import {
   transactionQuestion,
   unspentQuestion,
 } from "./node-questions.ts";
-import { createPool, type Either, type NodePool, type PoolNode, type Question } from "./node-wire.ts";
+import {
+  createPool,
+  type Either,
+  type NodePool,
+  type PoolNode,
+  type Question,
+} from "./node-wire.ts";
 
 /** A P2WPKH script whose key nobody has, to which nobody pays. */
 const nobody = Uint8Array.of(0, 20, ...Buffer.from("no key has this hash", "latin1"));
@@ -49,12 +55,21 @@ export function examineUtxo({ url, network, timeoutMs }: ProbeQuestion): Examine
 }
 
 /** The questions that the node does not answer at this head. Rejects only for bugs. */
-export async function lacksOf(pool: NodePool, network: UtxoNetwork, head: BlockHead): Promise<readonly Lack[]> {
+export async function lacksOf(
+  pool: NodePool,
+  network: UtxoNetwork,
+  head: BlockHead,
+): Promise<readonly Lack[]> {
   const [node] = pool.nodes;
   if (node === undefined) return [];
   const lacks = new Lacks<PoolNode, Question<unknown>>(node, pool.ask);
   /** Nothing is missing where the node answers in the other way. */
-  const either = async <T>(neededBy: Lack["neededBy"], question: string, { usual, other }: Either<T>, id: string) => {
+  const either = async <T>(
+    neededBy: Lack["neededBy"],
+    question: string,
+    { usual, other }: Either<T>,
+    id: string,
+  ) => {
     const known = lacks.found.length;
     const answer = await lacks.ask(neededBy, question, { ...usual(id), absent: undefined });
     if (answer !== null) return answer;
@@ -73,18 +88,34 @@ export async function lacksOf(pool: NodePool, network: UtxoNetwork, head: BlockH
   ] as const)
     await lacks.ask("both", question, asked);
   const { rateWithoutEstimate } = network;
-  await lacks.put("both", "the market's rates", () => ratedBy(pool, node), rateWithoutEstimate !== null);
+  await lacks.put(
+    "both",
+    "the market's rates",
+    () => ratedBy(pool, node),
+    rateWithoutEstimate !== null,
+  );
   const reward = await either("deposits", "the id of a block's reward", rewardQuestions, head.hash);
   const raw = await lacks.ask("deposits", "a block's bytes", rawBlockQuestion(head.hash));
   const read = raw === null ? null : readBlock(raw, head.hash);
   if (read?.ok === false) {
-    const lack = { question: "a block's bytes", neededBy: "deposits", isOptional: false, code: "NODE_ANSWER" } as const;
+    const lack = {
+      question: "a block's bytes",
+      neededBy: "deposits",
+      isOptional: false,
+      code: "NODE_ANSWER",
+    } as const;
     lacks.found.push({ ...lack, words: read.problem });
   }
   const txHash = read?.ok === true ? read.block.transactions[0]?.txHash : (reward ?? undefined);
   if (txHash === undefined) return lacks.found;
-  await lacks.ask("both", "a transaction's bytes", { ...transactionQuestion(txHash), absent: undefined });
-  await lacks.ask("both", "the place of a transaction", { ...statusQuestion(txHash), absent: undefined });
+  await lacks.ask("both", "a transaction's bytes", {
+    ...transactionQuestion(txHash),
+    absent: undefined,
+  });
+  await lacks.ask("both", "the place of a transaction", {
+    ...statusQuestion(txHash),
+    absent: undefined,
+  });
   await either("deposits", "the spend of a coin", outspendQuestions, `${txHash}:0`);
   return lacks.found;
 }

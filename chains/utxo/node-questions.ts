@@ -43,7 +43,8 @@ const outputForm = /^(?:0|[1-9][0-9]{0,9})$/;
 
 /** The id of a block or a transaction. */
 const idOf = (text: string): CanonicalText => canonicalText(text, /^[0-9a-f]{64}$/, "hash");
-const addressOf = (text: string): CanonicalText => canonicalText(text, /^[0-9A-Za-z]{14,90}$/, "address");
+const addressOf = (text: string): CanonicalText =>
+  canonicalText(text, /^[0-9A-Za-z]{14,90}$/, "address");
 
 export const tipHash: Question<string> = { path: pathOf`/blocks/tip/hash`, read: readHash };
 
@@ -57,7 +58,11 @@ export function headQuestion(hash: string): Question<BlockHead> {
 }
 
 export function rawBlockQuestion(hash: string): Question<Buffer> {
-  return { path: pathOf`/block/${idOf(hash)}/raw`, read: (bytes) => bytes, answerBytesMax: blockBytesMax };
+  return {
+    path: pathOf`/block/${idOf(hash)}/raw`,
+    read: (bytes) => bytes,
+    answerBytesMax: blockBytesMax,
+  };
 }
 
 /** The place of a transaction in the node's chain; null in its mempool, and where it has none. */
@@ -67,7 +72,12 @@ export function statusQuestion(txHash: string): Question<Place | null> {
 
 /** A transaction's bytes; null if the node does not have it. */
 export function transactionQuestion(txHash: string): Question<Buffer | null> {
-  return { path: pathOf`/tx/${idOf(txHash)}/hex`, read: readHex, absent: null, answerBytesMax: transactionBytesMax };
+  return {
+    path: pathOf`/tx/${idOf(txHash)}/hex`,
+    read: readHex,
+    absent: null,
+    answerBytesMax: transactionBytesMax,
+  };
 }
 
 /** The transaction that spends a coin by this node, null for none; the other way is all of them. */
@@ -75,19 +85,32 @@ export const outspendQuestions = {
   usual: (id: string): Question<Spend | null> => {
     const [txHash = "", output = ""] = id.split(":");
     const number = canonicalText(output, outputForm, "number of an output");
-    return { path: pathOf`/tx/${idOf(txHash)}/outspend/${number}`, read: readOutspend, absent: null };
+    return {
+      path: pathOf`/tx/${idOf(txHash)}/outspend/${number}`,
+      read: readOutspend,
+      absent: null,
+    };
   },
   other: (id: string): Question<Spend | null> => {
     const [txHash = "", output = ""] = id.split(":");
     const number = Number(canonicalText(output, outputForm, "number of an output"));
     const read = (bytes: Buffer): Spend | null => readOutspendOf(bytes, number);
-    return { path: pathOf`/tx/${idOf(txHash)}/outspends`, read, absent: null, answerBytesMax: outspendsBytesMax };
+    return {
+      path: pathOf`/tx/${idOf(txHash)}/outspends`,
+      read,
+      absent: null,
+      answerBytesMax: outspendsBytesMax,
+    };
   },
 };
 
 /** Outputs to an address that nothing spends in the node's chain and mempool. */
 export function unspentQuestion(address: string): Question<readonly UnspentOutput[]> {
-  return { path: pathOf`/address/${addressOf(address)}/utxo`, read: readUnspent, answerBytesMax: unspentBytesMax };
+  return {
+    path: pathOf`/address/${addressOf(address)}/utxo`,
+    read: readUnspent,
+    answerBytesMax: unspentBytesMax,
+  };
 }
 
 /** Transactions of an address: up to 50 without a block, then the newest of blocks. */
@@ -101,7 +124,10 @@ export function newestQuestion(address: string): Question<readonly AddressTransa
 }
 
 /** The newest 25 transactions of an address in blocks, or the 25 before one of them. */
-export function historyQuestion(address: string, after = ""): Question<readonly AddressTransaction[]> {
+export function historyQuestion(
+  address: string,
+  after = "",
+): Question<readonly AddressTransaction[]> {
   const newest = pathOf`/address/${addressOf(address)}/txs/chain`;
   const path = after === "" ? newest : pathOf`${newest}/${idOf(after)}`;
   return { path, read: readHistory, answerBytesMax: historyBytesMax, isOfOthers: true };
@@ -136,7 +162,10 @@ export function transactionCountQuestion(address: string): Question<number> {
 
 /** The id of a block's first transaction; the other way is the list of all ids. */
 export const rewardQuestions = {
-  usual: (hash: string): Question<string> => ({ path: pathOf`/block/${idOf(hash)}/txid/0`, read: readHash }),
+  usual: (hash: string): Question<string> => ({
+    path: pathOf`/block/${idOf(hash)}/txid/0`,
+    read: readHash,
+  }),
   other: (hash: string): Question<string> => ({
     path: pathOf`/block/${idOf(hash)}/txids`,
     read: readFirstId,
@@ -147,4 +176,7 @@ export const rewardQuestions = {
 export const ratesQuestion: Question<Rates> = { path: pathOf`/fee-estimates`, read: readRates };
 
 /** The rate for about three blocks by mempool's own server. */
-export const recommendedQuestion: Question<bigint> = { path: pathOf`/v1/fees/recommended`, read: readRecommended };
+export const recommendedQuestion: Question<bigint> = {
+  path: pathOf`/v1/fees/recommended`,
+  read: readRecommended,
+};

@@ -30,18 +30,37 @@ export function readBackOn(network: UtxoNetwork): IndependentReading {
   };
 }
 
-function compare(scure: Scure, network: UtxoNetwork, bytes: Uint8Array, { payment, txParams, txHash, isCancel }: Said): string {
-  const transaction = scure.Transaction.fromRaw(bytes, { allowUnknownOutputs: true, disableScriptCheck: true });
+function compare(
+  scure: Scure,
+  network: UtxoNetwork,
+  bytes: Uint8Array,
+  { payment, txParams, txHash, isCancel }: Said,
+): string {
+  const transaction = scure.Transaction.fromRaw(bytes, {
+    allowUnknownOutputs: true,
+    disableScriptCheck: true,
+  });
   const { coins, changeSat, feeSat } = expectedOf(txParams);
   const amount = payment.isFeeInside === true ? payment.amountUnits - feeSat : payment.amountUnits;
-  const versions = { bech32: network.prefix, pubKeyHash: network.p2pkh, scriptHash: network.p2sh, wif: 0 };
+  const versions = {
+    bech32: network.prefix,
+    pubKeyHash: network.p2pkh,
+    scriptHash: network.p2sh,
+    wif: 0,
+  };
   const addressOf = (script: Uint8Array | undefined): string =>
     script === undefined ? "" : scure.Address(versions).encode(scure.OutScript.decode(script));
-  const inputs = Array.from({ length: transaction.inputsLength }, (_, at) => transaction.getInput(at));
-  const outputs = Array.from({ length: transaction.outputsLength }, (_, at) => transaction.getOutput(at));
+  const inputs = Array.from({ length: transaction.inputsLength }, (_, at) =>
+    transaction.getInput(at),
+  );
+  const outputs = Array.from({ length: transaction.outputsLength }, (_, at) =>
+    transaction.getOutput(at),
+  );
   const paid = isCancel ? [] : outputs.slice(0, 1);
   const change = isCancel ? outputs : outputs.slice(1);
-  const spent = inputs.map(({ txid, index }) => `${Buffer.from(txid ?? []).toString("hex")}:${index}`);
+  const spent = inputs.map(
+    ({ txid, index }) => `${Buffer.from(txid ?? []).toString("hex")}:${index}`,
+  );
   const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
     ["network", network.id, payment.network],
     ["tag", "none", payment.tag || "none"],
@@ -49,12 +68,22 @@ function compare(scure: Scure, network: UtxoNetwork, bytes: Uint8Array, { paymen
     ["version", transaction.version, 2],
     ["lock time", transaction.lockTime, 0],
     ["coins", spent.join(), coins.join()],
-    ["receiver", paid.map(({ script }) => addressOf(script)).join(), isCancel ? "" : payment.destination],
+    [
+      "receiver",
+      paid.map(({ script }) => addressOf(script)).join(),
+      isCancel ? "" : payment.destination,
+    ],
     ["amount", paid.map((output) => `${output.amount}`).join(), isCancel ? "" : `${amount}`],
     ["change", change.map(({ amount }) => `${amount}`).join(), changeSat.join()],
-    ...change.map(({ script }) => ["receiver of the change", addressOf(script), payment.account] as const),
+    ...change.map(
+      ({ script }) => ["receiver of the change", addressOf(script), payment.account] as const,
+    ),
     ...inputs.flatMap((input) => stackChecks(scure, versions, input, payment.account)),
-    ["bytes", Buffer.from(transaction.toBytes(true, true)).toString("hex"), Buffer.from(bytes).toString("hex")],
+    [
+      "bytes",
+      Buffer.from(transaction.toBytes(true, true)).toString("hex"),
+      Buffer.from(bytes).toString("hex"),
+    ],
     ["id", transaction.id, txHash],
   ];
   const wrong = checks.find(([, said, expected]) => said !== expected);
@@ -65,7 +94,10 @@ function compare(scure: Scure, network: UtxoNetwork, bytes: Uint8Array, { paymen
 function stackChecks(
   scure: Scure,
   versions: Parameters<Scure["Address"]>[0],
-  { finalScriptSig, finalScriptWitness: stack = [] }: ReturnType<InstanceType<Scure["Transaction"]>["getInput"]>,
+  {
+    finalScriptSig,
+    finalScriptWitness: stack = [],
+  }: ReturnType<InstanceType<Scure["Transaction"]>["getInput"]>,
   account: string,
 ) {
   const [signature = new Uint8Array(0), key = new Uint8Array(0)] = stack;
@@ -82,7 +114,8 @@ function expectedOf(txParams: Said["txParams"]): Expected {
   const { coins = "", changeSat = "", feeSat = "" } = txParams ?? {};
   return {
     coins: coins.split(",").map((coin) => coin.slice(0, coin.lastIndexOf(":"))),
-    changeSat: changeSat === "0" ? [] : changeSat.split(",").map((change) => BigInt(change || "-1")),
+    changeSat:
+      changeSat === "0" ? [] : changeSat.split(",").map((change) => BigInt(change || "-1")),
     feeSat: BigInt(feeSat || "-1"),
   };
 }

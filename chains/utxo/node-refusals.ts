@@ -10,20 +10,38 @@ import type { Told } from "./esplora.ts";
 
 /** The first row that fits decides. */
 export const refusals: readonly RefusalRow[] = [
-  { form: /txn-already-in-mempool|txn-same-nonwitness-data-in-mempool|already in mempool/i, meaning: "known" },
-  { form: /txn-already-known|already in (?:block chain|utxo set)|outputs already in/i, meaning: "known" },
+  {
+    form: /txn-already-in-mempool|txn-same-nonwitness-data-in-mempool|already in mempool/i,
+    meaning: "known",
+  },
+  {
+    form: /txn-already-known|already in (?:block chain|utxo set)|outputs already in/i,
+    meaning: "known",
+  },
   // A coin is spent in the chain, or its transaction is in no block of this node.
-  { form: /missingorspent|missing[- ]?inputs|bad-txns-spends-conflicting-tx/i, meaning: "slot-used" },
+  {
+    form: /missingorspent|missing[- ]?inputs|bad-txns-spends-conflicting-tx/i,
+    meaning: "slot-used",
+  },
   // The least fee of this very transaction, in sat.
-  { form: /(?:min relay|mempool min) fee not met, [0-9]+ < (?<least>[0-9]{1,15})\b/i, meaning: "price" },
-  { form: /insufficient fee|min relay fee not met|mempool min fee not met|fee is too low/i, meaning: "price" },
+  {
+    form: /(?:min relay|mempool min) fee not met, [0-9]+ < (?<least>[0-9]{1,15})\b/i,
+    meaning: "price",
+  },
+  {
+    form: /insufficient fee|min relay fee not met|mempool min fee not met|fee is too low/i,
+    meaning: "price",
+  },
   { form: /bad-txns-in-belowout/i, meaning: "funds" },
   {
     form: /loading (?:block index|wallet|P2P)|verifying blocks|rewinding blocks|work queue depth|in initial (?:block )?download|is syncing/i,
     meaning: "node",
   },
   // In the first, the node keeps the earlier attempt, whatever the fee.
-  { form: /txn-mempool-conflict|replacement-adds-unconfirmed|too many potential replacements/i, meaning: "bytes" },
+  {
+    form: /txn-mempool-conflict|replacement-adds-unconfirmed|too many potential replacements/i,
+    meaning: "bytes",
+  },
   {
     form: /\b(?:dust|scriptpubkey|tx-size|non-final|mandatory-script|non-mandatory|premature-spend|max-fee-exceeded|too-long-mempool-chain)/i,
     meaning: "bytes",
@@ -38,7 +56,10 @@ export const refusals: readonly RefusalRow[] = [
 export function readReply(told: Told, txHash: string): Reply {
   const words = told.ok ? readText(told.bytes) : told.words;
   if (told.ok && words === txHash) return taken;
-  const isRefusal = (!told.ok && told.status < 500) || /\bRPC error\b/i.test(words) || meaningOf(refusals, words) !== null;
+  const isRefusal =
+    (!told.ok && told.status < 500) ||
+    /\bRPC error\b/i.test(words) ||
+    meaningOf(refusals, words) !== null;
   if (isRefusal) return { kind: "refused", words, ...(told.ok ? {} : { status: told.status }) };
   return told.ok ? otherId : { kind: "doubtful", words };
 }

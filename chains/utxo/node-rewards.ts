@@ -28,22 +28,37 @@ export interface Rewards {
 /** Somewhat more blocks than a reward waits. */
 const keptMax = 2 * rewardDepth;
 
-export function createRewards(pool: NodePool, blocks: Blocks, transactions: KnownTransactions): Rewards {
+export function createRewards(
+  pool: NodePool,
+  blocks: Blocks,
+  transactions: KnownTransactions,
+): Rewards {
   const kept = new Map<number, Reward>();
 
   async function ask(number: number): Promise<Reward> {
     const hash = await blocks.agreedHash(number);
-    const txHash = await pool.agree((node) => pool.askEither(node, rewardQuestions, hash), String, `reward of block ${number}`);
+    const txHash = await pool.agree(
+      (node) => pool.askEither(node, rewardQuestions, hash),
+      String,
+      `reward of block ${number}`,
+    );
     const transaction = await transactions.get(txHash);
     if (transaction?.isReward === true) return transaction;
-    throw new AgentError("NODE_ANSWER", "none", `the first transaction of block ${number} is no reward`);
+    throw new AgentError(
+      "NODE_ANSWER",
+      "none",
+      `the first transaction of block ${number} is no reward`,
+    );
   }
 
   return {
     keep: ({ number, transactions: [first] }) => {
       if (first === undefined) return;
       // The scripts are views of the whole block.
-      const outputs = first.outputs.map(({ units, script }) => ({ units, script: Uint8Array.from(script) }));
+      const outputs = first.outputs.map(({ units, script }) => ({
+        units,
+        script: Uint8Array.from(script),
+      }));
       kept.delete(number);
       kept.set(number, { txHash: first.txHash, outputs });
       const oldest = kept.keys().next();

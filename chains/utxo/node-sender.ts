@@ -53,7 +53,8 @@ export interface SenderOptions {
 }
 
 /** The interface for payments, with the questions about coins. */
-export type UtxoSender = SenderNodes & Required<Pick<SenderNodes, "coinsSeen" | "evidence" | "spentBy">>;
+export type UtxoSender = SenderNodes &
+  Required<Pick<SenderNodes, "coinsSeen" | "evidence" | "spentBy">>;
 
 const timeoutMsDefault = 10_000;
 const patienceMsDefault = 20_000;
@@ -68,7 +69,14 @@ const computeLimit = 1n;
 export function createUtxoSender(options: SenderOptions): UtxoSender {
   const { urls, network, clock, log } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
-  const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const pool = createPool({
+    urls,
+    network,
+    timeoutMs,
+    patienceMs: options.patienceMs ?? patienceMsDefault,
+    log,
+    clock,
+  });
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
   const question = {
@@ -84,17 +92,26 @@ export function createUtxoSender(options: SenderOptions): UtxoSender {
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
-    chainState: (account) => chainStateOf({ ...question, blocks, confirmations, feeMarketNow, tell }, account),
+    chainState: (account) =>
+      chainStateOf({ ...question, blocks, confirmations, feeMarketNow, tell }, account),
     computeLimit: async (_, payment) => computeLimitOf(network, payment),
-    locations: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => locationOf(blocks, txHashes).catch(unanswered))),
+    locations: (_, wanted) =>
+      Promise.all(wanted.map(({ txHashes }) => locationOf(blocks, txHashes).catch(unanswered))),
     chainOutcome: (_, attempts) => chainOutcomeOf(question, blocks, attempts),
-    holds: async (block, blockHash) => (await pool.first((node) => pool.ask(node, hashQuestion(block)))) === blockHash,
+    holds: async (block, blockHash) =>
+      (await pool.first((node) => pool.ask(node, hashQuestion(block)))) === blockHash,
     closed: async () => uncounted(pool.quorumMin),
-    spentBy: (coins) => inWaves(coins, questionsAtOnce, (coin) => finalSpender(question, blocks, coin).catch(unanswered)),
+    spentBy: (coins) =>
+      inWaves(coins, questionsAtOnce, (coin) =>
+        finalSpender(question, blocks, coin).catch(unanswered),
+      ),
     coinsSeen: async (coins) => {
       const final = await blocks.finalHead();
       const { timestampMs: chainMs } = await blocks.headAt(final.number);
-      const look = async (coin: string): Promise<CoinSeen> => ({ isShown: await isMakerShown(pool, coin), chainMs });
+      const look = async (coin: string): Promise<CoinSeen> => ({
+        isShown: await isMakerShown(pool, coin),
+        chainMs,
+      });
       return inWaves(coins, questionsAtOnce, (coin) => look(coin).catch(unanswered));
     },
     evidence: (txParams) =>
@@ -126,26 +143,43 @@ interface StateQuestion extends CoinQuestion {
 async function chainStateOf(question: StateQuestion, account: string): Promise<ChainState> {
   const { blocks, confirmations, feeMarketNow, tell } = question;
   const parts = new StateParts();
-  const [head, final, feeMarket] = await Promise.all([blocks.head(), blocks.finalHead(), parts.read("market", feeMarketNow)]);
+  const [head, final, feeMarket] = await Promise.all([
+    blocks.head(),
+    blocks.finalHead(),
+    parts.read("market", feeMarketNow),
+  ]);
   const reached = final.number + confirmations - 1;
   const told: UnusableCoin[] = [];
-  const keepUnusable = (_: string, some: readonly UnusableCoin[]): void => void told.splice(0, told.length, ...some);
+  const keepUnusable = (_: string, some: readonly UnusableCoin[]): void =>
+    void told.splice(0, told.length, ...some);
   const limits = { final: final.number, head: reached, satPerKvB: feeMarket?.satPerKvB ?? 0n };
   const [found, balance] = await Promise.all([
     parts.read("funds", () => finalCoins(question, account, limits)),
     balanceAt({ ...question, keepUnusable }, account, final.number).catch(unanswered),
   ]);
   const numbers = { number: head.number, finalNumber: final.number };
-  const common = { ...numbers, feeMarket, unfit: new Map(), accountHasCode: false, ...parts.told() };
-  if (found === null) return { ...common, balances: new Map(balance === null ? [] : [["", balance - sumOf(told)]]) };
+  const common = {
+    ...numbers,
+    feeMarket,
+    unfit: new Map(),
+    accountHasCode: false,
+    ...parts.told(),
+  };
+  if (found === null)
+    return { ...common, balances: new Map(balance === null ? [] : [["", balance - sumOf(told)]]) };
   for (const coin of found) if (!isEvidence(coin.made)) tell(coin, account);
-  const coins = found.filter(({ made }) => isEvidence(made)).map(({ id, units }) => ({ id, units }));
-  const unusable = [...new Map([...told, ...unusableOf(found)].map((coin) => [coin.id, coin])).values()];
+  const coins = found
+    .filter(({ made }) => isEvidence(made))
+    .map(({ id, units }) => ({ id, units }));
+  const unusable = [
+    ...new Map([...told, ...unusableOf(found)].map((coin) => [coin.id, coin])).values(),
+  ];
   const balances = new Map([["", balance === null ? sumOf(coins) : balance - sumOf(unusable)]]);
   return { ...common, balances, coins, ...(unusable.length === 0 ? {} : { unusable }) };
 }
 
-const sumOf = (some: readonly Pick<Coin, "units">[]): bigint => some.reduce((sum, { units }) => sum + units, 0n);
+const sumOf = (some: readonly Pick<Coin, "units">[]): bigint =>
+  some.reduce((sum, { units }) => sum + units, 0n);
 
 /** Names each coin that cannot be used only once. */
 function createNotice(log: NodeLog): StateQuestion["tell"] {
@@ -165,7 +199,11 @@ function computeLimitOf(
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
   const least = dustOf(parsed.script, network);
-  if (amountUnits < least) return refuse("NODE_WOULD_REVERT", `${amountUnits} sat, and nodes forward no output below ${least}`);
+  if (amountUnits < least)
+    return refuse(
+      "NODE_WOULD_REVERT",
+      `${amountUnits} sat, and nodes forward no output below ${least}`,
+    );
   return { ok: true, computeLimit };
 }
 
@@ -174,7 +212,10 @@ async function locationOf(blocks: Blocks, txHashes: readonly string[]): Promise<
   const at = placed.findIndex(({ place }) => place !== null);
   const place = placed[at]?.place;
   if (place !== undefined && place !== null)
-    return { location: { txHash: txHashes[at] as string, block: place.block, blockHash: place.blockHash }, isDoubtful: false };
+    return {
+      location: { txHash: txHashes[at] as string, block: place.block, blockHash: place.blockHash },
+      isDoubtful: false,
+    };
   return { location: null, isDoubtful: placed.some(({ shown }) => shown !== null) };
 }
 
@@ -195,15 +236,24 @@ async function chainOutcomeOf(
   const places = await Promise.all(attempts.map(({ txHash }) => blocks.finalPlace(txHash)));
   const at = places.findIndex((place) => place !== null);
   const [attempt, place] = [attempts[at], places[at]];
-  if (attempt === undefined || place === undefined || place === null) return lossOf(question, blocks, attempts);
-  return { outcome: attempt.isCancel ? "cancelled" : "paid", txHash: attempt.txHash, block: place.block };
+  if (attempt === undefined || place === undefined || place === null)
+    return lossOf(question, blocks, attempts);
+  return {
+    outcome: attempt.isCancel ? "cancelled" : "paid",
+    txHash: attempt.txHash,
+    block: place.block,
+  };
 }
 
 /**
  * The loss of the coin that all attempts spend, to a final transaction that is none of them; its
  * bytes have to spend that coin.
  */
-async function lossOf(question: CoinQuestion, blocks: Blocks, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
+async function lossOf(
+  question: CoinQuestion,
+  blocks: Blocks,
+  attempts: readonly SignedAttempt[],
+): Promise<ChainOutcome | null> {
   const newest = attempts.at(-1);
   const pin = outpointOf(newest?.pin ?? "");
   if (newest === undefined || pin === "") return null;
@@ -213,16 +263,28 @@ async function lossOf(question: CoinQuestion, blocks: Blocks, attempts: readonly
 }
 
 /** The final transaction whose bytes spend a coin, as enough nodes agree; null if there is none. */
-async function finalSpender({ pool, transactions }: CoinQuestion, blocks: Blocks, coin: string): Promise<string | null> {
+async function finalSpender(
+  { pool, transactions }: CoinQuestion,
+  blocks: Blocks,
+  coin: string,
+): Promise<string | null> {
   const txHash = await agreedSpender(pool, coin);
   if (txHash === undefined || (await blocks.finalPlace(txHash)) === null) return null;
   return (await transactions.get(txHash))?.outpoints.includes(coin) === true ? txHash : null;
 }
 
-async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]): Promise<readonly string[]> {
+async function evidenceOf(
+  { transactions }: CoinQuestion,
+  ids: readonly string[],
+): Promise<readonly string[]> {
   return inWaves(ids, questionsAtOnce, async (id) => {
     const made = await transactions.get(id.split(":")[0] ?? "");
-    if (made === null) throw new AgentError("NODE_NO_BLOCK", "none", `no node shows the transaction that made ${id}`);
+    if (made === null)
+      throw new AgentError(
+        "NODE_NO_BLOCK",
+        "none",
+        `no node shows the transaction that made ${id}`,
+      );
     return Buffer.from(made.body).toString("hex");
   });
 }
@@ -230,5 +292,9 @@ async function evidenceOf({ transactions }: CoinQuestion, ids: readonly string[]
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = readWhole(Buffer.from(raw, "hex"))?.txHash ?? "";
   const ask = { path: pathOf`/tx`, body: raw, answerBytesMax: smallBytesMax };
-  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.hand(node, ask), txHash) });
+  return broadcastTo({
+    nodes: pool.nodes,
+    refusals,
+    hand: async (node) => readReply(await pool.hand(node, ask), txHash),
+  });
 }

@@ -58,7 +58,11 @@ function weightOf({ body, outputs }: KnownTransaction): number {
   return 1_000 + body.length + outputs.length * 200;
 }
 
-async function transactionOf(pool: NodePool, node: PoolNode, txHash: string): Promise<KnownTransaction | null> {
+async function transactionOf(
+  pool: NodePool,
+  node: PoolNode,
+  txHash: string,
+): Promise<KnownTransaction | null> {
   const bytes = await pool.ask(node, transactionQuestion(txHash));
   if (bytes === null) return null;
   const whole = readWhole(bytes);
@@ -76,12 +80,18 @@ async function transactionOf(pool: NodePool, node: PoolNode, txHash: string): Pr
 }
 
 /** The scripts of coins by their transactions, whose id proves them. */
-export function createScripts({ get }: KnownTransactions): (outpoint: string) => Promise<Uint8Array> {
+export function createScripts({
+  get,
+}: KnownTransactions): (outpoint: string) => Promise<Uint8Array> {
   return async (outpoint) => {
     const [txHash = "", output = ""] = outpoint.split(":");
     const script = (await get(txHash))?.outputs[Number(output)]?.script;
     if (script !== undefined) return script;
-    throw new AgentError("NODE_NO_BLOCK", "none", `no node shows the transaction that made ${outpoint}`);
+    throw new AgentError(
+      "NODE_NO_BLOCK",
+      "none",
+      `no node shows the transaction that made ${outpoint}`,
+    );
   };
 }
 
@@ -96,5 +106,7 @@ export function unusableOf(
 ): readonly UnusableCoin[] {
   const wordsOf = ({ body }: KnownTransaction): string =>
     `the transaction that made it has ${body.length} bytes, and one of more than ${previousBytesMax} cannot be proven`;
-  return coins.filter(({ made }) => !isEvidence(made)).map(({ id, units, made }) => ({ id, units, words: wordsOf(made) }));
+  return coins
+    .filter(({ made }) => !isEvidence(made))
+    .map(({ id, units, made }) => ({ id, units, words: wordsOf(made) }));
 }

@@ -21,7 +21,10 @@ export async function unconfirmedOf(
   network: UtxoNetwork,
 ): Promise<readonly UnconfirmedTransaction[]> {
   const { script } = addressOf(account, network);
-  const settled = await pool.all((node) => outgoingBy(pool, node, { account, script, network }), graceMs);
+  const settled = await pool.all(
+    (node) => outgoingBy(pool, node, { account, script, network }),
+    graceMs,
+  );
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (shown.length < pool.quorumMin) throw firstFault(settled);
   return [...new Map(shown.flat().map((one) => [one.txHash, one])).values()];
@@ -33,10 +36,17 @@ interface Asked {
   readonly network: UtxoNetwork;
 }
 
-async function outgoingBy(pool: NodePool, node: PoolNode, asked: Asked): Promise<readonly UnconfirmedTransaction[]> {
+async function outgoingBy(
+  pool: NodePool,
+  node: PoolNode,
+  asked: Asked,
+): Promise<readonly UnconfirmedTransaction[]> {
   const { account, script, network } = asked;
   const list = await pool.ask(node, poolQuestion(account));
-  const mine = list.map((one) => ({ ...one, own: one.inputs.filter((input) => input.script === script) }));
+  const mine = list.map((one) => ({
+    ...one,
+    own: one.inputs.filter((input) => input.script === script),
+  }));
   const own = mine.filter((one) => one.own.length > 0 && one.place === null);
   if (list.length >= historyLimits.pool) {
     // Anybody can fill the list with payments to the account, so the node's own count decides.
@@ -44,11 +54,19 @@ async function outgoingBy(pool: NodePool, node: PoolNode, asked: Asked): Promise
     const listed = own.reduce((sum, one) => sum + one.own.length, 0);
     if (listed < counted) {
       const context = { node: node.rpc.origin, listed, counted };
-      throw new AgentError("NODE_ANSWER_SIZE", "none", "the node's list of the mempool is cut off", context);
+      throw new AgentError(
+        "NODE_ANSWER_SIZE",
+        "none",
+        "the node's list of the mempool is cut off",
+        context,
+      );
     }
   }
   return own.map(({ txHash, outputs }) => {
-    const made = outputs.map(({ units, script: hex }) => ({ units, script: Buffer.from(hex, "hex") }));
+    const made = outputs.map(({ units, script: hex }) => ({
+      units,
+      script: Buffer.from(hex, "hex"),
+    }));
     return { account, txHash, tag: "", contract: "", ...receiverOf(account, made, network) };
   });
 }

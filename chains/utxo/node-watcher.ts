@@ -24,7 +24,15 @@ import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { addressOfScript, parseAddress } from "./address.ts";
-import { accountKeys, type FoundPayment, outgoingOf, outputsTo, paymentsIn, type ScriptOf, scriptKey } from "./found.ts";
+import {
+  accountKeys,
+  type FoundPayment,
+  outgoingOf,
+  outputsTo,
+  paymentsIn,
+  type ScriptOf,
+  scriptKey,
+} from "./found.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { arrivingAt } from "./node-arriving.ts";
 import { balanceAt } from "./node-balance.ts";
@@ -56,7 +64,9 @@ export interface WatcherOptions {
  * The interface for the watcher. `judge` uses the coin that all attempts spend, where it is given.
  */
 export type UtxoWatcher = Omit<WatcherNodes, "pass"> & {
-  pass(final: BlockId): { judge(payment: Payment, txHashes: readonly string[], pin?: string): Promise<Judgement> };
+  pass(final: BlockId): {
+    judge(payment: Payment, txHashes: readonly string[], pin?: string): Promise<Judgement>;
+  };
 };
 
 /** P2WPKH of a hash that is no key's. */
@@ -75,7 +85,14 @@ const costRoom = { numerator: 3n, denominator: 2n } as const;
 export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
   const { urls, network, log, clock = () => performance.now() } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
-  const pool = createPool({ urls, network, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const pool = createPool({
+    urls,
+    network,
+    timeoutMs,
+    patienceMs: options.patienceMs ?? patienceMsDefault,
+    log,
+    clock,
+  });
   const confirmations = depthOf(options.confirmations);
   const blocks = createBlocks(pool, confirmations);
   const transactions = createTransactions(pool);
@@ -101,13 +118,16 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
     finalTip: () => blocks.finalHead(),
-    block: async (number, isAgreed) => watched(await (isAgreed ? blocks.agreedBlock(number) : blocks.block(number))),
+    block: async (number, isAgreed) =>
+      watched(await (isAgreed ? blocks.agreedBlock(number) : blocks.block(number))),
     timestamp: async (number) => Math.floor((await blocks.headAt(number)).timestampMs / 1000),
     tellsNewestBalances: true,
     highestHead: () => blocks.highestHead(),
     balance: async (account, _, block) => balanceAt(tools, account, block),
-    balances: (questions, block) => resultsInWaves(questions, accountsAtOnce, ({ account }) => balanceAt(tools, account, block)),
-    wereUsed: (accounts, block) => resultsInWaves(accounts, accountsAtOnce, (account) => wasUsed(pool, account, block)),
+    balances: (questions, block) =>
+      resultsInWaves(questions, accountsAtOnce, ({ account }) => balanceAt(tools, account, block)),
+    wereUsed: (accounts, block) =>
+      resultsInWaves(accounts, accountsAtOnce, (account) => wasUsed(pool, account, block)),
     decimals: async () => {
       throw new AgentError("NODE_ERROR", "none", "the chain has no tokens");
     },
@@ -118,7 +138,9 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
       const found = await inWaves(some, 1, async (one) => {
         const { transactions: all } = contentOf(one);
         // The first transaction of a block is its reward, which waits for its own block.
-        const direct = (await inWaves(all.slice(1), 1, (each) => paymentsIn(each, find, scriptOf))).flat();
+        const direct = (
+          await inWaves(all.slice(1), 1, (each) => paymentsIn(each, find, scriptOf))
+        ).flat();
         if (!isAgreed) return detected(one, direct);
         rewards.keep(contentOf(one));
         const due = await rewards.due(one.number);
@@ -128,7 +150,10 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     },
     outgoing: async (some, accounts) => {
       const keys = accountKeys(accounts);
-      return { found: (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat(), unread: [] };
+      return {
+        found: (await inWaves(some, 1, (one) => outgoingIn(one, keys, network, scriptOf))).flat(),
+        unread: [],
+      };
     },
     unconfirmed: (account) => unconfirmedOf(pool, account, network),
     arriving: (addresses) => {
@@ -139,7 +164,9 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
         const rate = await asked;
         return rate.ok ? (rate.value.satPerKvB ?? 0n) / surePart : null;
       };
-      return resultsInWaves(addresses, accountsAtOnce, (address) => arrivingAt(pool, address, network, least));
+      return resultsInWaves(addresses, accountsAtOnce, (address) =>
+        arrivingAt(pool, address, network, least),
+      );
     },
     // A transaction that fails is in no block.
     hasFailed: async () => false,
@@ -152,7 +179,9 @@ export function createUtxoWatcher(options: WatcherOptions): UtxoWatcher {
     },
     // A foreign transaction shows by the coins that it spends, which `judge` compares.
     judgeOutgoing: async () => ({ kind: "waiting" }),
-    pass: (final) => ({ judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin) }),
+    pass: (final) => ({
+      judge: (payment, txHashes, pin = "") => judge(tools, final, payment, txHashes, pin),
+    }),
   };
 }
 
@@ -185,7 +214,10 @@ function keyOf(address: string, network: UtxoNetwork): string {
   return parsed.ok ? scriptKey(parsed.script) : `no script of ${address}`;
 }
 
-function detected({ number: block, hash: blockHash }: WatchedBlock, found: readonly FoundPayment[]): readonly DetectedPayment[] {
+function detected(
+  { number: block, hash: blockHash }: WatchedBlock,
+  found: readonly FoundPayment[],
+): readonly DetectedPayment[] {
   return found.map((one) => ({ ...one, contract: "", block, blockHash }));
 }
 
@@ -223,10 +255,15 @@ async function costOf(
   const { network } = question;
   const parsed = parseAddress(destination, network);
   if (!parsed.ok) return refuse("NODE_WOULD_REVERT", parsed.detail ?? parsed.code);
-  if (amountUnits < dustOf(parsed.script, network)) return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
+  if (amountUnits < dustOf(parsed.script, network))
+    return refuse("NODE_WOULD_REVERT", "nodes forward no output as small");
   const { satPerKvB = 0n } = await question.feeMarketNow();
   // A sweep spends the coins of its address, as many as fit, and each has its own part of the fee.
-  const { count, units: mostUnits, unusable } = await coinsAtOnce(question, account, { units: amountUnits, satPerKvB });
+  const {
+    count,
+    units: mostUnits,
+    unusable,
+  } = await coinsAtOnce(question, account, { units: amountUnits, satPerKvB });
   const size = isFeeInside
     ? sizeOf(Math.max(1, count), parsed.script.length, 0)
     : sizeOf(usualCoins, parsed.script.length, changesMax);

@@ -62,14 +62,20 @@ export function createPool({ network, timeoutMs, patienceMs, ...options }: PoolO
     open: (url) => createEsplora({ url, timeoutMs, patienceMs }),
     askOf: ({ path, answerBytesMax = smallBytesMax }) => ({ path, answerBytesMax }),
     exchange: (client, ask) => client.ask(ask),
-    read: (told, question, node) => (told.ok ? question.read(told.bytes) : absentOf(told, question, node)),
+    read: (told, question, node) =>
+      told.ok ? question.read(told.bytes) : absentOf(told, question, node),
   };
   return createQuestionPool(wire, options);
 }
 
-function absentOf<T>({ status, isAbsent, words }: Extract<Told, { ok: false }>, { path, absent }: Question<T>, node: string): T {
+function absentOf<T>(
+  { status, isAbsent, words }: Extract<Told, { ok: false }>,
+  { path, absent }: Question<T>,
+  node: string,
+): T {
   if (isAbsent && absent !== undefined) return absent;
-  if (isAbsent) throw new AgentError("NODE_NO_BLOCK", "none", `${words} (${shownPath(path)})`, { node });
+  if (isAbsent)
+    throw new AgentError("NODE_NO_BLOCK", "none", `${words} (${shownPath(path)})`, { node });
   if (status === notFound) throw new AgentError(pathCode, "none", pathWords(path, words), { node });
   throw new AgentError("NODE_ERROR", "none", words, { node });
 }

@@ -5,7 +5,15 @@
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { Bidding, Coin, Description, FeeMarket, Fees, PricedAttempt, TxParams } from "../family.ts";
+import type {
+  Bidding,
+  Coin,
+  Description,
+  FeeMarket,
+  Fees,
+  PricedAttempt,
+  TxParams,
+} from "../family.ts";
 import { parseAddress } from "./address.ts";
 import { rateOf, rows, say, saySatPerByte, typed } from "./fee-words.ts";
 import { first, firstMerging, replacement } from "./fees.ts";
@@ -60,7 +68,11 @@ function outbidding(attempts: readonly Pick<PricedAttempt, "feeMax">[], asked: T
   const offered = most(asked);
   const before = attempts.find(({ feeMax }) => BigInt(feeMax) >= offered);
   if (before === undefined) return asked;
-  throw new AgentError("TRANSACTION_FIELD", "none", `an earlier attempt costs ${before.feeMax} sat, and this one ${offered}`);
+  throw new AgentError(
+    "TRANSACTION_FIELD",
+    "none",
+    `an earlier attempt costs ${before.feeMax} sat, and this one ${offered}`,
+  );
 }
 
 function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
@@ -96,7 +108,10 @@ function biddingOf(coin: NativeCoin, main: UtxoNetwork): Bidding {
     beside: (txParams, feeMarket) => {
       const [own, asked] = [rateOf(txParams), satPerKvBOf(feeMarket)];
       const now = `nodes ask ${saySatPerByte(asked)} for the next three blocks`;
-      return { now, tooLow: own * 2n < asked ? `${saySatPerByte(own)} is less than half of it` : "" };
+      return {
+        now,
+        tooLow: own * 2n < asked ? `${saySatPerByte(own)} is less than half of it` : "",
+      };
     },
   };
 }
@@ -122,8 +137,10 @@ function manual(
     .reverse()
     .map(figuresOf)
     .find((figures) => amountOf(figures) > 0n);
-  if (!isCancel && paying === undefined) return refuse("REPLACEMENT_FEES", "no earlier attempt pays");
-  const amountUnits = paying === undefined ? 0n : amountOf(paying) + (isFeeInside ? paying.feeSat : 0n);
+  if (!isCancel && paying === undefined)
+    return refuse("REPLACEMENT_FEES", "no earlier attempt pays");
+  const amountUnits =
+    paying === undefined ? 0n : amountOf(paying) + (isFeeInside ? paying.feeSat : 0n);
   const target = isCancel ? null : { amountUnits, isFeeInside };
   const own = newest === undefined ? satPerKvBMin : rateOf(newest);
   const asked = feeMarket === null ? 0n : satPerKvBOf(feeMarket);
@@ -139,11 +156,16 @@ function manual(
     : { ok: true, txParams: found };
 }
 
-const unknownCoins: Refusal = refuse("REPLACEMENT_FEES", "the coins of an earlier attempt are not known here");
+const unknownCoins: Refusal = refuse(
+  "REPLACEMENT_FEES",
+  "the coins of an earlier attempt are not known here",
+);
 
 /** The anchor; null if no attempt names it. */
 function pinIn(attempts: readonly PricedAttempt[]): Coin | null {
-  const texts = attempts.map(({ txParams, pin = "" }) => (txParams === null ? pin : coinTexts(txParams)[0]));
+  const texts = attempts.map(({ txParams, pin = "" }) =>
+    txParams === null ? pin : coinTexts(txParams)[0],
+  );
   return texts.map(readCoin).find((coin) => coin !== null) ?? null;
 }
 
@@ -156,7 +178,10 @@ function readWish(wish: TxParams): TxParams {
 }
 
 /** Nodes forward no output that costs more than it is worth. */
-function tooLittle(coin: NativeCoin, { network: id, destination, amountUnits }: Description): string | null {
+function tooLittle(
+  coin: NativeCoin,
+  { network: id, destination, amountUnits }: Description,
+): string | null {
   const network = networkOf(coin, id);
   const parsed = network === null ? null : parseAddress(destination, network);
   if (network === null || parsed === null || !parsed.ok || amountUnits === 0n) return null;

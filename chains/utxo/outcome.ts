@@ -9,7 +9,9 @@ import { parseAddress } from "./address.ts";
 import type { ChainOutput } from "./chain-transaction.ts";
 import type { UtxoNetwork } from "./network.ts";
 
-export type Payee = Pick<WantedPayment, "destination" | "amountUnits" | "isFeeInside"> & { readonly account: string };
+export type Payee = Pick<WantedPayment, "destination" | "amountUnits" | "isFeeInside"> & {
+  readonly account: string;
+};
 
 /**
  * - paid: one output is exactly the payment, perhaps less the fee, all others are change
@@ -29,7 +31,13 @@ export function effectOf(
   if (others.length === 0) return "cancelled";
   const [first, ...more] = others;
   const units = isFeeInside ? amountUnits - feeUnits : amountUnits;
-  if (first !== undefined && more.length === 0 && isSame(first.script, wanted) && first.units === units) return "paid";
+  if (
+    first !== undefined &&
+    more.length === 0 &&
+    isSame(first.script, wanted) &&
+    first.units === units
+  )
+    return "paid";
   return others.some(({ script }) => isSame(script, wanted)) ? "moved" : "other";
 }
 
@@ -38,7 +46,13 @@ export function judgeAttempt(effect: Effect, isOwn: boolean, final: Ending): Jud
   if (isOwn && effect === "paid") return { kind: "completed", final };
   if (isOwn && effect === "cancelled") return { kind: "failed", code: "cancelled", final };
   const detail = `${final.txHash} is final and is not exactly the payment that was asked for`;
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: isOwn ? final : null, isContracts: false };
+  return {
+    kind: "stuck",
+    code: "WATCHER_CONTENT_DIFFERS",
+    detail,
+    final: isOwn ? final : null,
+    isContracts: false,
+  };
 }
 
 /** Judges a withdrawal by the final transaction that spent the anchor and is no known attempt. */

@@ -21,27 +21,46 @@ const hexForm = /^[0-9a-f]+$/;
  * The output that a coin is, by the transaction that made it, as hex. Refuses with
  * TRANSACTION_EVIDENCE.
  */
-export function coinMadeBy(id: string, made: unknown): { readonly ok: true; readonly output: TransactionOutput } | Refusal {
-  const isHex = typeof made === "string" && made.length <= previousBytesMax * 2 && made.length % 2 === 0 && hexForm.test(made);
+export function coinMadeBy(
+  id: string,
+  made: unknown,
+): { readonly ok: true; readonly output: TransactionOutput } | Refusal {
+  const isHex =
+    typeof made === "string" &&
+    made.length <= previousBytesMax * 2 &&
+    made.length % 2 === 0 &&
+    hexForm.test(made);
   const decoded = isHex ? decodeTransaction(Buffer.from(made, "hex")) : null;
   if (decoded === null)
-    return refuse("TRANSACTION_EVIDENCE", `the bytes for ${id} are no transaction of at most ${previousBytesMax} bytes`);
+    return refuse(
+      "TRANSACTION_EVIDENCE",
+      `the bytes for ${id} are no transaction of at most ${previousBytesMax} bytes`,
+    );
   const [txHash, output = ""] = id.split(":");
-  if (decoded.txHash !== txHash) return refuse("TRANSACTION_EVIDENCE", `the bytes for ${id} are another transaction`);
+  if (decoded.txHash !== txHash)
+    return refuse("TRANSACTION_EVIDENCE", `the bytes for ${id} are another transaction`);
   const found = decoded.transaction.outputs[Number(output)];
-  return found === undefined ? refuse("TRANSACTION_EVIDENCE", `there is no output ${id}`) : { ok: true, output: found };
+  return found === undefined
+    ? refuse("TRANSACTION_EVIDENCE", `there is no output ${id}`)
+    : { ok: true, output: found };
 }
 
 /**
  * Null if each transaction made the coin of its place, with that amount and the script of the own
  * account. Refuses with TRANSACTION_EVIDENCE.
  */
-export function refusalOfCoins(coins: readonly Coin[], evidence: readonly string[], script: Uint8Array): Refusal | null {
-  if (evidence.length !== coins.length) return refuse("TRANSACTION_EVIDENCE", "not one previous transaction for each coin");
+export function refusalOfCoins(
+  coins: readonly Coin[],
+  evidence: readonly string[],
+  script: Uint8Array,
+): Refusal | null {
+  if (evidence.length !== coins.length)
+    return refuse("TRANSACTION_EVIDENCE", "not one previous transaction for each coin");
   for (const [place, { id, units }] of coins.entries()) {
     const made = coinMadeBy(id, evidence[place]);
     if (!made.ok) return made;
-    if (made.output.units !== units) return refuse("TRANSACTION_EVIDENCE", `coin ${id} has another amount`);
+    if (made.output.units !== units)
+      return refuse("TRANSACTION_EVIDENCE", `coin ${id} has another amount`);
     if (Buffer.compare(made.output.script, script) !== 0)
       return refuse("TRANSACTION_EVIDENCE", `coin ${id} is not the account's`);
   }

@@ -48,7 +48,11 @@ export function encodeTransaction(
     uint32(version),
     isSegwit ? Uint8Array.of(0, flags.segwit) : new Uint8Array(0),
     compactSize(inputs.length),
-    ...inputs.flatMap((input) => [outpointOf(input), withLength(input.script), uint32(input.sequence)]),
+    ...inputs.flatMap((input) => [
+      outpointOf(input),
+      withLength(input.script),
+      uint32(input.sequence),
+    ]),
     compactSize(outputs.length),
     ...outputs.map(encodeOutput),
     ...(stacks ?? []).flatMap((stack) => [compactSize(stack.length), ...stack.map(withLength)]),
@@ -57,7 +61,9 @@ export function encodeTransaction(
 }
 
 /** Reads a transaction, with or without SegWit data; null if the bytes are not exactly one. */
-export function decodeTransaction(bytes: Uint8Array): { readonly transaction: RawTransaction; readonly txHash: string } | null {
+export function decodeTransaction(
+  bytes: Uint8Array,
+): { readonly transaction: RawTransaction; readonly txHash: string } | null {
   const reader = new ByteReader(bytes);
   const version = reader.uint32();
   const isMarked = bytes[reader.at] === 0;
@@ -67,7 +73,8 @@ export function decodeTransaction(bytes: Uint8Array): { readonly transaction: Ra
   const inputs = times(reader.count(inputBytesMin), () => readInput(reader));
   const outputs = times(reader.count(outputBytesMin), () => readOutput(reader));
   const bodyEnd = reader.at;
-  if ((flag & flags.segwit) !== 0) for (const _ of inputs) times(reader.count(1), () => reader.sized());
+  if ((flag & flags.segwit) !== 0)
+    for (const _ of inputs) times(reader.count(1), () => reader.sized());
   // Litecoin's last transaction of a block: one byte says that no data of its extension follows.
   if ((flag & flags.extension) !== 0 && reader.byte() !== 0) reader.fail();
   const lockTime = reader.uint32();

@@ -25,7 +25,11 @@ export const satPerByteMin = 1n;
 export function sizeOf(coinCount: number, scriptBytes: number | null, changeCount: number): bigint {
   const coins = BigInt(coinCount);
   const payment = scriptBytes === null ? 0n : bytes.output + BigInt(scriptBytes);
-  const body = bytes.frame + coins * bytes.input + payment + BigInt(changeCount) * (bytes.output + p2wpkhBytes);
+  const body =
+    bytes.frame +
+    coins * bytes.input +
+    payment +
+    BigInt(changeCount) * (bytes.output + p2wpkhBytes);
   const weight = body * 4n + segwitBytes.frame + coins * segwitBytes.input;
   return (weight + 3n) / 4n;
 }

@@ -8,12 +8,23 @@
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { isCanonicalSignature, recoverPublicKey } from "../curve/recover.ts";
 import type { TxParams } from "../family.ts";
-import { addressOfScript, compressed, keyHashOf, keyHashOfAddress, parseAddress } from "./address.ts";
+import {
+  addressOfScript,
+  compressed,
+  keyHashOf,
+  keyHashOfAddress,
+  parseAddress,
+} from "./address.ts";
 import { digestsOf, encodeSignature } from "./digest.ts";
 import { hash160 } from "./hash.ts";
 import type { UtxoNetwork } from "./network.ts";
 import { refusalOfCoins } from "./previous.ts";
-import { encodeTransaction, type RawTransaction, type SegwitStack, txHashOf } from "./raw-transaction.ts";
+import {
+  encodeTransaction,
+  type RawTransaction,
+  type SegwitStack,
+  txHashOf,
+} from "./raw-transaction.ts";
 import { dustOf, dustOfChange, satPerByteMin, sizeOf } from "./size.ts";
 import { amountOf, type Figures, figuresOf, readCoin } from "./tx-params.ts";
 import { decodeUnsigned, encodeUnsigned, type Unsigned } from "./unsigned.ts";
@@ -27,7 +38,9 @@ export interface Transfer {
 }
 
 /** The transfer in canonical spelling, and its exact fee in sat. */
-export type Described = { readonly ok: true; readonly transfer: Transfer; readonly feeSat: bigint } | Refusal;
+export type Described =
+  | { readonly ok: true; readonly transfer: Transfer; readonly feeSat: bigint }
+  | Refusal;
 
 const version = 2;
 const lockTime = 0;
@@ -44,7 +57,11 @@ interface Content {
  * The unsigned bytes. The caller has proven the amounts of the coins (`unproven`). Deterministic.
  * @throws JSON_SHAPE (parameters), TRANSACTION_FIELD, or the codes of `parseAddress`
  */
-export function buildTransfer(network: UtxoNetwork, transfer: Transfer, txParams: TxParams): Uint8Array {
+export function buildTransfer(
+  network: UtxoNetwork,
+  transfer: Transfer,
+  txParams: TxParams,
+): Uint8Array {
   const figures = figuresOf(txParams);
   const own = scriptOrThrow(transfer.account, network);
   const { destination, amountUnits, isFeeInside = false } = transfer;
@@ -91,7 +108,8 @@ export function describe(
   const [first] = decoded.transaction.outputs;
   const paid = isCancel || first === undefined ? null : first;
   const destination = paid === null ? null : addressOfScript(paid.script, network);
-  if (paid !== null && destination === null) return refuse("TRANSACTION_FIELD", "it pays a script of no payable kind");
+  if (paid !== null && destination === null)
+    return refuse("TRANSACTION_FIELD", "it pays a script of no payable kind");
   const parsed = destination === null ? null : parseAddress(destination, network);
   if (parsed !== null && !parsed.ok) return parsed;
   const content = { own, paid, figures };
@@ -124,12 +142,19 @@ export function attachSignatures(
   const { transaction, coins, digests: toSign } = decodedOrThrow(unsigned);
   const keyHash = keyHashOfAddress(account);
   if (keyHash === null || coins.some(({ script }) => !isSame(keyHashOf(script), keyHash))) {
-    throw new AgentError("TRANSACTION_SENDER", "none", "the coins are those of another account", { account });
+    throw new AgentError("TRANSACTION_SENDER", "none", "the coins are those of another account", {
+      account,
+    });
   }
   if (signatures.length !== toSign.length)
     throw new AgentError("TRANSACTION_SIGNATURE", "none", "not one signature for each coin");
-  const stacks = toSign.map((digest, place) => stackOf(digest, signatures[place] as Uint8Array, keyHash));
-  return { raw: encodeTransaction(transaction, stacks), txHash: txHashOf(encodeTransaction(transaction)) };
+  const stacks = toSign.map((digest, place) =>
+    stackOf(digest, signatures[place] as Uint8Array, keyHash),
+  );
+  return {
+    raw: encodeTransaction(transaction, stacks),
+    txHash: txHashOf(encodeTransaction(transaction)),
+  };
 }
 
 /** Signature and key, which stand behind the transaction for one coin. */
@@ -142,20 +167,31 @@ function stackOf(digest: Uint8Array, signature: Uint8Array, keyHash: Uint8Array)
         ? ([0, 1] as const).filter((parity) => parity === signature[64])
         : [];
   if (parities.length === 0 || !isCanonicalSignature(pair)) {
-    throw new AgentError("TRANSACTION_SIGNATURE", "none", "signature is not r ‖ s in range with s in the lower half");
+    throw new AgentError(
+      "TRANSACTION_SIGNATURE",
+      "none",
+      "signature is not r ‖ s in range with s in the lower half",
+    );
   }
   for (const parity of parities) {
     const point = recoverPublicKey(digest, pair, parity);
     const key = point === null ? null : compressed(point);
     if (key !== null && isSame(hash160(key), keyHash)) return [encodeSignature(pair), key];
   }
-  throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the account's key");
+  throw new AgentError(
+    "TRANSACTION_SENDER",
+    "none",
+    "the signature was not made by the account's key",
+  );
 }
 
-function decodedOrThrow(unsigned: Uint8Array): Unsigned & { readonly digests: readonly Uint8Array[] } {
+function decodedOrThrow(
+  unsigned: Uint8Array,
+): Unsigned & { readonly digests: readonly Uint8Array[] } {
   const decoded = decodeUnsigned(unsigned);
   const found = decoded === null ? [] : digestsOf(decoded).filter((digest) => digest !== null);
-  if (decoded === null || found.length !== decoded.coins.length) throw faultOf(refuse("TRANSACTION_PSBT"));
+  if (decoded === null || found.length !== decoded.coins.length)
+    throw faultOf(refuse("TRANSACTION_PSBT"));
   return { ...decoded, digests: found };
 }
 
@@ -166,8 +202,16 @@ function bytesOf(network: UtxoNetwork, { own, paid, figures }: Content): Uint8Ar
     return { txHash, output: Number(output), script: new Uint8Array(0), sequence };
   });
   const changes = figures.changeSat.map((units) => ({ units, script: own }));
-  const transaction: RawTransaction = { version, inputs, outputs: [...(paid === null ? [] : [paid]), ...changes], lockTime };
-  return encodeUnsigned({ transaction, coins: figures.coins.map(({ units }) => ({ units, script: own })) });
+  const transaction: RawTransaction = {
+    version,
+    inputs,
+    outputs: [...(paid === null ? [] : [paid]), ...changes],
+    lockTime,
+  };
+  return encodeUnsigned({
+    transaction,
+    coins: figures.coins.map(({ units }) => ({ units, script: own })),
+  });
 }
 
 function refusalOf(network: UtxoNetwork, { own, paid, figures }: Content): Refusal | null {
@@ -176,10 +220,13 @@ function refusalOf(network: UtxoNetwork, { own, paid, figures }: Content): Refus
   if (keyHashOf(own) === null) return problem("the account is not P2WPKH");
   if (paid !== null && isSame(paid.script, own)) return problem("it pays the sender itself");
   if (paid === null && changeSat.length === 0) return problem("a cancel has no output");
-  if (coins.some(({ units }) => units > network.supplySat)) return problem("a coin's amount is out of range");
-  if (paid !== null && paid.units < dustOf(paid.script, network)) return problem("amountUnits is dust");
+  if (coins.some(({ units }) => units > network.supplySat))
+    return problem("a coin's amount is out of range");
+  if (paid !== null && paid.units < dustOf(paid.script, network))
+    return problem("amountUnits is dust");
   if (changeSat.some((units) => units < dustOfChange(network))) return problem("changeSat is dust");
-  if (amountOf(figures) !== (paid?.units ?? 0n)) return problem("coins are not amount, change and fee together");
+  if (amountOf(figures) !== (paid?.units ?? 0n))
+    return problem("coins are not amount, change and fee together");
   const least = sizeOf(coins.length, paid?.script.length ?? null, changeSat.length) * satPerByteMin;
   return feeSat < least ? problem(`feeSat ${feeSat}, at least ${least}`) : null;
 }

@@ -38,7 +38,8 @@ export function read(txParams: TxParams): TxParams {
     coins.split(",").every((coin) => coinForm.test(coin)) &&
     new Set(ids).size === ids.length &&
     ids.length <= coinsMax &&
-    (changeSat === "0" || (changes.length <= changesMax && changes.every((change) => amountForm.test(change)))) &&
+    (changeSat === "0" ||
+      (changes.length <= changesMax && changes.every((change) => amountForm.test(change)))) &&
     amountForm.test(feeSat);
   if (!isWhole) throw shapeFault("txParams", "must be coins, none twice, changeSat and feeSat");
   return txParams;
@@ -48,7 +49,9 @@ export function read(txParams: TxParams): TxParams {
 export function figuresOf(txParams: TxParams): Figures {
   const { coins = "", changeSat = "", feeSat = "" } = read(txParams);
   return {
-    coins: coins.split(",").map((coin) => ({ id: idOf(coin), units: BigInt(coin.slice(coin.lastIndexOf(":") + 1)) })),
+    coins: coins
+      .split(",")
+      .map((coin) => ({ id: idOf(coin), units: BigInt(coin.slice(coin.lastIndexOf(":") + 1)) })),
     changeSat: changeSat === "0" ? [] : changeSat.split(",").map(BigInt),
     feeSat: BigInt(feeSat),
   };
@@ -73,7 +76,9 @@ export function coinTexts({ coins = "" }: TxParams): readonly [pin: string, ...o
 
 /** A coin from its text; null if the text is none. */
 export function readCoin(text: string): Coin | null {
-  return coinForm.test(text) ? { id: idOf(text), units: BigInt(text.slice(text.lastIndexOf(":") + 1)) } : null;
+  return coinForm.test(text)
+    ? { id: idOf(text), units: BigInt(text.slice(text.lastIndexOf(":") + 1)) }
+    : null;
 }
 
 /** The fee of an attempt, in sat. A transaction costs neither more nor less. */
@@ -83,7 +88,11 @@ export function most(txParams: TxParams): bigint {
 
 /** The amount that the coins leave beside change and fee; 0 for a cancel. */
 export function amountOf({ coins, changeSat, feeSat }: Figures): bigint {
-  return coins.reduce((sum, { units }) => sum + units, 0n) - changeSat.reduce((sum, units) => sum + units, 0n) - feeSat;
+  return (
+    coins.reduce((sum, { units }) => sum + units, 0n) -
+    changeSat.reduce((sum, units) => sum + units, 0n) -
+    feeSat
+  );
 }
 
 function idOf(coin: string): string {

@@ -9,7 +9,14 @@ import type { Accounts, KeyPaths, Payee } from "../accounts.ts";
 import { childKeyOf, pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
 import { pointOf } from "../curve/point.ts";
-import { addressOfPublicKey, compressed, isReserved, joinAddress, parseAddress, splitAddress } from "./address.ts";
+import {
+  addressOfPublicKey,
+  compressed,
+  isReserved,
+  joinAddress,
+  parseAddress,
+  splitAddress,
+} from "./address.ts";
 import { depositTagOf } from "./deposit-tag.ts";
 import { coinType } from "./network.ts";
 
@@ -50,7 +57,8 @@ export const accounts: Accounts = {
     return parsed.ok && !isReserved(parsed.address) ? parsed.address : null;
   },
   deposits: "tags",
-  payeeOf: (depositAddress: string): Payee => splitAddress(depositAddress) ?? { address: depositAddress, tag: "" },
+  payeeOf: (depositAddress: string): Payee =>
+    splitAddress(depositAddress) ?? { address: depositAddress, tag: "" },
 };
 
 /**
@@ -66,7 +74,9 @@ function addressOf(publicKey: Uint8Array): string {
 function receiverOf(accountId: string): string {
   const known = receivers.get(accountId);
   if (known !== undefined) return known;
-  const address = accountId.startsWith("r") ? addressOrThrow(accountId) : addressOfPublicKey(childKeyOf(accountId, 0));
+  const address = accountId.startsWith("r")
+    ? addressOrThrow(accountId)
+    : addressOfPublicKey(childKeyOf(accountId, 0));
   keep(receivers, accountId, address);
   return address;
 }

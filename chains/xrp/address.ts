@@ -27,7 +27,9 @@ const genesisAccount = "rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh";
  * Reads a classic address. Returns the same text. Refuses with ADDRESS_FORMAT, ADDRESS_CHECKSUM or
  * ADDRESS_ZERO; the words about an X-address name the address and the tag in it.
  */
-export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
+export function parseAddress(
+  text: string,
+): { readonly ok: true; readonly address: string } | Refusal {
   if (typeof text !== "string" || !classicShape.test(text)) return refuseForm(text);
   const bytes = bytesOf(text);
   if (bytes === null) return refuse("ADDRESS_CHECKSUM");
@@ -38,11 +40,15 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
 
 function refuseForm(text: unknown): Refusal {
   if (typeof text !== "string") return refuse("ADDRESS_FORMAT", "no text");
-  if (!extendedShape.test(text)) return refuse("ADDRESS_FORMAT", "not r and 24 to 34 characters of this chain's base58");
+  if (!extendedShape.test(text))
+    return refuse("ADDRESS_FORMAT", "not r and 24 to 34 characters of this chain's base58");
   const payee = splitAddress(text);
   if (payee === null) return refuse("ADDRESS_CHECKSUM");
   const tag = payee.tag === "" ? "" : ` and the tag ${payee.tag}`;
-  return refuse("ADDRESS_FORMAT", `an X-address; give the address ${payee.address}${tag} in its place`);
+  return refuse(
+    "ADDRESS_FORMAT",
+    `an X-address; give the address ${payee.address}${tag} in its place`,
+  );
 }
 
 /** The address of a secp256k1 public key (33 or 65 bytes). @throws ADDRESS_PUBLIC_KEY */
@@ -83,7 +89,11 @@ export function joinAddress({ address, tag }: Payee): string {
 /** The classic address and the tag of an X-address, of any network; null for any other text. */
 export function splitAddress(text: string): Payee | null {
   const bytes = extendedShape.test(text) ? bytesOf(text) : null;
-  if (bytes?.length !== 31 || !extendedPrefixes.some((prefix) => prefix[0] === bytes[0] && prefix[1] === bytes[1])) return null;
+  if (
+    bytes?.length !== 31 ||
+    !extendedPrefixes.some((prefix) => prefix[0] === bytes[0] && prefix[1] === bytes[1])
+  )
+    return null;
   const [hash, flag, rest] = [bytes.subarray(2, 22), bytes[22] as number, bytes.subarray(23)];
   const view = new DataView(rest.buffer, rest.byteOffset, rest.length);
   const tag = flag === 0 ? "" : readTag(`${view.getUint32(0, true)}`);

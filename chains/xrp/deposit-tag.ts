@@ -24,7 +24,9 @@ export function readTag(text: string): string | null {
  */
 export function depositTagOf(index: number): number {
   if (!Number.isSafeInteger(index) || index < 0 || index >= bits31)
-    throw new AgentError("ADDRESS_INDEX", "none", "address index is outside 0 … 2^31-2", { addressIndex: index });
+    throw new AgentError("ADDRESS_INDEX", "none", "address index is outside 0 … 2^31-2", {
+      addressIndex: index,
+    });
   let mixed = index + 1;
   for (const factor of oddFactors) {
     mixed = Math.imul(mixed, factor) & bits31;

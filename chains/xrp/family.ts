@@ -49,7 +49,9 @@ export const xrp: Family = {
   isTxHash: (text) => /^[0-9A-F]{64}$/.test(text),
   readPin: () => null,
   parseAddress: (text, network) =>
-    chainIdOf(network) === null ? refuse("ADDRESS_FORMAT", "the network is none of this family") : parseAddress(text),
+    chainIdOf(network) === null
+      ? refuse("ADDRESS_FORMAT", "the network is none of this family")
+      : parseAddress(text),
   readTag,
   isReserved,
   depositAddress: depositAddressOf,

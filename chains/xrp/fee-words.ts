@@ -8,9 +8,18 @@ import type { MarketView, TypedFees } from "../offers.ts";
 import { nativeDecimal } from "./network.ts";
 
 /** A whole number is drops, as nodes name fees; a number with a point is XRP. */
-export function typed({ maxFee, tip, computeLimit, dataFee }: TypedFees): ReturnType<Fees["typed"]> {
+export function typed({
+  maxFee,
+  tip,
+  computeLimit,
+  dataFee,
+}: TypedFees): ReturnType<Fees["typed"]> {
   if ([tip, computeLimit, dataFee].some((option) => option !== undefined))
-    return { ok: false, problem: "this chain takes --max-fee alone, in drops, such as 12, or in XRP, such as 0.000012" };
+    return {
+      ok: false,
+      problem:
+        "this chain takes --max-fee alone, in drops, such as 12, or in XRP, such as 0.000012",
+    };
   if (maxFee === undefined) return { ok: true, txParams: { feeDrops: "", lastLedger: "" } };
   const parsed = parseAmount(maxFee, maxFee.includes(".") ? nativeDecimal : 0);
   return parsed.ok
@@ -27,7 +36,8 @@ export function rows(
   before: TxParams | null,
   beforeName: string,
 ): readonly (readonly [name: string, text: string])[] {
-  const was = (text: string | undefined): string => (before === null ? "" : `, ${beforeName} has ${text ?? "none"}`);
+  const was = (text: string | undefined): string =>
+    before === null ? "" : `, ${beforeName} has ${text ?? "none"}`;
   return [
     ["fee", `${feeText(feeDrops)}${was(feeText(before?.feeDrops ?? "0"))}`],
     ["until ledger", `${lastLedger}${was(before?.lastLedger)}`],
@@ -35,10 +45,14 @@ export function rows(
 }
 
 /** The fee market in words, and the reason why no ledger takes an offer now. */
-export function besideMarket({ feeDrops = "0", lastLedger = "0" }: TxParams, feeMarket: FeeMarket): MarketView {
+export function besideMarket(
+  { feeDrops = "0", lastLedger = "0" }: TxParams,
+  feeMarket: FeeMarket,
+): MarketView {
   const { feeDrops: asked = 0n, ledger = 0n } = feeMarket;
   const now = `nodes ask ${feeText(`${asked}`)}, and ledger ${ledger} is the newest`;
-  if (BigInt(lastLedger) <= ledger) return { now, tooLow: `its last ledger, ${lastLedger}, has passed` };
+  if (BigInt(lastLedger) <= ledger)
+    return { now, tooLow: `its last ledger, ${lastLedger}, has passed` };
   if (BigInt(feeDrops) >= asked) return { now, tooLow: "" };
   const low = `this offer is ${feeText(feeDrops)}, and nodes ask ${feeText(`${asked}`)}`;
   return { now, tooLow: `${low}: no ledger takes it before the fee falls` };

@@ -72,14 +72,19 @@ export function txParamsOf({ feeDrops, lastLedger }: Figures): TxParams {
 }
 
 function read(txParams: TxParams, figure: RegExp): TxParams {
-  const isWhole = Object.keys(txParams).length === names.length && names.every((name) => figure.test(txParams[name] ?? "-"));
+  const isWhole =
+    Object.keys(txParams).length === names.length &&
+    names.every((name) => figure.test(txParams[name] ?? "-"));
   if (!isWhole) throw shapeFault("txParams", `must be decimal ${names.join(", ")}`);
   return txParams;
 }
 
 function offerOf(feeMarket: FeeMarket): TxParams {
   const { feeDrops, ledger } = feeMarket as XrpFeeMarket;
-  return txParamsOf({ feeDrops: larger(feeDrops, feeDropsMin), lastLedger: ledger + ledgersToWait });
+  return txParamsOf({
+    feeDrops: larger(feeDrops, feeDropsMin),
+    lastLedger: ledger + ledgersToWait,
+  });
 }
 
 /** A fee that a queue takes in place of those in it, and an end at or after all earlier ones. */
@@ -91,7 +96,11 @@ function replacement(attempts: readonly PricedAttempt[], asked: TxParams): TxPar
   });
 }
 
-function replacementAt({ feeMarket }: Market, _wanted: Wanted, attempts: readonly PricedAttempt[]): TxParams {
+function replacementAt(
+  { feeMarket }: Market,
+  _wanted: Wanted,
+  attempts: readonly PricedAttempt[],
+): TxParams {
   return replacement(attempts, offerOf(feeMarket));
 }
 
@@ -106,7 +115,9 @@ function manualReplacement(
   feeMarket: FeeMarket | null = null,
 ): { readonly ok: true; readonly txParams: readonly TxParams[] } | Refusal {
   const market = feeMarket === null ? null : figuresOf(offerOf(feeMarket));
-  const end = wish.lastLedger ? BigInt(wish.lastLedger) : larger(market?.lastLedger ?? 0n, lastLedgerOf(attempts));
+  const end = wish.lastLedger
+    ? BigInt(wish.lastLedger)
+    : larger(market?.lastLedger ?? 0n, lastLedgerOf(attempts));
   if (end === 0n) return refuse("REPLACEMENT_FEES", "no node says which ledger is the newest");
   const least = leastFeeOf(attempts, end);
   if (wish.feeDrops && BigInt(wish.feeDrops) < least)
@@ -117,13 +128,18 @@ function manualReplacement(
     : [larger(market?.feeDrops ?? 0n, twice), twice, market?.feeDrops ?? least, least].filter(
         (fee, place, all) => fee >= least && all.indexOf(fee) === place,
       );
-  return { ok: true, txParams: offers.map((feeDrops) => txParamsOf({ feeDrops, lastLedger: end })) };
+  return {
+    ok: true,
+    txParams: offers.map((feeDrops) => txParamsOf({ feeDrops, lastLedger: end })),
+  };
 }
 
 /** Lower offers wait in the queue for as long as the fee of the open ledger is above them. */
 function lowered(feeMarket: FeeMarket, step: number): FeeMarket | null {
   const { feeDrops, ledger } = feeMarket as XrpFeeMarket;
-  return step > loweredSteps ? null : { feeDrops: larger((feeDrops * BigInt(8 - step)) / 8n, feeDropsMin), ledger };
+  return step > loweredSteps
+    ? null
+    : { feeDrops: larger((feeDrops * BigInt(8 - step)) / 8n, feeDropsMin), ledger };
 }
 
 /**
@@ -144,7 +160,11 @@ function highestFeeOf(attempts: readonly PricedAttempt[]): bigint {
 }
 
 function lastLedgerOf(attempts: readonly PricedAttempt[]): bigint {
-  return attempts.reduce((last, { txParams }) => (txParams === null ? last : larger(last, figuresOf(txParams).lastLedger)), 0n);
+  return attempts.reduce(
+    (last, { txParams }) =>
+      txParams === null ? last : larger(last, figuresOf(txParams).lastLedger),
+    0n,
+  );
 }
 
 function larger(a: bigint, b: bigint): bigint {

@@ -19,7 +19,8 @@ const chainIdMax = 1024;
 
 /** Reads a network's number, 0 … 1024. Null if the value is none. */
 export function readChainId(value: unknown): number | null {
-  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0 || value > chainIdMax) return null;
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0 || value > chainIdMax)
+    return null;
   return Object.is(value, -0) ? 0 : value;
 }
 

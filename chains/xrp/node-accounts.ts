@@ -19,8 +19,13 @@ const authorizesDeposits = 0x0100_0000; // lsfDepositAuth
 const computeLimit = 1n;
 
 /** An account at an agreed ledger; null if it does not exist there. */
-export function agreedAccount(pool: NodePool, address: string, ledger: number): Promise<Account | null> {
-  const ask = (node: PoolNode): Promise<Account | null> => pool.ask(node, accountQuestion(address, ledger));
+export function agreedAccount(
+  pool: NodePool,
+  address: string,
+  ledger: number,
+): Promise<Account | null> {
+  const ask = (node: PoolNode): Promise<Account | null> =>
+    pool.ask(node, accountQuestion(address, ledger));
   return pool.agree(ask, accountKey, `account ${address}`);
 }
 
@@ -32,14 +37,22 @@ export async function balanceOf(pool: NodePool, address: string, ledger: number)
 /** The reserves by the newest validated ledgers of enough nodes. */
 export function agreedReserve(pool: NodePool): Promise<Reserve> {
   const ask = async (node: PoolNode): Promise<Reserve> => (await serverOf(pool, node)).reserve;
-  return pool.agree(ask, ({ baseDrops, incrementDrops }) => `${baseDrops} ${incrementDrops}`, "reserve");
+  return pool.agree(
+    ask,
+    ({ baseDrops, incrementDrops }) => `${baseDrops} ${incrementDrops}`,
+    "reserve",
+  );
 }
 
 /** Drops above the reserve, at an agreed ledger; 0 for an account that does not exist. */
 export async function spendable(pool: NodePool, address: string, ledger: number): Promise<bigint> {
-  const [account, reserve] = await Promise.all([agreedAccount(pool, address, ledger), agreedReserve(pool)]);
+  const [account, reserve] = await Promise.all([
+    agreedAccount(pool, address, ledger),
+    agreedReserve(pool),
+  ]);
   if (account === null) return 0n;
-  const units = account.balanceDrops - reserve.baseDrops - account.ownerCount * reserve.incrementDrops;
+  const units =
+    account.balanceDrops - reserve.baseDrops - account.ownerCount * reserve.incrementDrops;
   return units > 0n ? units : 0n;
 }
 
@@ -48,7 +61,11 @@ export async function spendable(pool: NodePool, address: string, ledger: number)
  * @throws NODE_ERROR for an account that is not in the final ledger: nobody knows its first
  * sequence
  */
-export async function sequencesOf(pool: NodePool, ledgers: Ledgers, address: string): Promise<SlotCounts> {
+export async function sequencesOf(
+  pool: NodePool,
+  ledgers: Ledgers,
+  address: string,
+): Promise<SlotCounts> {
   const { number } = await ledgers.finalHead();
   const ask = async (node: PoolNode): Promise<Sequences> => {
     const [final, current] = await Promise.all([
@@ -56,7 +73,11 @@ export async function sequencesOf(pool: NodePool, ledgers: Ledgers, address: str
       pool.ask(node, accountQuestion(address, "current")),
     ]);
     if (final === null) return null;
-    return [current?.sequence ?? final.sequence, current?.sequenceQueued ?? final.sequence, final.sequence];
+    return [
+      current?.sequence ?? final.sequence,
+      current?.sequenceQueued ?? final.sequence,
+      final.sequence,
+    ];
   };
   const { quorumMin: quorum } = pool;
   try {
@@ -76,7 +97,11 @@ export async function sequencesOf(pool: NodePool, ledgers: Ledgers, address: str
  * transaction of its own takes it further, so the two are equal only before the first. Nodes that
  * do not keep that ledger cannot show it. Source: xrpl.org, amendment DeletableAccounts.
  */
-export async function nextSlotOf(pool: NodePool, ledgers: Ledgers, address: string): Promise<NextSlot> {
+export async function nextSlotOf(
+  pool: NodePool,
+  ledgers: Ledgers,
+  address: string,
+): Promise<NextSlot> {
   const { final, latest, pending, isSame } = await sequencesOf(pool, ledgers, address);
   const isQuiet = isSame && latest === final && pending === final;
   return { slot: `${final}`, isUnused: isQuiet && (await isMadeAt(pool, address, Number(final))) };
@@ -101,10 +126,17 @@ type Sequences = readonly [latest: bigint, pending: bigint, final: bigint] | nul
  * Open ledgers and queues differ between nodes for a while, but the final ledger does not. @throws
  * the fault if the final sequence differs
  */
-function reached(settled: readonly Settled<Sequences>[], quorum: number, fault: AgentError): SlotCounts {
+function reached(
+  settled: readonly Settled<Sequences>[],
+  quorum: number,
+  fault: AgentError,
+): SlotCounts {
   const told = settled.flatMap((one) => (one.ok && one.value !== null ? [one.value] : []));
-  const highest = (at: 0 | 1): bigint => told.map((all) => all[at]).sort((a, b) => (a < b ? 1 : -1))[quorum - 1] ?? 0n;
-  const same = told.find(([, , final]) => told.filter((other) => other[2] === final).length >= quorum);
+  const highest = (at: 0 | 1): bigint =>
+    told.map((all) => all[at]).sort((a, b) => (a < b ? 1 : -1))[quorum - 1] ?? 0n;
+  const same = told.find(
+    ([, , final]) => told.filter((other) => other[2] === final).length >= quorum,
+  );
   if (same === undefined) throw fault;
   return { latest: highest(0), pending: highest(1), final: same[2], quorum, isSame: false };
 }
@@ -135,9 +167,13 @@ export async function receivable(
   account: string,
   { destination, tag, amountUnits }: WantedPayment,
 ): Promise<{ readonly ok: true; readonly computeLimit: bigint } | Refusal> {
-  if (destination === account) return refuse("NODE_WOULD_REVERT", "the ledger takes no payment to oneself");
+  if (destination === account)
+    return refuse("NODE_WOULD_REVERT", "the ledger takes no payment to oneself");
   const { number } = await ledgers.finalHead();
-  const [receiver, reserve] = await Promise.all([agreedAccount(pool, destination, number), agreedReserve(pool)]);
+  const [receiver, reserve] = await Promise.all([
+    agreedAccount(pool, destination, number),
+    agreedReserve(pool),
+  ]);
   const { baseDrops } = reserve;
   if (receiver === null) {
     if (amountUnits >= baseDrops) return { ok: true, computeLimit };
@@ -146,13 +182,20 @@ export async function receivable(
       `the receiver is not in the ledger yet, and a first payment is at least ${baseDrops} drops`,
     );
   }
-  if (receiver.isPseudo) return refuse("NODE_WOULD_REVERT", "the receiver belongs to the ledger itself and takes no payment");
+  if (receiver.isPseudo)
+    return refuse(
+      "NODE_WOULD_REVERT",
+      "the receiver belongs to the ledger itself and takes no payment",
+    );
   if ((receiver.flags & requiresTag) !== 0 && tag === "")
     return refuse("NODE_WOULD_REVERT", "the receiver demands a destination tag");
   // Such an account takes small payments while it has too little for a transaction of its own.
   const isPoor = receiver.balanceDrops <= baseDrops && amountUnits <= baseDrops;
   if ((receiver.flags & authorizesDeposits) !== 0 && !isPoor)
-    return refuse("NODE_WOULD_REVERT", "the receiver takes payments only from senders that it has authorised");
+    return refuse(
+      "NODE_WOULD_REVERT",
+      "the receiver takes payments only from senders that it has authorised",
+    );
   return { ok: true, computeLimit };
 }
 

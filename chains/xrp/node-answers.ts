@@ -114,9 +114,15 @@ export function readNetworkId(result: Fields): string {
 
 export function readServer(result: Fields): Server {
   const info = fieldsOf(result.info, "server_info");
-  const { reserve_base_xrp: base, reserve_inc_xrp: increment } = fieldsOf(info.validated_ledger, "server_info.validated_ledger");
+  const { reserve_base_xrp: base, reserve_inc_xrp: increment } = fieldsOf(
+    info.validated_ledger,
+    "server_info.validated_ledger",
+  );
   return {
-    reserve: { baseDrops: dropsOfXrp(base, "reserve_base_xrp"), incrementDrops: dropsOfXrp(increment, "reserve_inc_xrp") },
+    reserve: {
+      baseDrops: dropsOfXrp(base, "reserve_base_xrp"),
+      incrementDrops: dropsOfXrp(increment, "reserve_inc_xrp"),
+    },
     ledgers: rangesOf(info.complete_ledgers),
   };
 }
@@ -126,7 +132,9 @@ export function readLedger(result: Fields): LedgerHead {
   const ledger = fieldsOf(result.ledger, "ledger");
   const number = numberOf(result.ledger_index ?? ledger.ledger_index, "ledger.ledger_index");
   if (result.validated !== true)
-    throw new AgentError("NODE_NO_BLOCK", "none", "the node has not validated the ledger", { number });
+    throw new AgentError("NODE_NO_BLOCK", "none", "the node has not validated the ledger", {
+      number,
+    });
   return {
     number,
     hash: hashOf(result.ledger_hash ?? ledger.ledger_hash, "ledger.ledger_hash"),
@@ -172,7 +180,8 @@ export function readTransaction(result: Fields): LedgerTransaction | null {
 
 export function readHistoryPage(result: Fields): HistoryPage {
   const { transactions, marker } = result;
-  if (!Array.isArray(transactions) || transactions.length > pageMax) throw odd("account_tx.transactions");
+  if (!Array.isArray(transactions) || transactions.length > pageMax)
+    throw odd("account_tx.transactions");
   const read: LedgerTransaction[] = [];
   const unread: UnreadEntry[] = [];
   for (const one of transactions) {
@@ -196,10 +205,14 @@ export function readHistoryPage(result: Fields): HistoryPage {
 
 /** As much of a transaction's place as can be read. */
 function placeOf(value: unknown): Omit<UnreadEntry, "fault"> {
-  const { hash, ledger_index: ledger } = typeof value === "object" && value !== null ? (value as Fields) : {};
+  const { hash, ledger_index: ledger } =
+    typeof value === "object" && value !== null ? (value as Fields) : {};
   return {
     txHash: typeof hash === "string" && hashForm.test(hash) ? hash : "",
-    ledger: typeof ledger === "number" && Number.isInteger(ledger) && ledger >= 0 && ledger <= numberMax ? ledger : 0,
+    ledger:
+      typeof ledger === "number" && Number.isInteger(ledger) && ledger >= 0 && ledger <= numberMax
+        ? ledger
+        : 0,
   };
 }
 
@@ -220,7 +233,12 @@ export function readSubmitted(result: Fields): Submitted {
 
 function transactionOf(tx: Fields, metadata: unknown): LedgerTransaction {
   const meta = fieldsOf(metadata, "meta");
-  const { TransactionType: kind, DestinationTag: tag, Destination: destination, TicketSequence: ticket } = tx;
+  const {
+    TransactionType: kind,
+    DestinationTag: tag,
+    Destination: destination,
+    TicketSequence: ticket,
+  } = tx;
   const { TransactionResult: result } = meta;
   if (typeof kind !== "string" || !kindForm.test(kind)) throw odd("TransactionType");
   if (typeof result !== "string" || !resultForm.test(result)) throw odd("TransactionResult");
@@ -248,25 +266,43 @@ function transactionOf(tx: Fields, metadata: unknown): LedgerTransaction {
  * payment of XRP says what it delivered: without that nobody knows how much came.
  * "unavailable" stands at partial payments of before 2014.
  */
-function deliveredIn({ TransactionType: kind, Amount: amount }: Fields, meta: Fields): bigint | null {
+function deliveredIn(
+  { TransactionType: kind, Amount: amount }: Fields,
+  meta: Fields,
+): bigint | null {
   const { delivered_amount: delivered, TransactionResult: result } = meta;
   const isToken = typeof amount === "object" && amount !== null;
-  if (kind === "Payment" && result === success && !isToken) return dropsOf(delivered, "delivered_amount");
-  return typeof delivered !== "string" || delivered === "unavailable" ? null : dropsOf(delivered, "delivered_amount");
+  if (kind === "Payment" && result === success && !isToken)
+    return dropsOf(delivered, "delivered_amount");
+  return typeof delivered !== "string" || delivered === "unavailable"
+    ? null
+    : dropsOf(delivered, "delivered_amount");
 }
 
 /** A node of the metadata leaves the fields out that it does not change. */
 function changesIn({ AffectedNodes: nodes }: Fields): readonly (readonly [string, bigint])[] {
   if (!Array.isArray(nodes)) throw odd("AffectedNodes");
   const changes = nodes.flatMap((one): readonly (readonly [string, bigint])[] => {
-    const { CreatedNode: created, ModifiedNode: modified, DeletedNode: deleted } = fieldsOf(one, "AffectedNodes");
+    const {
+      CreatedNode: created,
+      ModifiedNode: modified,
+      DeletedNode: deleted,
+    } = fieldsOf(one, "AffectedNodes");
     const node = created ?? modified ?? deleted;
     if (node === undefined) return [];
-    const { LedgerEntryType: type, NewFields: fresh, FinalFields: final, PreviousFields: previous } = fieldsOf(node, "node");
+    const {
+      LedgerEntryType: type,
+      NewFields: fresh,
+      FinalFields: final,
+      PreviousFields: previous,
+    } = fieldsOf(node, "node");
     if (type !== "AccountRoot") return [];
     const before = created === undefined ? fieldsOf(previous ?? {}, "PreviousFields").Balance : "0";
     if (before === undefined) return [];
-    const { Account: account, Balance: balance } = fieldsOf(created === undefined ? final : fresh, "FinalFields");
+    const { Account: account, Balance: balance } = fieldsOf(
+      created === undefined ? final : fresh,
+      "FinalFields",
+    );
     const drops = dropsOf(balance ?? "0", "Balance") - dropsOf(before, "Balance");
     return drops === 0n ? [] : [[addressOf(account, "AccountRoot.Account"), drops]];
   });
@@ -275,7 +311,9 @@ function changesIn({ AffectedNodes: nodes }: Fields): readonly (readonly [string
 
 /** Equal for the same transaction by two nodes. */
 export function transactionKey(transaction: LedgerTransaction | null): string {
-  return JSON.stringify(transaction, (_, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
+  return JSON.stringify(transaction, (_, value: unknown) =>
+    typeof value === "bigint" ? `${value}` : value,
+  );
 }
 
 /** "a-b,c-d", a single number, or "empty". */
@@ -319,8 +357,10 @@ function addressOf(value: unknown, what: string): string {
 }
 
 function numberOf(value: unknown, what: string): number {
-  const number = typeof value === "string" && wholeForm.test(value) ? Number.parseInt(value, 10) : value;
-  if (typeof number !== "number" || !Number.isInteger(number) || number < 0 || number > numberMax) throw odd(what);
+  const number =
+    typeof value === "string" && wholeForm.test(value) ? Number.parseInt(value, 10) : value;
+  if (typeof number !== "number" || !Number.isInteger(number) || number < 0 || number > numberMax)
+    throw odd(what);
   return number;
 }
 

@@ -22,7 +22,10 @@ const keptMax = 1_024;
  * Makes the question. Null if the nodes do not show it. An answer is kept, since a later account of
  * the same address begins above it. @throws NODE_CLOSED
  */
-export function createBegan(pool: NodePool, ledgers: Ledgers): (account: string) => Promise<Began | null> {
+export function createBegan(
+  pool: NodePool,
+  ledgers: Ledgers,
+): (account: string) => Promise<Began | null> {
   const known = new Map<string, Began>();
   return async (account) => {
     const kept = known.get(account);
@@ -46,14 +49,32 @@ async function beganOf(pool: NodePool, ledgers: Ledgers, account: string): Promi
 }
 
 /** The ledger of the oldest transaction that a node lists of the account, 0 for none. */
-async function oldestOf(pool: NodePool, node: PoolNode, account: string, upTo: number): Promise<number> {
-  const question = historyQuestion(account, { from: -1, to: upTo }, "oldest first", undefined, oldestMax);
+async function oldestOf(
+  pool: NodePool,
+  node: PoolNode,
+  account: string,
+  upTo: number,
+): Promise<number> {
+  const question = historyQuestion(
+    account,
+    { from: -1, to: upTo },
+    "oldest first",
+    undefined,
+    oldestMax,
+  );
   const { transactions, unread } = await pool.ask(node, question);
-  const listed = [...transactions, ...unread].map(({ ledger }) => ledger).filter((ledger) => ledger > 0);
+  const listed = [...transactions, ...unread]
+    .map(({ ledger }) => ledger)
+    .filter((ledger) => ledger > 0);
   return listed.length === 0 ? 0 : Math.min(...listed);
 }
 
-async function absentBefore(pool: NodePool, ledgers: Ledgers, account: string, ledger: number): Promise<Began | null> {
+async function absentBefore(
+  pool: NodePool,
+  ledgers: Ledgers,
+  account: string,
+  ledger: number,
+): Promise<Began | null> {
   if ((await agreedAccount(pool, account, ledger - 1)) !== null) return null;
   const { timestampMs: absentMs } = await ledgers.agreedHead(ledger - 1);
   return { slot: `${ledger}`, absentMs };

@@ -10,7 +10,12 @@ import type { Finds, UnreadTransaction } from "../nodes.ts";
 import { Sizes } from "../providers/ask-smaller.ts";
 import { createSharing } from "../providers/shared-answers.ts";
 import { agreedFinds, joinFinds } from "../providers/unread.ts";
-import { type HistoryPage, type LedgerTransaction, type Marker, transactionKey } from "./node-answers.ts";
+import {
+  type HistoryPage,
+  type LedgerTransaction,
+  type Marker,
+  transactionKey,
+} from "./node-answers.ts";
 import { historyQuestion, pageSize, type Span } from "./node-questions.ts";
 import { type Cut, createSums, otherCuts } from "./node-sums.ts";
 import type { NodePool, PoolNode } from "./node-wire.ts";
@@ -46,7 +51,10 @@ const keptMax = 16;
 const keptLengthMax = 2_000;
 
 /** `balanceAt`: agreed drops of an account at a ledger, 0 for none. */
-export function createHistory(pool: NodePool, balanceAt: (account: string, ledger: number) => Promise<bigint>): History {
+export function createHistory(
+  pool: NodePool,
+  balanceAt: (account: string, ledger: number) => Promise<bigint>,
+): History {
   const sums = createSums(balanceAt);
   const share = createSharing();
   const kept = new Map<string, Finds<LedgerTransaction>>();
@@ -64,8 +72,13 @@ export function createHistory(pool: NodePool, balanceAt: (account: string, ledge
       const key = `${account} ${span.from} ${span.to} ${span.hash}`;
       const known = kept.get(key);
       if (known !== undefined) return known;
-      const ask = (node: PoolNode, cut: Cut = usualCut) => listOf(pool, node, { account, span, cut });
-      if (!isAgreed) return share(`one ${key}`, async () => (await pool.first((node) => ask(node))) ?? { found: [], unread: [] });
+      const ask = (node: PoolNode, cut: Cut = usualCut) =>
+        listOf(pool, node, { account, span, cut });
+      if (!isAgreed)
+        return share(
+          `one ${key}`,
+          async () => (await pool.first((node) => ask(node))) ?? { found: [], unread: [] },
+        );
       const what = `transactions of ${account} in ledgers ${span.from} to ${span.to}`;
       const agreedBy = async (cut: Cut): Promise<Finds<LedgerTransaction>> => {
         const told = new Map<PoolNode, Promise<Finds<LedgerTransaction>>>();
@@ -77,7 +90,8 @@ export function createHistory(pool: NodePool, balanceAt: (account: string, ledge
           answered.push(list);
           return list;
         };
-        const agree = (keyOf: (list: Finds<LedgerTransaction>) => string) => pool.agree(askOnce, keyOf, what);
+        const agree = (keyOf: (list: Finds<LedgerTransaction>) => string) =>
+          pool.agree(askOnce, keyOf, what);
         return agreedFinds(
           agree,
           () => answered,
@@ -92,13 +106,17 @@ export function createHistory(pool: NodePool, balanceAt: (account: string, ledge
     },
     userOf: (account, sequence, upTo) => {
       const ask = (node: PoolNode) => searched(pool, node, { account, sequence, upTo });
-      return share(`user ${account} ${sequence} ${upTo}`, () => pool.agree(ask, transactionKey, `user of sequence ${sequence}`));
+      return share(`user ${account} ${sequence} ${upTo}`, () =>
+        pool.agree(ask, transactionKey, `user of sequence ${sequence}`),
+      );
     },
   };
 }
 
 /** One server may leave out at a border what the other one shows: then other borders are asked. */
-async function agreedByAny(agreedBy: (cut: Cut) => Promise<Finds<LedgerTransaction>>): Promise<Finds<LedgerTransaction>> {
+async function agreedByAny(
+  agreedBy: (cut: Cut) => Promise<Finds<LedgerTransaction>>,
+): Promise<Finds<LedgerTransaction>> {
   let first: unknown = null;
   for (const cut of [usualCut, ...otherCuts]) {
     try {
@@ -119,21 +137,32 @@ interface Listing {
   readonly cut: Cut;
 }
 
-async function listOf(pool: NodePool, node: PoolNode, { account, span, cut }: Listing): Promise<Finds<LedgerTransaction>> {
+async function listOf(
+  pool: NodePool,
+  node: PoolNode,
+  { account, span, cut }: Listing,
+): Promise<Finds<LedgerTransaction>> {
   const found = new Map<string, LedgerTransaction>();
   const unread: UnreadTransaction[] = [];
   for await (const page of pagesOf(
     pool,
     node,
-    (marker, limit) => historyQuestion(account, span, cut.order, marker, Math.min(limit, cut.limit)),
+    (marker, limit) =>
+      historyQuestion(account, span, cut.order, marker, Math.min(limit, cut.limit)),
     pagesMax,
   )) {
     if (page.from > span.from || page.to < span.to) {
       const searched = { from: page.from, to: page.to, node: node.rpc.origin };
-      throw new AgentError("NODE_NO_BLOCK", "none", "the node did not search all ledgers that were asked for", searched);
+      throw new AgentError(
+        "NODE_NO_BLOCK",
+        "none",
+        "the node did not search all ledgers that were asked for",
+        searched,
+      );
     }
     for (const transaction of page.transactions) {
-      if (transaction.ledger < span.from || transaction.ledger > span.to) throw outside(node, transaction);
+      if (transaction.ledger < span.from || transaction.ledger > span.to)
+        throw outside(node, transaction);
       found.set(transaction.txHash, transaction);
     }
     for (const { txHash, ledger, fault } of page.unread) {
@@ -142,7 +171,9 @@ async function listOf(pool: NodePool, node: PoolNode, { account, span, cut }: Li
       unread.push({ txHash, block: ledger, account, fault });
     }
   }
-  const sorted = [...found.values()].sort((a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1));
+  const sorted = [...found.values()].sort(
+    (a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1),
+  );
   return joinFinds([{ found: sorted, unread }]);
 }
 
@@ -153,9 +184,14 @@ interface Search {
 }
 
 /** The sequences of an account fall from page to page. */
-async function searched(pool: NodePool, node: PoolNode, { account, sequence, upTo }: Search): Promise<LedgerTransaction | null> {
+async function searched(
+  pool: NodePool,
+  node: PoolNode,
+  { account, sequence, upTo }: Search,
+): Promise<LedgerTransaction | null> {
   const span = { from: -1, to: upTo };
-  const question: PageQuestion = (marker, limit) => historyQuestion(account, span, "newest first", marker, limit);
+  const question: PageQuestion = (marker, limit) =>
+    historyQuestion(account, span, "newest first", marker, limit);
   for await (const page of pagesOf(pool, node, question, searchedPagesMax, true)) {
     const own = page.transactions.filter((one) => one.account === account && one.sequence !== "");
     const user = own.find((one) => one.sequence === sequence);
@@ -165,7 +201,10 @@ async function searched(pool: NodePool, node: PoolNode, { account, sequence, upT
   return null;
 }
 
-type PageQuestion = (marker: Marker | undefined, limit: number) => ReturnType<typeof historyQuestion>;
+type PageQuestion = (
+  marker: Marker | undefined,
+  limit: number,
+) => ReturnType<typeof historyQuestion>;
 
 /**
  * The pages of a list, each the largest that the server answers: one whose metadata is too long, or
@@ -181,20 +220,35 @@ async function* pagesOf(
 ): AsyncGenerator<HistoryPage> {
   let marker: Marker | undefined;
   for (let count = 0; count < most; count += 1) {
-    const page = await sizes.of(node).ask(pageSize, (limit) => pool.ask(node, question(marker, limit)));
+    const page = await sizes
+      .of(node)
+      .ask(pageSize, (limit) => pool.ask(node, question(marker, limit)));
     yield page;
     if (page.marker === undefined) return;
     if (JSON.stringify(page.marker) === JSON.stringify(marker)) {
-      const fault = new AgentError("NODE_ANSWER", "none", "the node's list does not go on", { node: node.rpc.origin });
+      const fault = new AgentError("NODE_ANSWER", "none", "the node's list does not go on", {
+        node: node.rpc.origin,
+      });
       pool.fail(node, fault);
       throw fault;
     }
     marker = page.marker;
   }
-  if (!isCutOff) throw new AgentError("NODE_ANSWER_SIZE", "none", `the node's list has more than ${most} pages`, { most });
+  if (!isCutOff)
+    throw new AgentError(
+      "NODE_ANSWER_SIZE",
+      "none",
+      `the node's list has more than ${most} pages`,
+      { most },
+    );
 }
 
 function outside(node: PoolNode, { txHash, ledger }: LedgerTransaction): AgentError {
   const context = { node: node.rpc.origin, txHash, ledger };
-  return new AgentError("NODE_ANSWER", "none", "the node lists a transaction outside the ledgers that were asked for", context);
+  return new AgentError(
+    "NODE_ANSWER",
+    "none",
+    "the node lists a transaction outside the ledgers that were asked for",
+    context,
+  );
 }

@@ -25,9 +25,15 @@ export interface Shown {
  * @throws NODE_DISAGREE if enough nodes show it, each another way; a fault when too few answered
  */
 export async function shownTransaction(pool: NodePool, txHash: string): Promise<Shown> {
-  const settled = await pool.all((node: PoolNode) => pool.ask(node, transactionQuestion(txHash)), graceMs);
+  const settled = await pool.all(
+    (node: PoolNode) => pool.ask(node, transactionQuestion(txHash)),
+    graceMs,
+  );
   const found = byQuorum(settled, pool.quorumMin, transactionKey);
-  return { agreed: agreedOrNone(found, pool.quorumMin, `transaction ${txHash}`), shown: found.shown };
+  return {
+    agreed: agreedOrNone(found, pool.quorumMin, `transaction ${txHash}`),
+    shown: found.shown,
+  };
 }
 
 export interface JudgeTools {
@@ -59,7 +65,9 @@ export function createJudge(
       const sequence = await sequenceOf(payment.account);
       if (sequence !== null && slot >= sequence) return { kind: "waiting" };
     }
-    const attempts = await Promise.all(txHashes.map((txHash) => evidenceOf(tools.pool, txHash, final)));
+    const attempts = await Promise.all(
+      txHashes.map((txHash) => evidenceOf(tools.pool, txHash, final)),
+    );
     const ended = attempts.find((attempt) => attempt.final !== null)?.final;
     if (ended !== undefined && ended !== null) return judgeAttempt(payment, ended);
     const included = attempts.find(({ includedIn }) => includedIn !== null);
@@ -69,9 +77,13 @@ export function createJudge(
     // The final count and the lists of enough nodes end a doubt, whatever one method of one node
     // says of the attempt.
     const user = isUsed ? await userOf(tools, payment, final.number) : null;
-    if (user !== null) return txHashes.includes(user.txHash) ? judgeAttempt(payment, user) : judgeUser(payment, user);
+    if (user !== null)
+      return txHashes.includes(user.txHash)
+        ? judgeAttempt(payment, user)
+        : judgeUser(payment, user);
     if (doubt !== null) throw doubt;
-    if (included !== undefined) return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
+    if (included !== undefined)
+      return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
     if (!isUsed) return { kind: "waiting" };
     const below = await belowOf(tools, payment);
     if (below !== null) return below;
@@ -84,7 +96,10 @@ export function createJudge(
  * Null unless the account began above the slot: no ledger since has taken the slot, and none ever
  * will.
  */
-async function belowOf({ began }: JudgeTools, { account, slot }: Payment): Promise<Judgement | null> {
+async function belowOf(
+  { began }: JudgeTools,
+  { account, slot }: Payment,
+): Promise<Judgement | null> {
   const found = await began(account);
   if (found === null || BigInt(slot) >= BigInt(found.slot)) return null;
   const detail = `sequence ${slot} of ${account}, which began at ${found.slot}: no ledger ever takes it`;
@@ -100,7 +115,12 @@ async function evidenceOf(
   try {
     const { agreed, shown } = await shownTransaction(pool, txHash);
     const isFinal = agreed !== null && agreed.ledger <= final.number;
-    return { txHash, includedIn: shown?.ledger ?? null, final: isFinal ? agreed : null, fault: null };
+    return {
+      txHash,
+      includedIn: shown?.ledger ?? null,
+      final: isFinal ? agreed : null,
+      fault: null,
+    };
   } catch (fault) {
     if (!(fault instanceof AgentError) || fault.code === "NODE_CLOSED") throw fault;
     return { txHash, includedIn: null, final: null, fault };
@@ -108,7 +128,11 @@ async function evidenceOf(
 }
 
 /** The transaction that used the slot, by the lists of enough nodes; null if they do not say. */
-async function userOf({ history, users }: JudgeTools, payment: Payment, final: number): Promise<LedgerTransaction | null> {
+async function userOf(
+  { history, users }: JudgeTools,
+  payment: Payment,
+  final: number,
+): Promise<LedgerTransaction | null> {
   const key = `${payment.account} ${payment.slot}`;
   const user = users.get(key) ?? (await found(history, payment, final));
   if (user === null) return null;
@@ -117,7 +141,11 @@ async function userOf({ history, users }: JudgeTools, payment: Payment, final: n
   return user;
 }
 
-async function found(history: History, { account, slot }: Payment, final: number): Promise<LedgerTransaction | null> {
+async function found(
+  history: History,
+  { account, slot }: Payment,
+  final: number,
+): Promise<LedgerTransaction | null> {
   try {
     return await history.userOf(account, slot, final);
   } catch (error) {
@@ -130,10 +158,15 @@ async function found(history: History, { account, slot }: Payment, final: number
 /**
  * The agreed sequence of an account at the final ledger, asked for once in a pass; null for none.
  */
-function createSequences(pool: NodePool, final: number): (account: string) => Promise<bigint | null> {
+function createSequences(
+  pool: NodePool,
+  final: number,
+): (account: string) => Promise<bigint | null> {
   const known = new Map<string, Promise<bigint | null>>();
   return (account) => {
-    const sequence = known.get(account) ?? agreedAccount(pool, account, final).then((one) => one?.sequence ?? null);
+    const sequence =
+      known.get(account) ??
+      agreedAccount(pool, account, final).then((one) => one?.sequence ?? null);
     known.set(account, sequence);
     return sequence;
   };

@@ -63,13 +63,17 @@ export function createLedgers(pool: NodePool, clock: () => number): Ledgers {
     agreedHead: (number) => kept.ask(number, () => chain.agreedAt(number)),
     headAt: async (number) => {
       const head = await pool.first((node) => pool.ask(node, ledgerQuestion(number)));
-      if (head === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the ledger", { number });
+      if (head === null)
+        throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the ledger", {
+          number,
+        });
       return head;
     },
     isForgotten: async (number) => {
       const settled = await pool.all((node) => serverOf(pool, node));
       const servers = settled.flatMap((one) => (one.ok ? [one.value] : []));
-      const isBefore = ({ ledgers }: Server): boolean => ledgers.length > 0 && ledgers.every(([from]) => number < from);
+      const isBefore = ({ ledgers }: Server): boolean =>
+        ledgers.length > 0 && ledgers.every(([from]) => number < from);
       return servers.length === settled.length && servers.every(isBefore);
     },
   };

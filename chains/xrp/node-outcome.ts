@@ -20,21 +20,30 @@ const slotKind = "AccountSet"; // the one among our own attempts that only uses 
 const carrierKind = "Batch"; // carries payments that stand in the ledger beside it
 
 /** The effect of an attempt, whose bytes are known. */
-export function outcomeOf(payment: PaidFrom, transaction: LedgerTransaction): Exclude<ChainOutcome["outcome"], "conflicted"> {
+export function outcomeOf(
+  payment: PaidFrom,
+  transaction: LedgerTransaction,
+): Exclude<ChainOutcome["outcome"], "conflicted"> {
   if (transaction.account !== payment.account) return "moved";
   if (transaction.result !== done) return "reverted";
   if (paysExactly(payment, transaction)) return "paid";
   return transaction.kind === slotKind ? "cancelled" : "moved";
 }
 
-function paysExactly({ contract, destination, tag, amountUnits }: PaidFrom, transaction: LedgerTransaction): boolean {
+function paysExactly(
+  { contract, destination, tag, amountUnits }: PaidFrom,
+  transaction: LedgerTransaction,
+): boolean {
   const { kind, deliveredDrops } = transaction;
   const isTo = transaction.destination === destination && transaction.tag === tag;
   return contract === "" && kind === "Payment" && isTo && deliveredDrops === amountUnits;
 }
 
 /** Judges a withdrawal by its own final attempt on its slot. */
-export function judgeAttempt(payment: PaidFrom & { readonly slot: string }, transaction: LedgerTransaction): Judgement {
+export function judgeAttempt(
+  payment: PaidFrom & { readonly slot: string },
+  transaction: LedgerTransaction,
+): Judgement {
   const { account, slot } = payment;
   const { txHash, sequence } = transaction;
   if (transaction.account !== account || sequence !== slot)
@@ -48,7 +57,10 @@ export function judgeAttempt(payment: PaidFrom & { readonly slot: string }, tran
     case "cancelled":
       return { kind: "failed", code: "cancelled", final };
     case "moved":
-      return { ...differs(`${txHash} is final and is not exactly the payment that was asked for`), final };
+      return {
+        ...differs(`${txHash} is final and is not exactly the payment that was asked for`),
+        final,
+      };
   }
 }
 
@@ -57,13 +69,18 @@ export function judgeAttempt(payment: PaidFrom & { readonly slot: string }, tran
  * paid nothing to the receiver if it failed, or if it does not name the receiver and leaves the
  * receiver's balance.
  */
-export function judgeUser(payment: PaidFrom & { readonly slot: string }, transaction: LedgerTransaction): Judgement {
+export function judgeUser(
+  payment: PaidFrom & { readonly slot: string },
+  transaction: LedgerTransaction,
+): Judgement {
   const { destination, account, slot } = payment;
   const { txHash, result, risen } = transaction;
   const final = endingOf(transaction);
   if (result !== done) return { kind: "failed", code: "chain_slot_consumed", final };
-  if (transaction.account === account && paysExactly(payment, transaction)) return { kind: "completed", final };
-  const isNamed = transaction.destination === destination || risen.some(([address]) => address === destination);
+  if (transaction.account === account && paysExactly(payment, transaction))
+    return { kind: "completed", final };
+  const isNamed =
+    transaction.destination === destination || risen.some(([address]) => address === destination);
   const mayHavePaid = isNamed || transaction.kind === carrierKind;
   if (!mayHavePaid) return { kind: "failed", code: "chain_slot_consumed", final };
   const detail = `${txHash} used sequence ${slot} of ${account} and may have paid something to the receiver`;
@@ -75,7 +92,13 @@ export function endingOf({ txHash, ledger: block, feeDrops: feeUnits }: LedgerTr
 }
 
 function differs(detail: string): MovedOtherwise {
-  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail, final: null, isContracts: false };
+  return {
+    kind: "stuck",
+    code: "WATCHER_CONTENT_DIFFERS",
+    detail,
+    final: null,
+    isContracts: false,
+  };
 }
 
 /** XRP that came to an account, and the text for its payee. */
@@ -101,7 +124,11 @@ export function receivedBy(account: string, transaction: LedgerTransaction): Rec
   if (transaction.result !== done || (isOwn && !fetches.has(kind))) return null;
   if (kind === "Payment" && destination === account) {
     if (deliveredDrops === null || deliveredDrops === 0n) return null;
-    return { address: joinAddress({ address: account, tag }), drops: deliveredDrops, index: paymentIndex };
+    return {
+      address: joinAddress({ address: account, tag }),
+      drops: deliveredDrops,
+      index: paymentIndex,
+    };
   }
   const index = risen.findIndex(([address]) => address === account);
   const drops = risen[index]?.[1];
@@ -109,5 +136,9 @@ export function receivedBy(account: string, transaction: LedgerTransaction): Rec
   const taggedFor = destination === account ? tag : "";
   return drops === undefined
     ? null
-    : { address: joinAddress({ address: account, tag: taggedFor }), drops: isOwn ? drops + feeDrops : drops, index };
+    : {
+        address: joinAddress({ address: account, tag: taggedFor }),
+        drops: isOwn ? drops + feeDrops : drops,
+        index,
+      };
 }

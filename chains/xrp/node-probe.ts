@@ -30,12 +30,19 @@ export interface ProbeQuestion {
 }
 
 export function examineXrp({ url, networkId, timeoutMs }: ProbeQuestion): Examined {
-  const options = { urls: [url], networkId, timeoutMs, patienceMs: timeoutMs, log: () => undefined };
+  const options = {
+    urls: [url],
+    networkId,
+    timeoutMs,
+    patienceMs: timeoutMs,
+    log: () => undefined,
+  };
   return examine<NodePool, PoolNode, LedgerHead>({
     open: () => createPool({ ...options, clock: () => performance.now() }),
     newest: newestOf,
     atMsOf: ({ timestampMs }) => timestampMs,
-    hashAt: async (pool, node, number) => (await pool.ask(node, ledgerQuestion(number)))?.hash ?? null,
+    hashAt: async (pool, node, number) =>
+      (await pool.ask(node, ledgerQuestion(number)))?.hash ?? null,
     lacksOf,
   });
 }
@@ -48,7 +55,11 @@ export async function lacksOf(pool: NodePool, { number }: LedgerHead): Promise<r
   const first = Math.max(1, number - ledgersMin);
   await lacks.ask("both", "a ledger by its number", ledgerQuestion(number));
   await lacks.ask("both", "an account at the newest ledger", accountQuestion(nobody, number));
-  await lacks.ask("payments", "an account with the node's queue", accountQuestion(nobody, "current"));
+  await lacks.ask(
+    "payments",
+    "an account with the node's queue",
+    accountQuestion(nobody, "current"),
+  );
   await lacks.ask("both", "the fee", feeQuestion);
   await lacks.ask("both", "a transaction by its id", transactionQuestion("0".repeat(64)));
   const page = await lacks.ask(

@@ -27,10 +27,15 @@ const pageBytesMax = 32 * 1024 * 1024;
 export const pageSize = 200;
 const otherLedger = "the node answered another ledger";
 
-const addressOf = (text: string): CanonicalText => canonicalText(text, /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/, "address");
+const addressOf = (text: string): CanonicalText =>
+  canonicalText(text, /^r[1-9A-HJ-NP-Za-km-z]{23,35}$/, "address");
 
 /** Figures of the node itself. */
-export const serverQuestion: Question<Server> = { method: "server_info", params: {}, read: readServer };
+export const serverQuestion: Question<Server> = {
+  method: "server_info",
+  params: {},
+  read: readServer,
+};
 
 export const feeQuestion: Question<FeeAnswer> = { method: "fee", params: {}, read: readFee };
 
@@ -41,7 +46,11 @@ export function ledgerQuestion(number: number | "validated"): Question<LedgerHea
     if (number === "validated" || head.number === number) return head;
     throw new AgentError("NODE_ANSWER", "none", otherLedger, { number });
   };
-  return { method: "ledger", params: { ledger_index: number, transactions: false, expand: false }, read };
+  return {
+    method: "ledger",
+    params: { ledger_index: number, transactions: false, expand: false },
+    read,
+  };
 }
 
 /**
@@ -49,17 +58,27 @@ export function ledgerQuestion(number: number | "validated"): Question<LedgerHea
  * number may answer out of its open one, which counts for nothing.
  */
 export function accountQuestion(address: string, at: number | Newest): Question<Account | null> {
-  const params = { account: addressOf(address), ledger_index: at, ...(at === "current" ? { queue: true } : {}) };
+  const params = {
+    account: addressOf(address),
+    ledger_index: at,
+    ...(at === "current" ? { queue: true } : {}),
+  };
   const read = (result: Fields): Account => {
     if (at !== "current" && result.validated !== true) throw unvalidated(at);
-    if (typeof at === "number" && result.ledger_index !== at) throw new AgentError("NODE_ANSWER", "none", otherLedger, { at });
+    if (typeof at === "number" && result.ledger_index !== at)
+      throw new AgentError("NODE_ANSWER", "none", otherLedger, { at });
     return readAccount(result);
   };
   const readAbsent = (result: Fields): null => {
     if (at !== "current" && result.validated === false) throw unvalidated(at);
     return null;
   };
-  return { method: "account_info", params, read, absent: { error: "actNotFound", read: readAbsent } };
+  return {
+    method: "account_info",
+    params,
+    read,
+    absent: { error: "actNotFound", read: readAbsent },
+  };
 }
 
 function unvalidated(at: number | Newest): AgentError {
@@ -108,6 +127,16 @@ export function historyQuestion(
     forward: order === "oldest first",
     limit,
   };
-  const params = { account: addressOf(account), ...span, ...(marker === undefined ? {} : { marker }) };
-  return { method: "account_tx", params, read: readHistoryPage, answerBytesMax: pageBytesMax, isOfOthers: true };
+  const params = {
+    account: addressOf(account),
+    ...span,
+    ...(marker === undefined ? {} : { marker }),
+  };
+  return {
+    method: "account_tx",
+    params,
+    read: readHistoryPage,
+    answerBytesMax: pageBytesMax,
+    isOfOthers: true,
+  };
 }

@@ -42,7 +42,11 @@ export const readBack: IndependentReading = async (raw, said) => {
   return compare(await loading, Buffer.from(raw.replace(/^0x/, ""), "hex"), said);
 };
 
-function compare(ethers: Ethers, bytes: Buffer, { payment, txParams, txHash, isCancel }: Said): string {
+function compare(
+  ethers: Ethers,
+  bytes: Buffer,
+  { payment, txParams, txHash, isCancel }: Said,
+): string {
   const { fields, unsigned } = read(bytes);
   const { account, slot, contract, destination, tag, amountUnits } = payment;
   const addressOf = (name: string): string => addressIn(ethers, fields.get(name));
@@ -89,7 +93,10 @@ function read(bytes: Buffer): { readonly fields: Fields; readonly unsigned: Buff
 }
 
 /** Both numbers below 16 stand in one byte; a larger one follows in a byte of its own. */
-function headerAt(bytes: Buffer, at: number): { readonly type: number; readonly code: number; readonly next: number } {
+function headerAt(
+  bytes: Buffer,
+  at: number,
+): { readonly type: number; readonly code: number; readonly next: number } {
   const first = bytes.readUInt8(at);
   const [high, low] = [first >> 4, first & 15];
   if (high === 0) throw new Error("a field of a type that no payment has");
@@ -99,7 +106,11 @@ function headerAt(bytes: Buffer, at: number): { readonly type: number; readonly 
 }
 
 /** Numbers in decimal, bytes in hex. */
-function valueAt(bytes: Buffer, at: number, type: number): { readonly value: string; readonly end: number } {
+function valueAt(
+  bytes: Buffer,
+  at: number,
+  type: number,
+): { readonly value: string; readonly end: number } {
   if (type === 1) return { value: `${bytes.readUInt16BE(at)}`, end: at + 2 };
   if (type === 2) return { value: `${bytes.readUInt32BE(at)}`, end: at + 4 };
   if (type === 6) {
@@ -124,10 +135,18 @@ function signerOf(ethers: Ethers, unsigned: Buffer, signature: string): string {
   const pair = pairIn(Buffer.from(signature, "hex"));
   if (pair === null) return "none";
   const digest = `0x${half(ethers, "STX\0", unsigned)}`;
-  const [r, s] = pair.map((one) => `0x${one.toString(16).padStart(hashBytes * 2, "0")}`) as [string, string];
+  const [r, s] = pair.map((one) => `0x${one.toString(16).padStart(hashBytes * 2, "0")}`) as [
+    string,
+    string,
+  ];
   const keys = ([27, 28] as const).flatMap((v) => {
     try {
-      return [ethers.SigningKey.computePublicKey(ethers.SigningKey.recoverPublicKey(digest, { r, s, v }), true).slice(2)];
+      return [
+        ethers.SigningKey.computePublicKey(
+          ethers.SigningKey.recoverPublicKey(digest, { r, s, v }),
+          true,
+        ).slice(2),
+      ];
     } catch {
       return []; // no point of the curve has this r
     }
@@ -149,7 +168,10 @@ function pairIn(der: Buffer): readonly [r: bigint, s: bigint] | null {
   return second.value > order / 2n ? null : [first.value, second.value];
 }
 
-function integerAt(der: Buffer, at: number): { readonly value: bigint; readonly end: number } | null {
+function integerAt(
+  der: Buffer,
+  at: number,
+): { readonly value: bigint; readonly end: number } | null {
   const length = der[at + 1] ?? 0;
   const end = at + 2 + length;
   if (der[at] !== 2 || length === 0 || length > hashBytes + 1 || end > der.length) return null;
@@ -174,7 +196,8 @@ function addressIn({ sha256 }: Ethers, hash: string | undefined): string {
 
 function base58(bytes: Buffer): string {
   let text = "";
-  for (let rest = BigInt(`0x${bytes.toString("hex")}`); rest > 0n; rest /= 58n) text = alphabet.charAt(Number(rest % 58n)) + text;
+  for (let rest = BigInt(`0x${bytes.toString("hex")}`); rest > 0n; rest /= 58n)
+    text = alphabet.charAt(Number(rest % 58n)) + text;
   const zeros = bytes.findIndex((byte) => byte !== 0);
   return alphabet.charAt(0).repeat(zeros) + text;
 }

@@ -44,7 +44,8 @@ export function readReply(told: Told, txHash: string): Reply {
   const words = shownWords(`${result} ${more}`);
   if (shown !== "" && shown !== txHash) return otherId;
   if (result === "tesSUCCESS" || result === "terQUEUED") return taken;
-  if (!/^te[mf]/.test(result) && (applied === true || kept === true || queued === true)) return { ...taken, words };
+  if (!/^te[mf]/.test(result) && (applied === true || kept === true || queued === true))
+    return { ...taken, words };
   const isOpen = /^te[cr]/.test(result) && kept === null;
   return { kind: isOpen ? "doubtful" : "refused", words };
 }

@@ -44,8 +44,18 @@ const timeoutMsDefault = 10_000;
 const patienceMsDefault = 20_000;
 
 /** Opens no connection before the first question. @throws NODE_URL */
-export function createXrpSender({ urls, networkId, clock, log, timeoutMs, patienceMs }: SenderOptions): SenderNodes {
-  const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
+export function createXrpSender({
+  urls,
+  networkId,
+  clock,
+  log,
+  timeoutMs,
+  patienceMs,
+}: SenderOptions): SenderNodes {
+  const limits = {
+    timeoutMs: timeoutMs ?? timeoutMsDefault,
+    patienceMs: patienceMs ?? patienceMsDefault,
+  };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
   const ledgers = createLedgers(pool, clock);
   const tools = {
@@ -83,14 +93,28 @@ interface Tools {
   readonly feeDropsNow: () => Promise<bigint>;
 }
 
-async function chainStateOf({ pool, ledgers, feeDropsNow }: Tools, account: string): Promise<ChainState> {
+async function chainStateOf(
+  { pool, ledgers, feeDropsNow }: Tools,
+  account: string,
+): Promise<ChainState> {
   const parts = new StateParts();
-  const [head, final, feeDrops] = await Promise.all([ledgers.head(), ledgers.finalHead(), parts.read("market", feeDropsNow)]);
+  const [head, final, feeDrops] = await Promise.all([
+    ledgers.head(),
+    ledgers.finalHead(),
+    parts.read("market", feeDropsNow),
+  ]);
   const drops = await parts.read("funds", () => spendable(pool, account, final.number));
   const balances = new Map(drops === null ? [] : [["", drops]]);
   const feeMarket = feeDrops === null ? null : { feeDrops, ledger: BigInt(final.number) };
   const numbers = { number: head.number, finalNumber: final.number };
-  return { ...numbers, feeMarket, balances, unfit: new Map(), accountHasCode: false, ...parts.told() };
+  return {
+    ...numbers,
+    feeMarket,
+    balances,
+    unfit: new Map(),
+    accountHasCode: false,
+    ...parts.told(),
+  };
 }
 
 const nowhere: Found = { location: null, isDoubtful: false };
@@ -122,13 +146,19 @@ async function locationOf(
   { account, slot, txHashes }: LocationQuestion & { readonly account: string },
   isUsed: boolean,
 ): Promise<Found | null> {
-  const shown = await Promise.all(txHashes.map((txHash) => shownTransaction(pool, txHash).catch(unanswered)));
+  const shown = await Promise.all(
+    txHashes.map((txHash) => shownTransaction(pool, txHash).catch(unanswered)),
+  );
   const agreed = shown.find((one) => one !== null && one.agreed !== null)?.agreed ?? null;
   if (agreed !== null) return at(ledgers, agreed);
   // The lists of enough nodes end a doubt, whatever one method of one node says of the attempt.
-  const user = isUsed ? await history.userOf(account, slot, (await ledgers.finalHead()).number).catch(unanswered) : null;
+  const user = isUsed
+    ? await history.userOf(account, slot, (await ledgers.finalHead()).number).catch(unanswered)
+    : null;
   if (user !== null) return txHashes.includes(user.txHash) ? at(ledgers, user) : nowhere;
-  return shown.some((one) => one !== null && one.shown !== null) ? { location: null, isDoubtful: true } : null;
+  return shown.some((one) => one !== null && one.shown !== null)
+    ? { location: null, isDoubtful: true }
+    : null;
 }
 
 async function at(ledgers: Ledgers, { txHash, ledger: block }: LedgerTransaction): Promise<Found> {
@@ -141,14 +171,24 @@ function unanswered(error: unknown): null {
   throw error;
 }
 
-async function chainOutcomeOf(tools: Tools, payment: PaidFrom, attempts: readonly SignedAttempt[]): Promise<ChainOutcome | null> {
-  const shown = await Promise.all(attempts.map(({ txHash }) => agreedAttempt(tools, payment.account, txHash)));
+async function chainOutcomeOf(
+  tools: Tools,
+  payment: PaidFrom,
+  attempts: readonly SignedAttempt[],
+): Promise<ChainOutcome | null> {
+  const shown = await Promise.all(
+    attempts.map(({ txHash }) => agreedAttempt(tools, payment.account, txHash)),
+  );
   const index = shown.findIndex((agreed) => agreed !== null);
   const [attempt, transaction] = [attempts[index], shown[index]];
   if (attempt === undefined || transaction === undefined || transaction === null) return null;
   const outcome = outcomeOf(payment, transaction);
   const isOther = outcome === (attempt.isCancel ? "paid" : "cancelled");
-  return { outcome: isOther ? "moved" : outcome, txHash: transaction.txHash, block: transaction.ledger };
+  return {
+    outcome: isOther ? "moved" : outcome,
+    txHash: transaction.txHash,
+    block: transaction.ledger,
+  };
 }
 
 /**
@@ -176,6 +216,15 @@ async function agreedAttempt(
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = transactionId(Buffer.from(raw, "hex"));
-  const ask = { method: "submit", params: { tx_blob: raw }, answerBytesMax: smallBytesMax, isWrite: true };
-  return broadcastTo({ nodes: pool.nodes, refusals, hand: async (node) => readReply(await pool.hand(node, ask), txHash) });
+  const ask = {
+    method: "submit",
+    params: { tx_blob: raw },
+    answerBytesMax: smallBytesMax,
+    isWrite: true,
+  };
+  return broadcastTo({
+    nodes: pool.nodes,
+    refusals,
+    hand: async (node) => readReply(await pool.hand(node, ask), txHash),
+  });
 }

@@ -29,7 +29,12 @@ const keptMax = 1_024;
 
 export interface Sums {
   /** The list, whole. @throws NODE_LIST_SHORT, or a fault of the nodes */
-  complete(account: string, span: Span, list: Finds<LedgerTransaction>, ask: ListBy): Promise<Finds<LedgerTransaction>>;
+  complete(
+    account: string,
+    span: Span,
+    list: Finds<LedgerTransaction>,
+    ask: ListBy,
+  ): Promise<Finds<LedgerTransaction>>;
 }
 
 /** `balanceAt`: agreed drops of an account at a ledger, 0 for none. */
@@ -56,7 +61,8 @@ export function createSums(balanceAt: (account: string, ledger: number) => Promi
       const from = await before(account, span);
       if (from === null) return list;
       const to = await balanceAt(account, span.to);
-      const isWhole = ({ found }: Finds<LedgerTransaction>): boolean => from + changeOf(account, found) === to;
+      const isWhole = ({ found }: Finds<LedgerTransaction>): boolean =>
+        from + changeOf(account, found) === to;
       const keep = (whole: Finds<LedgerTransaction>): Finds<LedgerTransaction> => {
         explained.delete(account);
         explained.set(account, { ledger: span.to, drops: to });
@@ -69,7 +75,9 @@ export function createSums(balanceAt: (account: string, ledger: number) => Promi
       for (const cut of otherCuts) {
         const { found, unread } = await ask(cut);
         for (const one of found) byHash.set(one.txHash, one);
-        const all = [...byHash.values()].sort((a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1));
+        const all = [...byHash.values()].sort(
+          (a, b) => a.ledger - b.ledger || (a.txHash < b.txHash ? -1 : 1),
+        );
         if (unread.length > 0) return { found: all, unread };
         if (isWhole({ found: all, unread })) return keep({ found: all, unread });
       }

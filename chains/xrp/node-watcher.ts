@@ -8,13 +8,28 @@
 import { AgentError } from "../../base/fault.ts";
 import { resultOf } from "../../base/result.ts";
 import { inWaves } from "../map-limit.ts";
-import type { AddressBook, DetectedPayment, Finds, NodeLog, OutgoingTransaction, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import type {
+  AddressBook,
+  DetectedPayment,
+  Finds,
+  NodeLog,
+  OutgoingTransaction,
+  WatchedBlock,
+  WatcherNodes,
+} from "../nodes.ts";
 import { idOf } from "../providers/chain-blocks.ts";
 import { resultsInWaves } from "../providers/results.ts";
 import type { ServerAddress } from "../providers/server.ts";
 import { joinFinds } from "../providers/unread.ts";
 import { splitAddress } from "./address.ts";
-import { agreedAccount, balanceOf, nextSlotOf, receivable, sequencesOf, spendable } from "./node-accounts.ts";
+import {
+  agreedAccount,
+  balanceOf,
+  nextSlotOf,
+  receivable,
+  sequencesOf,
+  spendable,
+} from "./node-accounts.ts";
 import type { LedgerHead, LedgerTransaction } from "./node-answers.ts";
 import { createBegan } from "./node-began.ts";
 import { createHistory, type History, type KnownSpan } from "./node-history.ts";
@@ -45,9 +60,19 @@ const costRoom = 2n;
 const splitAtOnce = 1_000;
 
 /** Opens no connection before the first question. @throws NODE_URL */
-export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, ...options }: WatcherOptions): WatcherNodes {
+export function createXrpWatcher({
+  urls,
+  networkId,
+  log,
+  timeoutMs,
+  patienceMs,
+  ...options
+}: WatcherOptions): WatcherNodes {
   const { clock = () => performance.now() } = options;
-  const limits = { timeoutMs: timeoutMs ?? timeoutMsDefault, patienceMs: patienceMs ?? patienceMsDefault };
+  const limits = {
+    timeoutMs: timeoutMs ?? timeoutMsDefault,
+    patienceMs: patienceMs ?? patienceMsDefault,
+  };
   const pool = createPool({ urls, networkId, ...limits, log, clock });
   const feeDropsNow = createFeeDrops(pool, clock);
   const ledgers = createLedgers(pool, clock);
@@ -66,10 +91,12 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
     close: pool.close,
     tip: async () => idOf(await ledgers.head()),
     finalTip: async () => idOf(await ledgers.finalHead()),
-    block: async (number, isAgreed) => watched(await (isAgreed ? ledgers.agreedHead(number) : ledgers.headAt(number))),
+    block: async (number, isAgreed) =>
+      watched(await (isAgreed ? ledgers.agreedHead(number) : ledgers.headAt(number))),
     timestamp: (number) => timeOf(ledgers, number),
     balance: (account, _, block) => balance(account, block),
-    balances: (questions, block) => resultsInWaves(questions, accountsAtOnce, ({ account }) => balance(account, block)),
+    balances: (questions, block) =>
+      resultsInWaves(questions, accountsAtOnce, ({ account }) => balance(account, block)),
     wereUsed: (accounts, block) =>
       resultsInWaves(accounts, accountsAtOnce, async (account) =>
         isShared(account) ? false : (await agreedAccount(pool, account, block)) !== null,
@@ -78,9 +105,12 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
       throw new AgentError("NODE_ERROR", "none", "no issued tokens are paid on this chain");
     },
     payments: async (blocks, contracts, addresses, isAgreed) => {
-      if (blocks.length === 0 || addresses.size === 0 || !contracts.includes("")) return { found: [], unread: [] };
+      if (blocks.length === 0 || addresses.size === 0 || !contracts.includes(""))
+        return { found: [], unread: [] };
       const accounts = [...(await accountsOf(addresses))];
-      return joinOfAccounts(accounts, (account) => paymentsTo(tools.history, account, blocks, isAgreed));
+      return joinOfAccounts(accounts, (account) =>
+        paymentsTo(tools.history, account, blocks, isAgreed),
+      );
     },
     outgoing: async (blocks, accounts, isAgreed = true) => {
       if (blocks.length === 0) return { found: [], unread: [] };
@@ -88,12 +118,17 @@ export function createXrpWatcher({ urls, networkId, log, timeoutMs, patienceMs, 
       return joinOfAccounts([...accounts], ask);
     },
     paymentBy: (txHash, account) => paymentBy(pool, ledgers, { txHash, account }),
-    hasFailed: async (txHash) => (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
+    hasFailed: async (txHash) =>
+      (await shownTransaction(pool, txHash)).agreed?.result.startsWith("tec") === true,
     cost: async (account, payment) => {
-      const [work, feeDrops] = await Promise.all([receivable(pool, ledgers, account, payment), feeDropsNow()]);
+      const [work, feeDrops] = await Promise.all([
+        receivable(pool, ledgers, account, payment),
+        feeDropsNow(),
+      ]);
       return work.ok ? { ok: true, feeUnits: feeDrops * costRoom } : work;
     },
-    judgeOutgoing: async (payment, outgoingTx) => judgeUser(payment, outgoingTx.content as LedgerTransaction),
+    judgeOutgoing: async (payment, outgoingTx) =>
+      judgeUser(payment, outgoingTx.content as LedgerTransaction),
     closed: (account) => sequencesOf(pool, ledgers, account),
     nextSlot: (account) => nextSlotOf(pool, ledgers, account),
     pass: (final, payouts = 1) => ({ judge: createJudge(tools, final, payouts) }),
@@ -138,7 +173,8 @@ function createAccounts(): (book: AddressBook) => Promise<ReadonlySet<string>> {
     for (const [at, address] of all.entries()) {
       if (at < index.size) continue;
       index.accounts.add(splitAddress(address)?.address ?? address);
-      if (at % splitAtOnce === splitAtOnce - 1) await new Promise((resolve) => setImmediate(resolve));
+      if (at % splitAtOnce === splitAtOnce - 1)
+        await new Promise((resolve) => setImmediate(resolve));
     }
     index.size = all.length;
     return index.accounts;
@@ -146,9 +182,14 @@ function createAccounts(): (book: AddressBook) => Promise<ReadonlySet<string>> {
 }
 
 /** The lists of all accounts; one that cannot be had costs none of the others. */
-async function joinOfAccounts<T>(accounts: readonly string[], ask: (account: string) => Promise<Finds<T>>): Promise<Finds<T>> {
+async function joinOfAccounts<T>(
+  accounts: readonly string[],
+  ask: (account: string) => Promise<Finds<T>>,
+): Promise<Finds<T>> {
   const told = await inWaves(accounts, accountsAtOnce, (account) => resultOf(() => ask(account)));
-  const missing = told.flatMap((one, at) => (one.ok ? [] : [{ account: accounts[at] as string, fault: one.fault }]));
+  const missing = told.flatMap((one, at) =>
+    one.ok ? [] : [{ account: accounts[at] as string, fault: one.fault }],
+  );
   return { ...joinFinds(told.flatMap((one) => (one.ok ? [one.value] : []))), missing };
 }
 
@@ -187,13 +228,23 @@ async function paymentBy(
 ): Promise<DetectedPayment | null> {
   const { agreed, shown } = await shownTransaction(pool, txHash);
   if (agreed === null && shown !== null)
-    throw new AgentError("NODE_DISAGREE", "none", "fewer nodes show the transaction than must agree on it", { txHash });
+    throw new AgentError(
+      "NODE_DISAGREE",
+      "none",
+      "fewer nodes show the transaction than must agree on it",
+      { txHash },
+    );
   const received = agreed === null ? null : receivedBy(account, agreed);
   if (agreed === null || received === null) return null;
   const { ledger: block } = agreed;
   const final = await ledgers.finalHead();
   if (block > final.number)
-    throw new AgentError("NODE_NO_BLOCK", "none", `ledger ${block} is not final yet, only up to ${final.number}`, { block });
+    throw new AgentError(
+      "NODE_NO_BLOCK",
+      "none",
+      `ledger ${block} is not final yet, only up to ${final.number}`,
+      { block },
+    );
   const { hash: blockHash } = await ledgers.agreedHead(block);
   const { address, drops: amountUnits, index } = received;
   return { txHash, index, address, contract: "", amountUnits, block, blockHash };

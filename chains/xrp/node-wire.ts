@@ -5,7 +5,12 @@
 import { AgentError } from "../../base/fault.ts";
 import type { QuestionValue } from "../providers/canonical-text.ts";
 import type { PoolNode as Node } from "../providers/node-pool.ts";
-import { createQuestionPool, type QuestionPool, type QuestionPoolOptions, type Wire } from "../providers/question-pool.ts";
+import {
+  createQuestionPool,
+  type QuestionPool,
+  type QuestionPoolOptions,
+  type Wire,
+} from "../providers/question-pool.ts";
 import { type Marker, readNetworkId } from "./node-answers.ts";
 import { type Ask, createRpc, type Fields, type Rpc, type Told } from "./rpc.ts";
 
@@ -44,18 +49,35 @@ export interface NodePool extends Omit<Asks, "ask"> {
 export const smallBytesMax = 256 * 1024;
 /** The node does not have the ledgers that are asked for. */
 const noLedgerErrors: ReadonlySet<string> = new Set([
-  ...(["lgrNotFound", "lgrIdxsInvalid", "lgrIdxInvalid", "lgrIdxMalformed", "lgrNotValidated", "noCurrent", "noClosed"] as const),
+  ...([
+    "lgrNotFound",
+    "lgrIdxsInvalid",
+    "lgrIdxInvalid",
+    "lgrIdxMalformed",
+    "lgrNotValidated",
+    "noCurrent",
+    "noClosed",
+  ] as const),
   ...(["noNetwork", "notSynced", "notReady"] as const),
 ]);
 
-export function createPool({ networkId, timeoutMs, patienceMs, ...options }: PoolOptions): NodePool {
+export function createPool({
+  networkId,
+  timeoutMs,
+  patienceMs,
+  ...options
+}: PoolOptions): NodePool {
   const wire: Wire<Rpc, Ask, Question<unknown>, Told> = {
     chain: `${networkId}`,
     chainQuestion: { method: "server_info", params: {}, answerBytesMax: smallBytesMax },
     chainOf: (told) => (told.ok ? readNetworkId(told.result) : ""),
     cureOf: (answered) => (answered === "none" ? networkLines(networkId) : ""),
     open: (url) => createRpc({ url, timeoutMs, patienceMs }),
-    askOf: ({ method, params, answerBytesMax = smallBytesMax }) => ({ method, params, answerBytesMax }),
+    askOf: ({ method, params, answerBytesMax = smallBytesMax }) => ({
+      method,
+      params,
+      answerBytesMax,
+    }),
     exchange: (client, ask) => client.ask(ask),
     read: answerOf,
   };
@@ -71,5 +93,10 @@ function networkLines(networkId: number): string {
 function answerOf<T>(told: Told, { read, absent }: Question<T>, node: string): T {
   if (told.ok) return read(told.result);
   if (told.error === absent?.error) return absent.read(told.result);
-  throw new AgentError(noLedgerErrors.has(told.error) ? "NODE_NO_BLOCK" : "NODE_ERROR", "none", told.words, { node });
+  throw new AgentError(
+    noLedgerErrors.has(told.error) ? "NODE_NO_BLOCK" : "NODE_ERROR",
+    "none",
+    told.words,
+    { node },
+  );
 }

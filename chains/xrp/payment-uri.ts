@@ -13,6 +13,9 @@ import { nativeDecimal } from "./network.ts";
  */
 export function paymentUri({ receiver, units }: PaymentLink): string {
   const { address, tag } = splitAddress(receiver) ?? { address: receiver, tag: "" };
-  const asked = [...(units === 0n ? [] : [`amount=${formatAmount(units, nativeDecimal)}`]), ...(tag === "" ? [] : [`dt=${tag}`])];
+  const asked = [
+    ...(units === 0n ? [] : [`amount=${formatAmount(units, nativeDecimal)}`]),
+    ...(tag === "" ? [] : [`dt=${tag}`]),
+  ];
   return `ripple:${address}${asked.length === 0 ? "" : `?${asked.join("&")}`}`;
 }

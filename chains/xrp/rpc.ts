@@ -12,7 +12,14 @@ import type { Refusal } from "../providers/node-pool.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import { shownWords } from "../providers/node-words.ts";
 import { type Answer, createQuestionQueue } from "../providers/question-queue.ts";
-import { type Address, failure, isPassing, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import {
+  type Address,
+  failure,
+  isPassing,
+  type Outcome,
+  post,
+  targetOf,
+} from "../providers/rpc-post.ts";
 import { statusFailure } from "../providers/status-failure.ts";
 
 export interface RpcOptions {
@@ -73,7 +80,9 @@ export function createRpc({ url, timeoutMs, patienceMs }: RpcOptions): Rpc {
     timeoutMs,
     patienceMs,
     send: ({ body, answerBytesMax: bytesMax }, timeLeft, done) =>
-      post({ target, body, bytesMax, timeoutMs: timeLeft }, (outcome) => done(outcome.ok ? readAnswer(outcome) : outcome)),
+      post({ target, body, bytesMax, timeoutMs: timeLeft }, (outcome) =>
+        done(outcome.ok ? readAnswer(outcome) : outcome),
+      ),
     close: () => target.close(),
   });
   return {
@@ -91,7 +100,8 @@ function readAnswer({ status, retryAfter, body }: Extract<Outcome, { ok: true }>
   const quota = readQuota({ status, retryAfter, body });
   if (quota !== null) return quota;
   const told = readTold(body);
-  if (told !== null && !told.ok && quotaErrors.has(told.error)) return failure("NODE_QUOTA", told.words, { quietMs: 0 });
+  if (told !== null && !told.ok && quotaErrors.has(told.error))
+    return failure("NODE_QUOTA", told.words, { quietMs: 0 });
   // Some servers give an error of their own with a status that is no success.
   const isOwn = (status >= 200 && status < 300) || (told !== null && !told.ok);
   if (!isOwn) return statusFailure(status, body, null);
@@ -127,5 +137,7 @@ function toldIn(value: unknown): Told | null {
 }
 
 function fieldsIn(value: unknown): Fields | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : null;
 }

@@ -11,7 +11,11 @@ export interface Fields {
   readonly lastLedger: bigint;
   readonly feeDrops: bigint;
   readonly signingKey: Uint8Array; // 33 bytes
-  readonly paid: { readonly destination: Uint8Array; readonly tag: bigint | null; readonly drops: bigint } | null;
+  readonly paid: {
+    readonly destination: Uint8Array;
+    readonly tag: bigint | null;
+    readonly drops: bigint;
+  } | null;
 }
 
 /** TransactionType: 0 pays, 3 sets nothing and uses the sequence up. */
@@ -49,7 +53,8 @@ const signatureCode = 0x74;
  */
 export function encodeFields(fields: Fields, signature: Uint8Array | null = null): Uint8Array {
   const { paid } = fields;
-  const sized = signature === null ? [] : [Uint8Array.of(signatureCode, signature.length), signature];
+  const sized =
+    signature === null ? [] : [Uint8Array.of(signatureCode, signature.length), signature];
   return Uint8Array.from(
     Buffer.concat([
       number(layouts.type, paid === null ? types.accountSet : types.payment),

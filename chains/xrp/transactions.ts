@@ -6,7 +6,15 @@
  */
 import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { isCanonicalSignature, recoverPublicKey } from "../curve/recover.ts";
-import type { Described, Description, Payment, Place, Told, Transactions, TxParams } from "../family.ts";
+import type {
+  Described,
+  Description,
+  Payment,
+  Place,
+  Told,
+  Transactions,
+  TxParams,
+} from "../family.ts";
 import { publicKeyOf } from "./account.ts";
 import { addressOfHash, compressed, hashOfAddress, parseAddress } from "./address.ts";
 import { readTag } from "./deposit-tag.ts";
@@ -34,18 +42,40 @@ export const xrpTransactions: Transactions = {
 };
 
 /** @throws TRANSACTION_FIELD, TRANSACTION_SENDER, JSON_SHAPE (parameters), or ADDRESS_* */
-function build({ contract, destination, tag, amountUnits, ...place }: Payment, txParams: TxParams): Uint8Array {
-  if (contract !== "") throw faultOf(refuse("TRANSACTION_FIELD", "only XRP is paid here, no issued token"));
-  if (tag !== "" && readTag(tag) === null) throw faultOf(refuse("TRANSACTION_FIELD", "tag is no number of 32 bits"));
-  const paid = { destination: hashOrThrow(destination), tag: tag === "" ? null : BigInt(tag), drops: amountUnits };
+function build(
+  { contract, destination, tag, amountUnits, ...place }: Payment,
+  txParams: TxParams,
+): Uint8Array {
+  if (contract !== "")
+    throw faultOf(refuse("TRANSACTION_FIELD", "only XRP is paid here, no issued token"));
+  if (tag !== "" && readTag(tag) === null)
+    throw faultOf(refuse("TRANSACTION_FIELD", "tag is no number of 32 bits"));
+  const paid = {
+    destination: hashOrThrow(destination),
+    tag: tag === "" ? null : BigInt(tag),
+    drops: amountUnits,
+  };
   return bytesOf(place, paid, txParams);
 }
 
-function bytesOf({ network, account, slot }: Place, paid: Fields["paid"], txParams: TxParams): Uint8Array {
+function bytesOf(
+  { network, account, slot }: Place,
+  paid: Fields["paid"],
+  txParams: TxParams,
+): Uint8Array {
   const hash = hashOrThrow(account);
   const signingKey = publicKeyOf(account);
-  if (signingKey === undefined) throw new AgentError("TRANSACTION_SENDER", "none", "the account's key is not known", { account });
-  const fields: Fields = { account: hash, sequence: BigInt(slot), signingKey, paid, ...figuresOf(txParams) };
+  if (signingKey === undefined)
+    throw new AgentError("TRANSACTION_SENDER", "none", "the account's key is not known", {
+      account,
+    });
+  const fields: Fields = {
+    account: hash,
+    sequence: BigInt(slot),
+    signingKey,
+    paid,
+    ...figuresOf(txParams),
+  };
   const refusal = refusalOf(network, fields);
   if (refusal !== null) throw faultOf(refusal);
   return encodeFields(fields);
@@ -56,9 +86,11 @@ function bytesOf({ network, account, slot }: Place, paid: Fields["paid"], txPara
  */
 function described(unsigned: Uint8Array, { network }: Told, isCancel: boolean): Described {
   const fields = decodeFields(unsigned);
-  if (fields === null) return refuse("TRANSACTION_TYPE", "not the one form of a payment or a cancel");
+  if (fields === null)
+    return refuse("TRANSACTION_TYPE", "not the one form of a payment or a cancel");
   const { paid, sequence, feeDrops } = fields;
-  if ((paid === null) !== isCancel) return refuse("TRANSACTION_TYPE", isCancel ? "it is no cancel" : "it is no payment");
+  if ((paid === null) !== isCancel)
+    return refuse("TRANSACTION_TYPE", isCancel ? "it is no cancel" : "it is no payment");
   const account = addressOfHash(fields.account);
   const destination = paid === null ? account : addressOfHash(paid.destination);
   for (const address of [account, destination]) {
@@ -90,18 +122,33 @@ function digestOf(unsigned: Uint8Array): Uint8Array {
  * @returns the transaction, and its id as 64 hex digits in upper case
  * @throws TRANSACTION_TYPE, TRANSACTION_SIGNATURE, TRANSACTION_SENDER
  */
-function attach(unsigned: Uint8Array, signatures: readonly Uint8Array[], account: string): ReturnType<Transactions["attach"]> {
+function attach(
+  unsigned: Uint8Array,
+  signatures: readonly Uint8Array[],
+  account: string,
+): ReturnType<Transactions["attach"]> {
   const fields = decodeFields(unsigned);
   if (fields === null) throw faultOf(refuse("TRANSACTION_TYPE"));
   const [signature = new Uint8Array(0)] = signatures;
   const [pair, parity] = [signature.subarray(0, 64), signature[64]];
-  const isWhole = signatures.length === 1 && signature.length === 65 && (parity === 0 || parity === 1);
+  const isWhole =
+    signatures.length === 1 && signature.length === 65 && (parity === 0 || parity === 1);
   if (!isWhole || !isCanonicalSignature(pair))
-    throw new AgentError("TRANSACTION_SIGNATURE", "none", "not one signature r ‖ s with s in the lower half, and a parity");
+    throw new AgentError(
+      "TRANSACTION_SIGNATURE",
+      "none",
+      "not one signature r ‖ s with s in the lower half, and a parity",
+    );
   const point = recoverPublicKey(digestOf(unsigned), pair, parity);
-  const isOwn = addressOfHash(fields.account) === account && isSame(hash160(fields.signingKey), fields.account);
+  const isOwn =
+    addressOfHash(fields.account) === account && isSame(hash160(fields.signingKey), fields.account);
   if (!isOwn || point === null || !isSame(compressed(point), fields.signingKey))
-    throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the account's key", { account });
+    throw new AgentError(
+      "TRANSACTION_SENDER",
+      "none",
+      "the signature was not made by the account's key",
+      { account },
+    );
   const raw = encodeFields(fields, derOf(pair));
   return { raw, txHash: Buffer.from(sha512Half(prefixes.id, raw)).toString("hex").toUpperCase() };
 }
@@ -119,9 +166,14 @@ function integerOf(bytes: Uint8Array): readonly number[] {
   return [der.integer, padded.length, ...padded];
 }
 
-function refusalOf(network: string, { account, sequence, lastLedger, feeDrops, signingKey, paid }: Fields): Refusal | null {
-  if (chainIdOf(network) === null) return refuse("TRANSACTION_FIELD", "the network is of another family");
-  if (!isSame(hash160(signingKey), account)) return refuse("TRANSACTION_SENDER", "the key in the bytes is not the account's");
+function refusalOf(
+  network: string,
+  { account, sequence, lastLedger, feeDrops, signingKey, paid }: Fields,
+): Refusal | null {
+  if (chainIdOf(network) === null)
+    return refuse("TRANSACTION_FIELD", "the network is of another family");
+  if (!isSame(hash160(signingKey), account))
+    return refuse("TRANSACTION_SENDER", "the key in the bytes is not the account's");
   const bounds: readonly (readonly [name: string, value: bigint, max: bigint])[] = [
     ["sequence", sequence, word32Max],
     ["lastLedger", lastLedger, word32Max],
@@ -132,7 +184,9 @@ function refusalOf(network: string, { account, sequence, lastLedger, feeDrops, s
     if (value < 1n || value > max) return refuse("TRANSACTION_FIELD", `${name} is out of range`);
   }
   // The chain refuses XRP from an account to itself.
-  return paid !== null && isSame(paid.destination, account) ? refuse("TRANSACTION_FIELD", "it pays the sender itself") : null;
+  return paid !== null && isSame(paid.destination, account)
+    ? refuse("TRANSACTION_FIELD", "it pays the sender itself")
+    : null;
 }
 
 function hashOrThrow(text: string): Uint8Array {

@@ -24,8 +24,14 @@ export function withBackup<T>(file: string, use: (read: ReadAt) => T): T {
   } catch (cause) {
     const reason = reasonOf(cause);
     const isGone = reason === "ENOENT";
-    const what = isGone ? `there is no file ${file}` : `${file} cannot be read as a backup (${reason})`;
-    const hint = isGone ? { hint: "name the file that backup wrote" } : reason === "EACCES" ? { hint: "run it as root" } : {};
+    const what = isGone
+      ? `there is no file ${file}`
+      : `${file} cannot be read as a backup (${reason})`;
+    const hint = isGone
+      ? { hint: "name the file that backup wrote" }
+      : reason === "EACCES"
+        ? { hint: "run it as root" }
+        : {};
     throw new AgentError("BACKUP_DAMAGED", "none", what, hint, { cause });
   }
   try {
@@ -56,7 +62,11 @@ export function isSealedFile(file: string): boolean {
  * keep the part's bytes, because they are wiped.
  * @throws AgentError BACKUP_*, LEDGER_*
  */
-export function checkBackup(file: string, encKey: Uint8Array | null, take: (part: Part) => void = () => {}): Manifest {
+export function checkBackup(
+  file: string,
+  encKey: Uint8Array | null,
+  take: (part: Part) => void = () => {},
+): Manifest {
   return withBackup(file, (read) => {
     const ledger = new CopyCheck();
     const parts = readBackup(read, encKey);
@@ -64,7 +74,8 @@ export function checkBackup(file: string, encKey: Uint8Array | null, take: (part
       const next = parts.next();
       if (next.done === true) return confirmed(next.value, ledger);
       const { name, bytes } = next.value;
-      if (name.startsWith(ledgerPrefix)) ledger.take({ name: name.slice(ledgerPrefix.length), bytes });
+      if (name.startsWith(ledgerPrefix))
+        ledger.take({ name: name.slice(ledgerPrefix.length), bytes });
       take(next.value);
       bytes.fill(0);
     }
@@ -77,7 +88,12 @@ export function checkBackup(file: string, encKey: Uint8Array | null, take: (part
  */
 function confirmed(manifest: Manifest, ledger: CopyCheck): Manifest {
   const { head, agent, wallet } = ledger.finish();
-  const isItsOwn = head.hash === manifest.head.hash && agent === manifest.agent && wallet === manifest.wallet;
+  const isItsOwn =
+    head.hash === manifest.head.hash && agent === manifest.agent && wallet === manifest.wallet;
   if (isItsOwn) return manifest;
-  throw new AgentError("BACKUP_DAMAGED", "none", "the backup is damaged: its ledger is not the one its manifest names");
+  throw new AgentError(
+    "BACKUP_DAMAGED",
+    "none",
+    "the backup is damaged: its ledger is not the one its manifest names",
+  );
 }

@@ -6,11 +6,24 @@
  */
 import { createHash } from "node:crypto";
 import nacl from "tweetnacl";
-import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "../../agent/keystore/box-key.ts";
+import {
+  assertCost,
+  boxKey,
+  hkdfFields,
+  type KeystoreKdf,
+  newKdf,
+  scryptFields,
+} from "../../agent/keystore/box-key.ts";
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
 import { hex, integer, nullable, object, oneOf } from "../../protocol/shape.ts";
-import { type Manifest, type ManifestPart, manifestBytesMax, partName, readManifest } from "./manifest.ts";
+import {
+  type Manifest,
+  type ManifestPart,
+  manifestBytesMax,
+  partName,
+  readManifest,
+} from "./manifest.ts";
 
 const version = 1;
 const label = "autowithdraw/1 backup";
@@ -65,13 +78,20 @@ export class BackupWriter {
   #chunks = 0;
 
   /** Without `encKey` nothing is boxed. Deriving a key from a passphrase takes about a second. */
-  constructor(encKey: Uint8Array | null, random: (bytes: number) => Uint8Array, write: (bytes: Uint8Array) => void) {
+  constructor(
+    encKey: Uint8Array | null,
+    random: (bytes: number) => Uint8Array,
+    write: (bytes: Uint8Array) => void,
+  ) {
     this.#write = write;
     const kdf = encKey === null ? null : newKdf({ encKey, random });
     const prefix = random(boxNoncePrefixBytes);
     const boxNonce = kdf === null ? null : Buffer.from(prefix).toString("hex");
     const header = JSON.stringify({ autowithdraw: "backup", version, kdf, boxNonce });
-    this.#box = encKey === null || kdf === null ? null : { key: boxKey({ label, header, kdf, encKey }), prefix };
+    this.#box =
+      encKey === null || kdf === null
+        ? null
+        : { key: boxKey({ label, header, kdf, encKey }), prefix };
     write(Buffer.from(`${header}\n`));
   }
 
@@ -101,7 +121,10 @@ export class BackupWriter {
     const plain = new Uint8Array(1 + bytes.length);
     plain[0] = kind;
     plain.set(bytes, 1);
-    const body = this.#box === null ? plain : nacl.secretbox(plain, boxNonceOf(this.#box, this.#chunks, isLast), this.#box.key);
+    const body =
+      this.#box === null
+        ? plain
+        : nacl.secretbox(plain, boxNonceOf(this.#box, this.#chunks, isLast), this.#box.key);
     if (this.#box !== null) plain.fill(0);
     this.#chunks += 1;
     const length = Buffer.alloc(4);
@@ -140,19 +163,31 @@ function readHeader(read: ReadAt): Header {
   const text = head.toString("utf8", 0, Math.max(0, end));
   try {
     const value = parseJson(Buffer.from(text));
-    const { version: found, kdf } = value as { readonly version?: unknown; readonly kdf?: { readonly name?: unknown } | null };
+    const { version: found, kdf } = value as {
+      readonly version?: unknown;
+      readonly kdf?: { readonly name?: unknown } | null;
+    };
     if (typeof found === "number" && found > version)
-      throw new AgentError("BACKUP_NEWER", "none", "the backup was made by a newer version", { version: found });
+      throw new AgentError("BACKUP_NEWER", "none", "the backup was made by a newer version", {
+        version: found,
+      });
     if (kdf === null) {
       plainHeader(value, "backup");
       return { text, kdf, prefix: new Uint8Array(0) };
     }
-    const sealed = kdf?.name === "hkdf" ? hkdfHeader(value, "backup") : scryptHeader(value, "backup");
+    const sealed =
+      kdf?.name === "hkdf" ? hkdfHeader(value, "backup") : scryptHeader(value, "backup");
     assertCost(sealed.kdf);
     return { text, kdf: sealed.kdf, prefix: Uint8Array.from(Buffer.from(sealed.boxNonce, "hex")) };
   } catch (cause) {
     if (cause instanceof AgentError && cause.code === "BACKUP_NEWER") throw cause;
-    throw new AgentError("BACKUP_DAMAGED", "none", "the file does not begin as a backup does", {}, { cause });
+    throw new AgentError(
+      "BACKUP_DAMAGED",
+      "none",
+      "the file does not begin as a backup does",
+      {},
+      { cause },
+    );
   }
 }
 
@@ -170,7 +205,8 @@ export function* readBackup(read: ReadAt, encKey: Uint8Array | null): Generator<
     let open: { readonly name: string; readonly bytes: Buffer; filled: number } | null = null;
     for (const { kind, bytes } of chunksOf(read, Buffer.byteLength(header.text) + 1, box)) {
       if (kind === kinds.bytes) {
-        if (open === null || open.filled + bytes.length > open.bytes.length) throw broken("a part is longer than it says");
+        if (open === null || open.filled + bytes.length > open.bytes.length)
+          throw broken("a part is longer than it says");
         open.bytes.set(bytes, open.filled);
         open.filled += bytes.length;
       } else {
@@ -190,15 +226,29 @@ export function* readBackup(read: ReadAt, encKey: Uint8Array | null): Generator<
 
 function openBox(header: Header, encKey: Uint8Array | null): Box | null {
   if (header.kdf === null) return null;
-  if (encKey === null) throw new AgentError("BACKUP_ENCKEY", "none", "the backup is sealed, and no encKey was given");
+  if (encKey === null)
+    throw new AgentError("BACKUP_ENCKEY", "none", "the backup is sealed, and no encKey was given");
   try {
-    return { key: boxKey({ label, header: header.text, kdf: header.kdf, encKey }), prefix: header.prefix };
+    return {
+      key: boxKey({ label, header: header.text, kdf: header.kdf, encKey }),
+      prefix: header.prefix,
+    };
   } catch (cause) {
-    throw new AgentError("BACKUP_ENCKEY", "none", "the backup was sealed with a key of 32 bytes, this is none", {}, { cause });
+    throw new AgentError(
+      "BACKUP_ENCKEY",
+      "none",
+      "the backup was sealed with a key of 32 bytes, this is none",
+      {},
+      { cause },
+    );
   }
 }
 
-function beginPart(bytes: Uint8Array): { readonly name: string; readonly bytes: Buffer; filled: number } {
+function beginPart(bytes: Uint8Array): {
+  readonly name: string;
+  readonly bytes: Buffer;
+  filled: number;
+} {
   let begun: { readonly name: string; readonly bytes: number };
   try {
     begun = partBegin(parseJson(bytes), "part");
@@ -209,11 +259,19 @@ function beginPart(bytes: Uint8Array): { readonly name: string; readonly bytes: 
 }
 
 function closePart(
-  { name, bytes, filled }: { readonly name: string; readonly bytes: Buffer; readonly filled: number },
+  {
+    name,
+    bytes,
+    filled,
+  }: { readonly name: string; readonly bytes: Buffer; readonly filled: number },
   found: ManifestPart[],
 ): Part {
   if (filled !== bytes.length) throw broken(`${name} is shorter than it says`);
-  found.push({ name, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") });
+  found.push({
+    name,
+    bytes: bytes.length,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+  });
   return { name, bytes };
 }
 
@@ -246,12 +304,19 @@ function* chunksOf(read: ReadAt, start: number, box: Box | null): Generator<Chun
     if (body.length < size) throw broken("it is cut short");
     at += 4 + size;
     const isLast = read(at, 1).length === 0;
-    const plain = box === null ? body : nacl.secretbox.open(body, boxNonceOf(box, chunk, isLast), box.key);
+    const plain =
+      box === null ? body : nacl.secretbox.open(body, boxNonceOf(box, chunk, isLast), box.key);
     if (plain === null && chunk === 0)
-      throw new AgentError("BACKUP_ENCKEY", "none", "the backup does not open: wrong encKey, or it was changed");
+      throw new AgentError(
+        "BACKUP_ENCKEY",
+        "none",
+        "the backup does not open: wrong encKey, or it was changed",
+      );
     const kind = plain?.[0];
     if (plain === null || kind === undefined || (kind === kinds.manifest) !== isLast)
-      throw broken(isLast ? "it is cut short, or its end was changed" : `its chunk ${chunk + 1} was changed`);
+      throw broken(
+        isLast ? "it is cut short, or its end was changed" : `its chunk ${chunk + 1} was changed`,
+      );
     yield { kind, bytes: plain.subarray(1) };
     if (isLast) return;
   }
@@ -260,5 +325,11 @@ function* chunksOf(read: ReadAt, start: number, box: Box | null): Generator<Chun
 const partBegin = object({ name: partName(), bytes: integer({ min: 0, max: partBytesMax }) });
 
 function broken(problem: string, cause?: unknown): AgentError {
-  return new AgentError("BACKUP_DAMAGED", "none", `the backup is damaged: ${problem}`, {}, { cause });
+  return new AgentError(
+    "BACKUP_DAMAGED",
+    "none",
+    `the backup is damaged: ${problem}`,
+    {},
+    { cause },
+  );
 }

@@ -32,7 +32,10 @@ const secretMembers = ["mnemonic", "apiKey", "encKey"];
  * @throws AgentError KEYSTORE_*, LEDGER_*, CONFIG_*, BACKUP_*, COMMAND_RIGHT; the earlier file is
  * untouched then
  */
-export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: Uint8Array | null): Manifest {
+export function makeBackup(
+  task: BackupTask & { readonly act: "make" },
+  encKey: Uint8Array | null,
+): Manifest {
   const { file, state } = task;
   // Checks that the key opens the keystore first, because a backup sealed under a mistyped key
   // could never be opened.
@@ -54,7 +57,11 @@ export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: 
       }
     });
     if (JSON.stringify(checkBackup(unfinished, encKey)) !== JSON.stringify(made))
-      throw new AgentError("BACKUP_WRITE", "none", `${unfinished} read back differs from what was written: check the disk`);
+      throw new AgentError(
+        "BACKUP_WRITE",
+        "none",
+        `${unfinished} read back differs from what was written: check the disk`,
+      );
     orWriteFault(file, () => {
       renameSync(unfinished, file);
       syncFolder(dirname(file));
@@ -91,7 +98,16 @@ function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "ma
     put({ name: "pairing.json", bytes: privateFile(state.pairing, "folder") });
   }
   const { head, agent, wallet } = ledger.finish();
-  return writer.finish({ version: 1, software: version, madeAt, agent, wallet, head, hasKeys, isRunning: upTo !== null });
+  return writer.finish({
+    version: 1,
+    software: version,
+    madeAt,
+    agent,
+    wallet,
+    head,
+    hasKeys,
+    isRunning: upTo !== null,
+  });
 }
 
 function privateFile(path: string, owner: TrustedOwner): Uint8Array {
@@ -110,18 +126,29 @@ function linkBytes(courier: string): Uint8Array {
  * config.json without its three secrets. In a backup without keys, which anybody may read, the
  * addresses of nodes lose path and password.
  */
-function configBytes({ path, isNamed }: { readonly path: string; readonly isNamed: boolean }, hasKeys: boolean): Uint8Array {
+function configBytes(
+  { path, isNamed }: { readonly path: string; readonly isNamed: boolean },
+  hasKeys: boolean,
+): Uint8Array {
   const all = privateFile(path, isNamed ? "any" : "own");
   const rest = withoutMembers(all, secretMembers);
   all.fill(0);
   if (hasKeys) return rest;
-  const value = parseJson(blanked(rest, secretMembers), { bytesMax: 1_048_576, keysMax: 1024, itemsMax: 4096 });
+  const value = parseJson(blanked(rest, secretMembers), {
+    bytesMax: 1_048_576,
+    keysMax: 1024,
+    itemsMax: 4096,
+  });
   rest.fill(0);
-  return Buffer.from(`${JSON.stringify(value, (name, inner) => (name === "nodes" ? hostsOf(inner) : inner), 2)}\n`);
+  return Buffer.from(
+    `${JSON.stringify(value, (name, inner) => (name === "nodes" ? hostsOf(inner) : inner), 2)}\n`,
+  );
 }
 
 function hostsOf(nodes: unknown): unknown {
-  return Array.isArray(nodes) ? nodes.map((node) => (URL.canParse(String(node)) ? new URL(String(node)).origin : "")) : nodes;
+  return Array.isArray(nodes)
+    ? nodes.map((node) => (URL.canParse(String(node)) ? new URL(String(node)).origin : ""))
+    : nodes;
 }
 
 /** Turns EACCES, for which each module has a code of its own, into COMMAND_RIGHT. */
@@ -132,7 +159,13 @@ function asOwner<T>(path: string, act: () => T): T {
     if (!(error instanceof AgentError)) throw error;
     const reason = error.context.reason ?? (error.cause as NodeJS.ErrnoException | undefined)?.code;
     if (reason !== "EACCES") throw error;
-    throw new AgentError("COMMAND_RIGHT", "none", `this user may not read ${path}`, { hint: "run it as root" }, { cause: error });
+    throw new AgentError(
+      "COMMAND_RIGHT",
+      "none",
+      `this user may not read ${path}`,
+      { hint: "run it as root" },
+      { cause: error },
+    );
   }
 }
 
@@ -140,7 +173,9 @@ function asOwner<T>(path: string, act: () => T): T {
 function writeWhole<T>(path: string, fill: (write: (bytes: Uint8Array) => void) => T): T {
   rmSync(path, { force: true });
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const fd = orWriteFault(path, () => openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
+  const fd = orWriteFault(path, () =>
+    openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600),
+  );
   try {
     const done = fill((bytes) =>
       orWriteFault(path, () => {
@@ -158,6 +193,12 @@ function orWriteFault<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (cause) {
-    throw new AgentError("BACKUP_WRITE", "none", `${path} cannot be written (${reasonOf(cause)})`, {}, { cause });
+    throw new AgentError(
+      "BACKUP_WRITE",
+      "none",
+      `${path} cannot be written (${reasonOf(cause)})`,
+      {},
+      { cause },
+    );
   }
 }

@@ -5,7 +5,16 @@
 import { AgentError } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { boolean, hex, integer, list, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
+import {
+  boolean,
+  hex,
+  integer,
+  list,
+  object,
+  oneOf,
+  type Reader,
+  string,
+} from "../../protocol/shape.ts";
 
 export interface ManifestPart {
   readonly name: string;
@@ -56,6 +65,12 @@ export function readManifest(bytes: Uint8Array): Manifest {
   try {
     return shape(parseJson(bytes, { bytesMax: manifestBytesMax, itemsMax: partsMax }), "manifest");
   } catch (cause) {
-    throw new AgentError("BACKUP_DAMAGED", "none", "the backup's manifest is not one", {}, { cause });
+    throw new AgentError(
+      "BACKUP_DAMAGED",
+      "none",
+      "the backup's manifest is not one",
+      {},
+      { cause },
+    );
   }
 }

@@ -3,11 +3,25 @@
  * file, the ledger before the keys, so nothing starts after a restore that was cut short. Each file
  * gets the owner of its folder.
  */
-import { chownSync, closeSync, constants, fchownSync, fsyncSync, openSync, statSync, writeSync } from "node:fs";
+import {
+  chownSync,
+  closeSync,
+  constants,
+  fchownSync,
+  fsyncSync,
+  openSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { syncFolder } from "../../agent/files/replace-file.ts";
-import { isThere, makePrivateFolder, namesIn, type StateFolder } from "../../agent/files/state-folder.ts";
+import {
+  isThere,
+  makePrivateFolder,
+  namesIn,
+  type StateFolder,
+} from "../../agent/files/state-folder.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { checkBackup, ledgerPrefix } from "./check.ts";
 import type { Manifest } from "./manifest.ts";
@@ -31,7 +45,8 @@ export function restoreBackup(
 ): { readonly manifest: Manifest; readonly config: string } {
   assertEmpty(state);
   const { hasKeys } = checkBackup(file, encKey);
-  if (!hasKeys) throw new AgentError("BACKUP_NO_KEYS", "none", `${file} was made with --without-keys`);
+  if (!hasKeys)
+    throw new AgentError("BACKUP_NO_KEYS", "none", `${file} was made with --without-keys`);
   const ledger = join(state.signer, "ledger");
   for (const folder of [state.root, state.signer, state.courier]) makePrivateFolder(folder);
   orFolderFault(ledger, () => makeOwnFolder(ledger));
@@ -66,7 +81,8 @@ function assertEmpty(state: StateFolder): void {
   for (const [folder, known] of kept) {
     if (!isThere(folder)) continue;
     const found = namesIn(folder).find((name) => !known.includes(name));
-    if (found !== undefined) throw new AgentError("STATE_NOT_EMPTY", "none", `${join(folder, found)} is there already`);
+    if (found !== undefined)
+      throw new AgentError("STATE_NOT_EMPTY", "none", `${join(folder, found)} is there already`);
   }
 }
 
@@ -97,6 +113,12 @@ function orFolderFault(path: string, act: () => void): void {
     act();
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
-    throw new AgentError("STATE_FOLDER", "unknown", `${path} cannot be written (${reasonOf(cause)})`, {}, { cause });
+    throw new AgentError(
+      "STATE_FOLDER",
+      "unknown",
+      `${path} cannot be written (${reasonOf(cause)})`,
+      {},
+      { cause },
+    );
   }
 }

@@ -15,13 +15,21 @@ import { problemsOf, type Seen } from "../status/problems.ts";
 export function judgeStatus(status: SignerStatus, seen: Seen): readonly Finding[] {
   const problems = problemsOf(status, seen).map(({ code, what, hint, isWarning }) => {
     const known = (Object.hasOwn(codes, code) ? code : "SOCKET_FORMAT") as Code;
-    return finding(known, isWarning ? "warning" : "error", what, hint === "" ? "wait: it is tried again by itself" : hint);
+    return finding(
+      known,
+      isWarning ? "warning" : "error",
+      what,
+      hint === "" ? "wait: it is tried again by itself" : hint,
+    );
   });
   return [...problems, ...isolationFindings(status, seen), ...versionFindings(status, seen)];
 }
 
 /** A signer that runs as root is a problem of `status` already, so it is no finding here. */
-function isolationFindings({ isolation }: SignerStatus, { isUnderUnits }: Seen): readonly Finding[] {
+function isolationFindings(
+  { isolation }: SignerStatus,
+  { isUnderUnits }: Seen,
+): readonly Finding[] {
   if (/^level 0:.*\broot\b/.test(isolation)) return [];
   if (/^level [2-9]\b/.test(isolation)) return [];
   if (isUnderUnits)
@@ -33,14 +41,27 @@ function isolationFindings({ isolation }: SignerStatus, { isUnderUnits }: Seen):
         "systemctl cat autowithdraw-signer: look for drop-ins",
       ),
     ];
-  return [finding("DOCTOR_ISOLATION", "warning", `the signer is not set apart as its units would do it: ${isolation}`)];
+  return [
+    finding(
+      "DOCTOR_ISOLATION",
+      "warning",
+      `the signer is not set apart as its units would do it: ${isolation}`,
+    ),
+  ];
 }
 
 function versionFindings(status: SignerStatus, { isUnderUnits }: Seen): readonly Finding[] {
   if (status.version === version) return [];
-  const hint = isUnderUnits ? "systemctl restart autowithdraw.target" : "stop crypto and start it again";
+  const hint = isUnderUnits
+    ? "systemctl restart autowithdraw.target"
+    : "stop crypto and start it again";
   return [
-    finding("DOCTOR_VERSION_OTHER", "warning", `the signer that runs is ${status.version}, and this program is ${version}`, hint),
+    finding(
+      "DOCTOR_VERSION_OTHER",
+      "warning",
+      `the signer that runs is ${status.version}, and this program is ${version}`,
+      hint,
+    ),
   ];
 }
 
@@ -54,12 +75,18 @@ const factorMax = 100n;
  * Finds limits far above all payments. `withdrawals`: the newest ones of the signer's list, in any
  * state.
  */
-export function judgeLimits(limits: readonly LimitView[], withdrawals: readonly OperatorView[]): readonly Finding[] {
+export function judgeLimits(
+  limits: readonly LimitView[],
+  withdrawals: readonly OperatorView[],
+): readonly Finding[] {
   return limits.flatMap((limit) => {
     const paid = withdrawals.filter((one) => one.currency === limit.currency && one.slot !== "");
     const [first] = paid;
     if (first === undefined || paid.length < paymentsMin) return [];
-    const largest = paid.reduce((most, one) => (BigInt(one.amountUnits) > most ? BigInt(one.amountUnits) : most), 0n);
+    const largest = paid.reduce(
+      (most, one) => (BigInt(one.amountUnits) > most ? BigInt(one.amountUnits) : most),
+      0n,
+    );
     return [
       ...wideFindings(limit, "maxPerWithdrawal", first, largest, "the largest payment"),
       ...wideFindings(limit, "maxPerDay", first, largestDay(paid), "the most in 24 hours"),
@@ -75,7 +102,11 @@ function largestDay(paid: readonly OperatorView[]): bigint {
   let from = 0;
   for (const one of byTime) {
     sum += BigInt(one.amountUnits);
-    for (let first = byTime[from]; first !== undefined && one.requestedAt - first.requestedAt > dayMs; first = byTime[from]) {
+    for (
+      let first = byTime[from];
+      first !== undefined && one.requestedAt - first.requestedAt > dayMs;
+      first = byTime[from]
+    ) {
       sum -= BigInt(first.amountUnits);
       from += 1;
     }

@@ -42,7 +42,11 @@ export function lookAtConfig(path: string, state: StateFolder, about: ConfigCont
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     if (error.code !== "CONFIG_UNREADABLE")
-      return { settings: null, findings: [faultFound(error), ...beside.findings], unseen: beside.unseen };
+      return {
+        settings: null,
+        findings: [faultFound(error), ...beside.findings],
+        unseen: beside.unseen,
+      };
     const unseen = [
       `${path}, and with it the chains' nodes and the gateway's time (this user may not read it)`,
       ...beside.unseen,
@@ -58,7 +62,14 @@ function exposedFindings(path: string): readonly Finding[] {
   } catch {
     return [];
   }
-  return [finding("FILE_EXPOSED", "error", `${path} can be reached by others than its owner`, `chmod 600 ${path}`)];
+  return [
+    finding(
+      "FILE_EXPOSED",
+      "error",
+      `${path} can be reached by others than its owner`,
+      `chmod 600 ${path}`,
+    ),
+  ];
 }
 
 function secretFindings(
@@ -70,9 +81,15 @@ function secretFindings(
   const findings: Finding[] = [];
   const left = secretsFound.filter((name) => name !== "encKey");
   if (isPaired && left.length > 0) {
-    const hint = "write the mnemonic down, then run pair again and answer yes: it does only what is left";
+    const hint =
+      "write the mnemonic down, then run pair again and answer yes: it does only what is left";
     findings.push(
-      finding("PAIRING_SECRETS_KEPT", "error", `${path} still holds ${left.join(" and ")}, though this server is paired`, hint),
+      finding(
+        "PAIRING_SECRETS_KEPT",
+        "error",
+        `${path} still holds ${left.join(" and ")}, though this server is paired`,
+        hint,
+      ),
     );
   }
   if (!secretsFound.includes("encKey")) return findings;
@@ -112,8 +129,12 @@ function besideFindings(path: string, state: StateFolder): Look {
     }
   };
   const near = names(folder);
-  const copies = near.filter((name) => isCopyOf(name, basename(path))).map((name) => copyFinding(join(folder, name)));
-  const plain = near.includes("encKey.cred") ? near.filter(isEncKey).map((name) => plainFinding(join(folder, name))) : [];
+  const copies = near
+    .filter((name) => isCopyOf(name, basename(path)))
+    .map((name) => copyFinding(join(folder, name)));
+  const plain = near.includes("encKey.cred")
+    ? near.filter(isEncKey).map((name) => plainFinding(join(folder, name)))
+    : [];
   const inside = [state.root, state.signer].flatMap((where) =>
     names(where)
       .filter(isEncKey)
@@ -122,7 +143,8 @@ function besideFindings(path: string, state: StateFolder): Look {
   return { findings: [...copies, ...plain, ...inside.map(besideFinding)], unseen };
 }
 
-const isEncKey = (name: string): boolean => /^\.?enc[-_]?key(?:\.(?:txt|hex|key|bin))?$/i.test(name);
+const isEncKey = (name: string): boolean =>
+  /^\.?enc[-_]?key(?:\.(?:txt|hex|key|bin))?$/i.test(name);
 
 /** The operator types this line, but another user may have chosen the file's name. */
 function lineFor(path: string, command: string): string {
@@ -164,5 +186,10 @@ function plainFinding(path: string): Finding {
 
 function besideFinding(path: string): Finding {
   const hint = "move it away from the state folder: docs/operations.md, section 3";
-  return finding("DOCTOR_ENCKEY_BESIDE", "error", `${path} lies in the state folder, beside the keystore that it opens`, hint);
+  return finding(
+    "DOCTOR_ENCKEY_BESIDE",
+    "error",
+    `${path} lies in the state folder, beside the keystore that it opens`,
+    hint,
+  );
 }

@@ -31,11 +31,16 @@ export function readTree(root: string): Tree {
   const entries: Entry[] = [];
   const unseen: string[] = [];
   const queue = [root];
-  for (let path = queue.shift(); path !== undefined && entries.length < entriesMax; path = queue.shift()) {
+  for (
+    let path = queue.shift();
+    path !== undefined && entries.length < entriesMax;
+    path = queue.shift()
+  ) {
     try {
       const entry = entryOf(relative(root, path), lstatSync(path));
       entries.push(entry);
-      if (entry.kind === "folder") for (const name of readdirSync(path)) queue.push(join(path, name));
+      if (entry.kind === "folder")
+        for (const name of readdirSync(path)) queue.push(join(path, name));
     } catch (error) {
       const reason = reasonOf(error);
       // An entry that disappears between listing and reading was a temporary file.
@@ -60,7 +65,9 @@ function entryOf(path: string, stat: Stats): Entry {
 
 /** Judges every entry by its own rights and by the owner of its folder. */
 export function judgeTree(state: StateFolder, { entries, unseen }: Tree): Look {
-  const owners = new Map(entries.filter(({ kind }) => kind === "folder").map(({ path, uid }) => [path, uid]));
+  const owners = new Map(
+    entries.filter(({ kind }) => kind === "folder").map(({ path, uid }) => [path, uid]),
+  );
   const findings = entries.flatMap((entry) => [
     ...rightsFindings(state, entry),
     ...linkFindings(state, entry),
@@ -98,7 +105,8 @@ function lineFor(path: string, line: (word: string) => string): string {
  */
 function isRefused({ path, kind, mode }: Entry): boolean {
   if (path === "signer/keystore.json" || path === "courier/link.json") return true;
-  const isRead = isOfRoom(path) || path === "run" || path === "run/where" || path === "pairing.json";
+  const isRead =
+    isOfRoom(path) || path === "run" || path === "run/where" || path === "pairing.json";
   return isRead && (kind === "file" || kind === "folder") && (mode & 0o022) !== 0;
 }
 
@@ -133,11 +141,22 @@ function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonl
     ];
   if (kind !== "file" || names < 2) return [];
   const hint = lineFor(full, (word) => `find / -xdev -samefile ${word}`);
-  return [finding("DOCTOR_FILE_LINK", "warning", `${full} has ${names} names: anybody who reaches the other reaches it`, hint)];
+  return [
+    finding(
+      "DOCTOR_FILE_LINK",
+      "warning",
+      `${full} has ${names} names: anybody who reaches the other reaches it`,
+      hint,
+    ),
+  ];
 }
 
 /** The signer cannot read a file that root made in its folder. */
-function ownerFindings(state: StateFolder, { path, uid }: Entry, owners: ReadonlyMap<string, number>): readonly Finding[] {
+function ownerFindings(
+  state: StateFolder,
+  { path, uid }: Entry,
+  owners: ReadonlyMap<string, number>,
+): readonly Finding[] {
   const room = /^(signer|courier)\//.exec(path)?.[1];
   const owner = room === undefined ? undefined : owners.get(room);
   if (room === undefined || owner === undefined || owner === uid) return [];

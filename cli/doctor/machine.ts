@@ -45,8 +45,12 @@ export function judgeNode(version: string, nowMs: number): readonly Finding[] {
   if (end === undefined) return [];
   const leftMs = Date.parse(`${end}T23:59:59Z`) - nowMs;
   if (leftMs > warnedMs) return [];
-  const hint = "install Node 24 or later, then start crypto again; a distribution may mend its own package for longer";
-  const when = leftMs < 0 ? `had its last security updates on ${end}` : `gets security updates until ${end} only`;
+  const hint =
+    "install Node 24 or later, then start crypto again; a distribution may mend its own package for longer";
+  const when =
+    leftMs < 0
+      ? `had its last security updates on ${end}`
+      : `gets security updates until ${end} only`;
   return [finding("DOCTOR_NODEJS_END", "warning", `Node ${version.slice(1)} ${when}`, hint)];
 }
 
@@ -61,8 +65,15 @@ const remote = /^(?:nfs\d?|cifs|smb\d?|9p|afs|ceph|glusterfs|fuse\..+|fuse)$/;
  */
 export function fileSystemOf(path: string, mounts: string): string {
   const rows = mounts.split("\n").map((line) => line.split(" "));
-  const above = rows.filter(([, at = ""]) => at === "/" || path === at || path.startsWith(`${at}/`));
-  return above.reduce((best, row) => ((row[1]?.length ?? 0) >= (best[1]?.length ?? 0) ? row : best), ["", "", ""])[2] ?? "";
+  const above = rows.filter(
+    ([, at = ""]) => at === "/" || path === at || path.startsWith(`${at}/`),
+  );
+  return (
+    above.reduce(
+      (best, row) => ((row[1]?.length ?? 0) >= (best[1]?.length ?? 0) ? row : best),
+      ["", "", ""],
+    )[2] ?? ""
+  );
 }
 
 /** `mounts` as in /proc/self/mounts. */
@@ -76,7 +87,8 @@ export function judgeFileSystem(path: string, mounts: string): readonly Finding[
         ? "a container's own layer, which goes with the container: the ledger with it"
         : "";
   if (trouble === "") return [];
-  const hint = "stop crypto, then mount a local disk (ext4, xfs) in that place and move all of the folder onto it";
+  const hint =
+    "stop crypto, then mount a local disk (ext4, xfs) in that place and move all of the folder onto it";
   return [finding("DOCTOR_DISK_KIND", "error", `${path} is on ${type}, ${trouble}`, hint)];
 }
 
@@ -87,7 +99,11 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
   const median = [...syncsMs].sort((a, b) => a - b)[Math.floor(syncsMs.length / 2)] ?? 0;
   if (median <= syncMsMax) return [];
   return [
-    finding("DOCTOR_DISK_SLOW", "warning", `a small write to ${path} takes ${Math.round(median)} ms to be durable (median)`),
+    finding(
+      "DOCTOR_DISK_SLOW",
+      "warning",
+      `a small write to ${path} takes ${Math.round(median)} ms to be durable (median)`,
+    ),
   ];
 }
 
@@ -110,7 +126,11 @@ export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
   ];
 }
 
-export const unitsLookedAt = [...serviceNames, "autowithdraw-signer.socket", "autowithdraw-operator.socket"] as const;
+export const unitsLookedAt = [
+  ...serviceNames,
+  "autowithdraw-signer.socket",
+  "autowithdraw-operator.socket",
+] as const;
 /** The exposure of the units of systemd/, with a margin for other versions of systemd. */
 const exposures = [
   ["autowithdraw-signer.service", 0.4],
@@ -122,16 +142,33 @@ const restartsMany = 10;
  * `exposure` gives 0 to 10, null for unknown. A unit that runs and was never restarted often has no
  * finding.
  */
-export function judgeUnits(units: ReadonlyMap<string, UnitView>, exposure: (unit: string) => number | null): readonly Finding[] {
-  const findings = [...units].flatMap(([name, { ActiveState, Result = "", ExecMainStatus = "", NRestarts = "0" }]): Finding[] => {
-    const hint = `journalctl -u ${name} -n 20; then: systemctl reset-failed ${name} && systemctl start autowithdraw.target`;
-    if (ActiveState === "failed")
-      return [finding("DOCTOR_UNIT_FAILED", "error", `${name} has failed (${Result}, status ${ExecMainStatus})`, hint)];
-    if (Number(NRestarts) <= restartsMany) return [];
-    return [
-      finding("DOCTOR_UNIT_FAILED", "warning", `${name} was started again ${NRestarts} times`, `journalctl -u ${name} -n 50`),
-    ];
-  });
+export function judgeUnits(
+  units: ReadonlyMap<string, UnitView>,
+  exposure: (unit: string) => number | null,
+): readonly Finding[] {
+  const findings = [...units].flatMap(
+    ([name, { ActiveState, Result = "", ExecMainStatus = "", NRestarts = "0" }]): Finding[] => {
+      const hint = `journalctl -u ${name} -n 20; then: systemctl reset-failed ${name} && systemctl start autowithdraw.target`;
+      if (ActiveState === "failed")
+        return [
+          finding(
+            "DOCTOR_UNIT_FAILED",
+            "error",
+            `${name} has failed (${Result}, status ${ExecMainStatus})`,
+            hint,
+          ),
+        ];
+      if (Number(NRestarts) <= restartsMany) return [];
+      return [
+        finding(
+          "DOCTOR_UNIT_FAILED",
+          "warning",
+          `${name} was started again ${NRestarts} times`,
+          `journalctl -u ${name} -n 50`,
+        ),
+      ];
+    },
+  );
   for (const [name, most] of exposures) {
     const level = exposure(name);
     if (level === null || level <= most) continue;
@@ -200,8 +237,15 @@ const aheadMs = 15_000;
  * Compares this machine's clock with the gateway's. The newest block of any chain decides which
  * clock is wrong, because the time of this block has surely passed.
  */
-export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: readonly ChainView[]): readonly Finding[] {
-  const blockAtMs = Math.max(0, ...chains.flatMap(({ nodes }) => nodes.map((node) => node.blockAtMs)));
+export function judgeClocks(
+  nowMs: number,
+  gateway: GatewayTime | null,
+  chains: readonly ChainView[],
+): readonly Finding[] {
+  const blockAtMs = Math.max(
+    0,
+    ...chains.flatMap(({ nodes }) => nodes.map((node) => node.blockAtMs)),
+  );
   const isBehindBlock = blockAtMs > nowMs + aheadMs * 4;
   if (gateway === null || !gateway.ok) {
     return isBehindBlock
@@ -224,18 +268,41 @@ export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: 
   const isAhead = gateway.dateMs > gateway.latestMs;
   const gatewayNowMs = isAhead ? nowMs + apartMs : nowMs - apartMs;
   const fitsHere = blockAtMs > 0 && blockAtMs <= nowMs + aheadMs && nowMs - blockAtMs <= freshMs;
-  const fitsGateway = blockAtMs > 0 && blockAtMs <= gatewayNowMs + aheadMs && gatewayNowMs - blockAtMs <= freshMs;
+  const fitsGateway =
+    blockAtMs > 0 && blockAtMs <= gatewayNowMs + aheadMs && gatewayNowMs - blockAtMs <= freshMs;
   const apart = `the gateway's clock is ${durationWords(apartMs)} ${isAhead ? "ahead of" : "behind"} this machine's`;
   if (fitsHere && !fitsGateway)
-    return [clockFinding("DOCTOR_CLOCK_GATEWAY", `${apart}, and the newest block says that this machine is right`, apartMs)];
+    return [
+      clockFinding(
+        "DOCTOR_CLOCK_GATEWAY",
+        `${apart}, and the newest block says that this machine is right`,
+        apartMs,
+      ),
+    ];
   if (fitsGateway && !fitsHere)
-    return [clockFinding("DOCTOR_CLOCK_HERE", `${apart}, and the newest block says that the gateway is right`, apartMs)];
-  return [clockFinding("CLOCK_SKEW", `${apart}, and no chain says which of the two is right`, apartMs)];
+    return [
+      clockFinding(
+        "DOCTOR_CLOCK_HERE",
+        `${apart}, and the newest block says that the gateway is right`,
+        apartMs,
+      ),
+    ];
+  return [
+    clockFinding("CLOCK_SKEW", `${apart}, and no chain says which of the two is right`, apartMs),
+  ];
 }
 
-function clockFinding(code: "DOCTOR_CLOCK_HERE" | "DOCTOR_CLOCK_GATEWAY" | "CLOCK_SKEW", what: string, apartMs: number): Finding {
+function clockFinding(
+  code: "DOCTOR_CLOCK_HERE" | "DOCTOR_CLOCK_GATEWAY" | "CLOCK_SKEW",
+  what: string,
+  apartMs: number,
+): Finding {
   const isStop = apartMs > skewMsStops;
-  return finding(code, isStop ? "error" : "warning", `${what}${isStop ? "; beyond ten minutes nothing is signed" : ""}`);
+  return finding(
+    code,
+    isStop ? "error" : "warning",
+    `${what}${isStop ? "; beyond ten minutes nothing is signed" : ""}`,
+  );
 }
 
 function durationWords(ms: number): string {

@@ -3,7 +3,17 @@
  * their own.
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, statfsSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ChainView, lookAtChains } from "../../agent/check/chains.ts";
@@ -44,7 +54,12 @@ export interface Outside {
 
 /** `earliestMs` and `latestMs`: this machine's clock before the question and after the answer. */
 export type GatewayTime =
-  | { readonly ok: true; readonly dateMs: number; readonly earliestMs: number; readonly latestMs: number }
+  | {
+      readonly ok: true;
+      readonly dateMs: number;
+      readonly earliestMs: number;
+      readonly latestMs: number;
+    }
   | { readonly ok: false; readonly reason: string };
 
 const syncs = 9;
@@ -102,7 +117,10 @@ function syncsMs(folder: string): readonly number[] {
  */
 function stateFolders(root: string): readonly string[] {
   const homes = ["/root", homedir(), ...namesOrNone("/home").map((name) => join("/home", name))];
-  const usual = ["/var/lib/autowithdraw", ...homes.map((home) => join(home, ".local/share/autowithdraw"))];
+  const usual = [
+    "/var/lib/autowithdraw",
+    ...homes.map((home) => join(home, ".local/share/autowithdraw")),
+  ];
   const beside = namesOrNone(dirname(root)).map((name) => join(dirname(root), name));
   return [...new Set([...usual, ...beside])].filter((path) => path !== root);
 }
@@ -140,7 +158,13 @@ export function exposureIn(text: string): number | null {
 export function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {
   const earliestMs = now();
   const outgoing = createOutgoing({ origin: new URL(url).origin, connectionsMax: 1, idleMs: 0 });
-  const request = { method: "HEAD", path: "/", bytesMax: headBytesMax, timeoutMs: gatewayMs, bodyMs: 1 } as const;
+  const request = {
+    method: "HEAD",
+    path: "/",
+    bytesMax: headBytesMax,
+    timeoutMs: gatewayMs,
+    bodyMs: 1,
+  } as const;
   return new Promise((resolve) => {
     outgoing.send(request, (outcome) => {
       outgoing.close();

@@ -30,9 +30,14 @@ const options = {
 /** Parses the words after `autowithdraw`. @throws AgentError COMMAND_USAGE */
 export function readInstallCommand(argv: readonly string[]): InstallCommand {
   const [command, ...args] = argv;
-  if (command !== "install" && command !== "upgrade" && command !== "uninstall") throw usage("no command given");
+  if (command !== "install" && command !== "upgrade" && command !== "uninstall")
+    throw usage("no command given");
   const values = parsed(args);
-  const onlyFor = (name: "config" | "enc-key-file" | "root", isFor: boolean, whom: string): void => {
+  const onlyFor = (
+    name: "config" | "enc-key-file" | "root",
+    isFor: boolean,
+    whom: string,
+  ): void => {
     if (values[name] !== undefined && !isFor) throw usage(`--${name} is for ${whom}`);
   };
   const isAgent = values.gateway !== true && command !== "uninstall";

@@ -36,10 +36,15 @@ interface Found {
  * @throws AgentError ENCKEY_*, CONFIG_*, INSTALL_ENCKEY, INSTALL_STEP, COMMAND_DECLINED,
  * COMMAND_USAGE, PAIRING_SCRUB
  */
-export async function sealEncKey(places: CredentialPlaces, isYes: boolean, terminal: Terminal): Promise<string> {
+export async function sealEncKey(
+  places: CredentialPlaces,
+  isYes: boolean,
+  terminal: Terminal,
+): Promise<string> {
   const given = encKeyGiven(places);
   try {
-    if (existsSync(places.credential) && !isOfAnotherMachine(places.credential, given)) return compared(places, given);
+    if (existsSync(places.credential) && !isOfAnotherMachine(places.credential, given))
+      return compared(places, given);
     const key = given ?? newEncKey(places.takeAway);
     try {
       assertEncKey(key.bytes);
@@ -75,9 +80,14 @@ function compared(places: CredentialPlaces, given: Found | null): string {
   try {
     if (given === null) return "it opens";
     if (!isSame(sealed, given.bytes)) {
-      throw new AgentError("INSTALL_ENCKEY", "none", `${given.from} holds another encKey than ${places.credential}`, {
-        hint: `autowithdraw check --enc-key-file ${given.from} says which of the two opens the keystore; if it is this one, remove ${places.credential} and run it again; else leave --enc-key-file out`,
-      });
+      throw new AgentError(
+        "INSTALL_ENCKEY",
+        "none",
+        `${given.from} holds another encKey than ${places.credential}`,
+        {
+          hint: `autowithdraw check --enc-key-file ${given.from} says which of the two opens the keystore; if it is this one, remove ${places.credential} and run it again; else leave --enc-key-file out`,
+        },
+      );
     }
     takeOutOfConfig(places);
     return `it opens, and is that of ${given.from}`;
@@ -99,9 +109,14 @@ function encKeyGiven({ encKeyFile, config }: CredentialPlaces): Found | null {
   inConfig.bytes.fill(0);
   if (isOne) return named;
   named.bytes.fill(0);
-  throw new AgentError("INSTALL_ENCKEY", "none", `${config} holds another encKey than ${encKeyFile}`, {
-    hint: "take the wrong one out of config.json, or leave --enc-key-file out",
-  });
+  throw new AgentError(
+    "INSTALL_ENCKEY",
+    "none",
+    `${config} holds another encKey than ${encKeyFile}`,
+    {
+      hint: "take the wrong one out of config.json, or leave --enc-key-file out",
+    },
+  );
 }
 
 function encKeyInConfig(config: string): Found | null {
@@ -109,9 +124,12 @@ function encKeyInConfig(config: string): Found | null {
   const text = readPrivateFile(config);
   try {
     const member = findMembers(text).find(({ key }) => key === "encKey");
-    const bytes = member === undefined ? null : stringBytes(text.subarray(member.valueStart, member.end));
+    const bytes =
+      member === undefined ? null : stringBytes(text.subarray(member.valueStart, member.end));
     // "<ENCRYPTION_KEY>" is the placeholder.
-    return bytes === null || bytes.length === 0 || bytes[0] === 0x3c ? null : { bytes, from: config };
+    return bytes === null || bytes.length === 0 || bytes[0] === 0x3c
+      ? null
+      : { bytes, from: config };
   } finally {
     text.fill(0);
   }
@@ -138,7 +156,11 @@ function newEncKey(takeAway: string): Found {
 
 const hexDigits = Buffer.from("0123456789abcdef");
 
-async function assertKeptElsewhere(from: string, isYes: boolean, terminal: Terminal): Promise<void> {
+async function assertKeptElsewhere(
+  from: string,
+  isYes: boolean,
+  terminal: Terminal,
+): Promise<void> {
   terminal.err(`
   encKey is about to be sealed for this machine. It is in:
     ${from}
@@ -148,14 +170,24 @@ async function assertKeptElsewhere(from: string, isYes: boolean, terminal: Termi
 `);
   if (isYes) return;
   if (!terminal.isInteractive) {
-    throw new AgentError("COMMAND_USAGE", "none", "sealing encKey asks for a yes on a terminal, and this is none", {
-      hint: `keep encKey (${from}) in another place, then run it again with --yes`,
-    });
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "sealing encKey asks for a yes on a terminal, and this is none",
+      {
+        hint: `keep encKey (${from}) in another place, then run it again with --yes`,
+      },
+    );
   }
   if (!(await terminal.confirm("  Is encKey kept in another place? (yes/no) "))) {
-    throw new AgentError("COMMAND_DECLINED", "none", `not answered with yes: encKey is not sealed`, {
-      hint: `keep encKey (${from}) in another place, then run it again: it goes on here`,
-    });
+    throw new AgentError(
+      "COMMAND_DECLINED",
+      "none",
+      `not answered with yes: encKey is not sealed`,
+      {
+        hint: `keep encKey (${from}) in another place, then run it again: it goes on here`,
+      },
+    );
   }
 }
 
@@ -175,7 +207,8 @@ function seal(credential: string, encKey: Uint8Array): void {
   }
   const opened = openSealed(beside);
   try {
-    if (!isSame(opened, encKey)) throw new AgentError("INSTALL_STEP", "none", "the sealed encKey opens to something else");
+    if (!isSame(opened, encKey))
+      throw new AgentError("INSTALL_STEP", "none", "the sealed encKey opens to something else");
   } finally {
     opened.fill(0);
   }

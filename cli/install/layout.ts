@@ -75,10 +75,25 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     ],
     groups: [{ name: "autowithdraw-operators", does: "people who may look, approve and refuse" }],
     folders: [
-      { path: "/etc/autowithdraw", mode: 0o711, owner: "root", holds: "config.json and the sealed encKey" },
+      {
+        path: "/etc/autowithdraw",
+        mode: 0o711,
+        owner: "root",
+        holds: "config.json and the sealed encKey",
+      },
       { path: installedState, mode: 0o711, owner: "root", holds: "the state" },
-      { path: `${installedState}/signer`, mode: 0o700, owner: "autowithdraw-signer", holds: "keystore and ledger" },
-      { path: `${installedState}/courier`, mode: 0o700, owner: "autowithdraw", holds: "the link's key" },
+      {
+        path: `${installedState}/signer`,
+        mode: 0o700,
+        owner: "autowithdraw-signer",
+        holds: "keystore and ledger",
+      },
+      {
+        path: `${installedState}/courier`,
+        mode: 0o700,
+        owner: "autowithdraw",
+        holds: "the link's key",
+      },
     ],
     rooms: ["base", "protocol", "outgoing", "alerts", "chains", "agent", "cli", "client"],
     files: [
@@ -104,7 +119,14 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     aliased: [],
     users: [{ name: gatewayUser, does: "the payment service" }],
     groups: [],
-    folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],
+    folders: [
+      {
+        path: gatewayState,
+        mode: 0o700,
+        owner: gatewayUser,
+        holds: "its key, configuration and database",
+      },
+    ],
     rooms: ["base", "protocol", "outgoing", "alerts", "chains", "gateway"],
     files: [...papers, "gateway/gateway.js"],
     helps: [manual("autowithdraw-gateway"), completion("autowithdraw-gateway")],

@@ -5,12 +5,29 @@
 import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../base/fault.ts";
 import { startLine } from "../unit-names.ts";
-import { gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile, unitFolder } from "./layout.ts";
+import {
+  gatewayConfig,
+  gatewayState,
+  gatewayUser,
+  type Layout,
+  takeAwayFile,
+  unitFolder,
+} from "./layout.ts";
 
 /** One change of the machine, as data; cli/install/steps.ts carries it out. */
 export type Act =
-  | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly as?: string }
-  | { readonly kind: "folder"; readonly path: string; readonly mode: number; readonly owner: string | null }
+  | {
+      readonly kind: "run";
+      readonly program: string;
+      readonly args: readonly string[];
+      readonly as?: string;
+    }
+  | {
+      readonly kind: "folder";
+      readonly path: string;
+      readonly mode: number;
+      readonly owner: string | null;
+    }
   | { readonly kind: "text"; readonly path: string; readonly text: string; readonly mode: number }
   | { readonly kind: "copy-private"; readonly from: string; readonly to: string }
   | { readonly kind: "program"; readonly layout: Layout }
@@ -81,14 +98,25 @@ export function assertFit(survey: Survey, layout: Layout, isForced: boolean): vo
     throw new AgentError("INSTALL_MACHINE", "none", message, { hint });
   };
   if (survey.platform !== "linux")
-    lacks(`this is ${survey.platform}, and the units need Linux with systemd`, "use a Linux server");
+    lacks(
+      `this is ${survey.platform}, and the units need Linux with systemd`,
+      "use a Linux server",
+    );
   if (!survey.isRoot) {
-    throw new AgentError("COMMAND_RIGHT", "none", "installing writes to /opt, /etc and /var/lib, which only root may", {
-      hint: "run it as root; --dry-run shows the steps without it",
-    });
+    throw new AgentError(
+      "COMMAND_RIGHT",
+      "none",
+      "installing writes to /opt, /etc and /var/lib, which only root may",
+      {
+        hint: "run it as root; --dry-run shows the steps without it",
+      },
+    );
   }
   if (survey.root === "" && survey.systemd === null) {
-    lacks("systemd does not run here", "use a server with systemd; --root FOLDER fills an image instead");
+    lacks(
+      "systemd does not run here",
+      "use a server with systemd; --root FOLDER fills an image instead",
+    );
   }
   if (survey.systemd !== null && survey.systemd < systemdLeast) {
     lacks(
@@ -109,11 +137,18 @@ export function assertFit(survey: Survey, layout: Layout, isForced: boolean): vo
     );
   }
   if (!survey.source.hasPart) {
-    lacks(`this copy holds no ${layout.part}`, "run it from the unpacked release archive, or from a built checkout");
+    lacks(
+      `this copy holds no ${layout.part}`,
+      "run it from the unpacked release archive, or from a built checkout",
+    );
   }
   const { version } = survey.installed;
   if (version !== null && !isForced && isOlder(survey.source.version, version)) {
-    throw new AgentError("INSTALL_DOWNGRADE", "none", `${layout.program} holds ${version}, and this is ${survey.source.version}`);
+    throw new AgentError(
+      "INSTALL_DOWNGRADE",
+      "none",
+      `${layout.program} holds ${version}, and this is ${survey.source.version}`,
+    );
   }
 }
 
@@ -150,12 +185,18 @@ function isOlder(a: string, b: string): boolean {
 }
 
 /** Every step of installing, in order. */
-export function planInstall(survey: Survey, layout: Layout, options: InstallOptions): readonly Step[] {
+export function planInstall(
+  survey: Survey,
+  layout: Layout,
+  options: InstallOptions,
+): readonly Step[] {
   return [
     ...accountSteps(survey, layout),
     programStep(survey, layout),
     ...layout.folders.map((folder) => folderStep(survey, folder)),
-    ...(layout.part === "agent" ? [configStep(survey, options), credentialStep(survey, options)] : [initStep(survey, layout)]),
+    ...(layout.part === "agent"
+      ? [configStep(survey, options), credentialStep(survey, options)]
+      : [initStep(survey, layout)]),
     ...unitSteps(survey, layout),
     commandStep(survey, layout),
     ...helpSteps(survey, layout),
@@ -166,11 +207,30 @@ export function planInstall(survey: Survey, layout: Layout, options: InstallOpti
 const image = "not in an image; run install on the machine itself once";
 
 function accountSteps({ accounts, root }: Survey, { users, groups }: Layout): readonly Step[] {
-  const noHome = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"];
-  const accountStep = (kind: "user" | "group", name: string, does: string, program: string, args: readonly string[]): Step => {
+  const noHome = [
+    "--system",
+    "--user-group",
+    "--no-create-home",
+    "--home-dir",
+    "/nonexistent",
+    "--shell",
+    "/usr/sbin/nologin",
+  ];
+  const accountStep = (
+    kind: "user" | "group",
+    name: string,
+    does: string,
+    program: string,
+    args: readonly string[],
+  ): Step => {
     if (root !== "") return { state: "leave", name: `${kind} ${name}`, says: image, acts: [] };
     if (accounts.has(name)) return { state: "keep", name: `${kind} ${name}`, says: does, acts: [] };
-    return { state: "make", name: `${kind} ${name}`, says: does, acts: [{ kind: "run", program, args: [...args, name] }] };
+    return {
+      state: "make",
+      name: `${kind} ${name}`,
+      says: does,
+      acts: [{ kind: "run", program, args: [...args, name] }],
+    };
   };
   return [
     ...users.map(({ name, does }) => accountStep("user", name, does, "useradd", noHome)),
@@ -187,7 +247,10 @@ function programStep({ installed, source, root }: Survey, layout: Layout): Step 
   return { state: "change", name, says, acts };
 }
 
-function folderStep({ folders, root }: Survey, { path, mode, owner, holds }: Layout["folders"][number]): Step {
+function folderStep(
+  { folders, root }: Survey,
+  { path, mode, owner, holds }: Layout["folders"][number],
+): Step {
   const there = folders.get(path);
   // an image has no users yet; the units later give the folders to their users
   const wanted = root === "" ? owner : null;
@@ -195,12 +258,17 @@ function folderStep({ folders, root }: Survey, { path, mode, owner, holds }: Lay
   const acts = [{ kind: "folder", path, mode, owner: wanted }] as const;
   if (there === undefined) return { state: "make", name: path, says, acts };
   const isRight = there.mode === mode && (wanted === null || there.owner === wanted);
-  return isRight ? { state: "keep", name: path, says, acts: [] } : { state: "change", name: path, says, acts };
+  return isRight
+    ? { state: "keep", name: path, says, acts: [] }
+    : { state: "change", name: path, says, acts };
 }
 
 function configStep({ installed }: Survey, { config }: InstallOptions): Step {
   if (installed.hasConfig) {
-    const says = config === undefined ? "as it is" : `as it is; ${config} is not taken over it, since pairing changes this one`;
+    const says =
+      config === undefined
+        ? "as it is"
+        : `as it is; ${config} is not taken over it, since pairing changes this one`;
     return { state: "keep", name: installedConfig, says, acts: [] };
   }
   if (config === undefined) {
@@ -221,8 +289,11 @@ function credentialStep({ installed, root }: Survey, { encKeyFile }: InstallOpti
   if (root !== "") return { state: "leave", name, says: image, acts: [] };
   const acts = [{ kind: "credential" }] as const;
   // The act stays, because an installation that was cut short may have left encKey in config.json.
-  if (installed.hasCredential) return { state: "keep", name, says: "opens here, and on no other machine", acts };
-  const from = encKeyFile ?? `encKey of config.json, else a new one, also written to ${takeAwayFile} for you to take away`;
+  if (installed.hasCredential)
+    return { state: "keep", name, says: "opens here, and on no other machine", acts };
+  const from =
+    encKeyFile ??
+    `encKey of config.json, else a new one, also written to ${takeAwayFile} for you to take away`;
   return { state: "make", name, says: `sealed for this machine from ${from}`, acts };
 }
 
@@ -232,7 +303,12 @@ function initStep({ installed, root }: Survey, { program, launcher }: Layout): S
   if (installed.hasConfig) return { state: "keep", name, says: "as it is", acts: [] };
   const args = [`${program}/${launcher}`, "init", "--dir", gatewayState];
   const says = "key, configuration and an empty database, by gateway init";
-  return { state: "make", name, says, acts: [{ kind: "run", program: "node", args, as: gatewayUser }] };
+  return {
+    state: "make",
+    name,
+    says,
+    acts: [{ kind: "run", program: "node", args, as: gatewayUser }],
+  };
 }
 
 function unitSteps({ source, installed }: Survey, { unit }: Layout): readonly Step[] {
@@ -254,7 +330,9 @@ function unitSteps({ source, installed }: Survey, { unit }: Layout): readonly St
 
 function commandStep({ source, installed }: Survey, { command, part }: Layout): Step {
   const says =
-    part === "agent" ? "knows state folder and config.json" : "knows the configuration, and acts as the gateway's user";
+    part === "agent"
+      ? "knows state folder and config.json"
+      : "knows the configuration, and acts as the gateway's user";
   if (installed.command === source.command) return { state: "keep", name: command, says, acts: [] };
   const acts = [{ kind: "text", path: command, text: source.command, mode: 0o755 }] as const;
   return { state: installed.command === null ? "make" : "change", name: command, says, acts };
@@ -275,13 +353,21 @@ function helpSteps({ source, installed }: Survey, { helps }: Layout): readonly S
  * keeps the old program until its restart, which comes after all steps. An agent that is not paired
  * is not enabled: a boot before the pairing would leave failed units.
  */
-function startSteps({ installed, source, root }: Survey, { part, unit, aliased }: Layout): readonly Step[] {
+function startSteps(
+  { installed, source, root }: Survey,
+  { part, unit, aliased }: Layout,
+): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
   const enable: Step = installed.isEnabled
     ? { state: "keep", name: `enable ${unit}`, says: "starts with the machine", acts: [] }
     : part === "agent" && !installed.isPaired
-      ? { state: "leave", name: `enable ${unit}`, says: `after the pairing: ${startLine}`, acts: [] }
+      ? {
+          state: "leave",
+          name: `enable ${unit}`,
+          says: `after the pairing: ${startLine}`,
+          acts: [],
+        }
       : {
           state: "make",
           name: `enable ${unit}`,
@@ -290,7 +376,15 @@ function startSteps({ installed, source, root }: Survey, { part, unit, aliased }
         };
   return isReread
     ? [enable]
-    : [{ state: "make", name: "systemctl daemon-reload", says: "", acts: [systemctl("daemon-reload")] }, enable];
+    : [
+        {
+          state: "make",
+          name: "systemctl daemon-reload",
+          says: "",
+          acts: [systemctl("daemon-reload")],
+        },
+        enable,
+      ];
 }
 
 /** True if a running service must be restarted to take the new program or units. */

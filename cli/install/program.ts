@@ -41,7 +41,9 @@ export function programVersion(folder: string): string | null {
 
 async function projectOf(from: string, part: Part): Promise<Project> {
   // Imported by path, because it is plain JavaScript that the compiler does not see.
-  const packages = (await import(pathToFileURL(join(from, "cli", "launch", "packages.js")).href)) as {
+  const packages = (await import(
+    pathToFileURL(join(from, "cli", "launch", "packages.js")).href
+  )) as {
     productionProject(root: string, part: Part): Project;
   };
   return packages.productionProject(from, part);
@@ -58,7 +60,9 @@ export async function leastNode(from: string, part: Part): Promise<string> {
 
 /** Paths from the root of every file that is installed unchanged, sorted. */
 function programFiles({ part, rooms, files, helps }: Layout, from: string): readonly string[] {
-  const built = rooms.flatMap((room) => filesUnder(from, `dist/${room}`).filter((path) => path.endsWith(".js")));
+  const built = rooms.flatMap((room) =>
+    filesUnder(from, `dist/${room}`).filter((path) => path.endsWith(".js")),
+  );
   const docs = filesUnder(from, "docs").filter((path) => path.endsWith(".md"));
   const units = filesUnder(from, "systemd").filter((path) => partOfUnit(path) === part);
   return [...files, ...helps.map(({ file }) => file), ...built, ...docs, ...units]
@@ -81,7 +85,9 @@ const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
  */
 async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const { manifest, lock } = await projectOf(from, layout.part);
-  const copied = programFiles(layout, from).map((path) => [path, readFileSync(join(from, path))] as const);
+  const copied = programFiles(layout, from).map(
+    (path) => [path, readFileSync(join(from, path))] as const,
+  );
   return new Map<string, Uint8Array>([
     ...copied,
     ["package.json", Buffer.from(json(manifest))],
@@ -91,21 +97,30 @@ async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<st
 
 /** True if `place` holds exactly this program, complete and readable for all, with its packages. */
 export async function isSameProgram(layout: Layout, from: string, place: string): Promise<boolean> {
-  if (!existsSync(join(place, "package.json")) || !existsSync(join(from, layout.launcher))) return false;
+  if (!existsSync(join(place, "package.json")) || !existsSync(join(from, layout.launcher)))
+    return false;
   const wanted = await wantedFiles(layout, from);
   const isThere = ([path, bytes]: readonly [string, Uint8Array]): boolean => {
     const stat = statSync(join(place, path), { throwIfNoEntry: false });
-    return stat !== undefined && (stat.mode & 0o044) === 0o044 && readFileSync(join(place, path)).equals(bytes);
+    return (
+      stat !== undefined &&
+      (stat.mode & 0o044) === 0o044 &&
+      readFileSync(join(place, path)).equals(bytes)
+    );
   };
   return (
-    [...wanted].every(isThere) && hasPackages(place, JSON.parse(Buffer.from(wanted.get("package-lock.json") ?? []).toString()))
+    [...wanted].every(isThere) &&
+    hasPackages(place, JSON.parse(Buffer.from(wanted.get("package-lock.json") ?? []).toString()))
   );
 }
 
-const packagePaths = ({ packages }: Lock): readonly string[] => Object.keys(packages).filter((path) => path !== "");
+const packagePaths = ({ packages }: Lock): readonly string[] =>
+  Object.keys(packages).filter((path) => path !== "");
 
 function hasPackages(folder: string, lock: Lock): boolean {
-  return packagePaths(lock).every((path) => programVersion(join(folder, path)) === lock.packages[path]?.version);
+  return packagePaths(lock).every(
+    (path) => programVersion(join(folder, path)) === lock.packages[path]?.version,
+  );
 }
 
 /**
@@ -125,7 +140,8 @@ export async function placeProgram(layout: Layout, from: string, place: string):
   if (hasPackages(from, lock)) copyPackages(from, fresh, lock);
   else bringPackages(fresh, layout);
   openForAll(fresh);
-  if (!hasPackages(fresh, lock)) throw new AgentError("INSTALL_STEP", "none", `npm ci left packages out in ${fresh}`);
+  if (!hasPackages(fresh, lock))
+    throw new AgentError("INSTALL_STEP", "none", `npm ci left packages out in ${fresh}`);
   if (existsSync(place)) {
     rmSync(`${place}.old`, { recursive: true, force: true });
     renameSync(place, `${place}.old`);
@@ -155,13 +171,29 @@ export function npmEnvironment(): NodeJS.ProcessEnv {
 
 /** Lets npm install the packages of the lock file, without their scripts. */
 function bringPackages(fresh: string, { part }: Layout): void {
-  const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-  const done = spawnSync("npm", args, { cwd: fresh, env: npmEnvironment(), stdio: ["ignore", 2, 2] });
+  const args = [
+    "ci",
+    "--omit=dev",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+  ];
+  const done = spawnSync("npm", args, {
+    cwd: fresh,
+    env: npmEnvironment(),
+    stdio: ["ignore", 2, 2],
+  });
   if (done.status === 0) return;
   const why = done.error?.message ?? `npm ended with ${done.status ?? done.signal}`;
-  throw new AgentError("INSTALL_STEP", "none", `the packages of the ${part} could not be brought: ${why}`, {
-    hint: "look at the lines of npm above: it needs the package registry, or a cache with these packages; then run it again",
-  });
+  throw new AgentError(
+    "INSTALL_STEP",
+    "none",
+    `the packages of the ${part} could not be brought: ${why}`,
+    {
+      hint: "look at the lines of npm above: it needs the package registry, or a cache with these packages; then run it again",
+    },
+  );
 }
 
 /** Makes everything readable for all; the modes of the source do not count. */

@@ -22,7 +22,15 @@ export interface Left {
 /** Every path of the layout that uninstalling may take away or leave. */
 export function removalPaths({ program, command, folders, helps }: Layout): readonly string[] {
   const parts = [...helps, ...folders].map(({ path }) => path);
-  return [program, `${program}.old`, `${program}.new`, `${program}.failed`, command, takeAwayFile, ...parts];
+  return [
+    program,
+    `${program}.old`,
+    `${program}.new`,
+    `${program}.failed`,
+    command,
+    takeAwayFile,
+    ...parts,
+  ];
 }
 
 /** Steps that remove units, command and program. */
@@ -32,7 +40,10 @@ export function planRemoval(survey: RemovalSurvey, layout: Layout): readonly Ste
   if (survey.units.length > 0) {
     // The target comes first, so it does not start the others again meanwhile.
     const names = [...survey.units].sort((a, b) => Number(b === unit) - Number(a === unit));
-    const acts = [systemctl("disable", "--quiet", "--now", ...names), ...names.map((name) => removed(`${unitFolder}/${name}`))];
+    const acts = [
+      systemctl("disable", "--quiet", "--now", ...names),
+      ...names.map((name) => removed(`${unitFolder}/${name}`)),
+    ];
     steps.push({
       state: "change",
       name: names.join(" "),
@@ -40,8 +51,15 @@ export function planRemoval(survey: RemovalSurvey, layout: Layout): readonly Ste
       acts: [...acts, systemctl("daemon-reload")],
     });
   }
-  for (const path of [command, ...helps.map((help) => help.path), program, `${program}.old`, `${program}.new`]) {
-    if (survey.paths.has(path)) steps.push({ state: "change", name: path, says: "removed", acts: [removed(path)] });
+  for (const path of [
+    command,
+    ...helps.map((help) => help.path),
+    program,
+    `${program}.old`,
+    `${program}.new`,
+  ]) {
+    if (survey.paths.has(path))
+      steps.push({ state: "change", name: path, says: "removed", acts: [removed(path)] });
   }
   return steps;
 }
@@ -49,16 +67,25 @@ export function planRemoval(survey: RemovalSurvey, layout: Layout): readonly Ste
 const removed = (path: string) => ({ kind: "remove", path }) as const;
 
 /** Everything that stays on the machine. */
-export function leftBehind(survey: RemovalSurvey, { part, program, folders, users, groups }: Layout): readonly Left[] {
+export function leftBehind(
+  survey: RemovalSurvey,
+  { part, program, folders, users, groups }: Layout,
+): readonly Left[] {
   const why =
     part === "agent"
       ? "the sealed keys and the only record of what was paid: while the agent is paired, anybody who deletes it may pay twice"
       : "the service's key, database and configuration: agents know the service by that key";
   // The outermost folders stand for everything inside them.
-  const tops = folders.filter(({ path }) => !folders.some((other) => path.startsWith(`${other.path}/`)));
+  const tops = folders.filter(
+    ({ path }) => !folders.some((other) => path.startsWith(`${other.path}/`)),
+  );
   const left: Left[] = tops
     .filter(({ path }) => survey.paths.has(path))
-    .map(({ path, holds }) => ({ what: path, why: path.startsWith("/etc/") ? holds : why, command: `rm -r ${path}` }));
+    .map(({ path, holds }) => ({
+      what: path,
+      why: path.startsWith("/etc/") ? holds : why,
+      command: `rm -r ${path}`,
+    }));
   const failed = `${program}.failed`;
   if (survey.paths.has(failed))
     left.push({
@@ -67,12 +94,17 @@ export function leftBehind(survey: RemovalSurvey, { part, program, folders, user
       command: `rm -r ${failed}`,
     });
   if (part === "agent" && survey.paths.has(takeAwayFile)) {
-    left.push({ what: takeAwayFile, why: "encKey, for you to take away", command: `shred -u ${takeAwayFile}` });
+    left.push({
+      what: takeAwayFile,
+      why: "encKey, for you to take away",
+      command: `shred -u ${takeAwayFile}`,
+    });
   }
   const accounts = [
     ...users.map(({ name }) => ({ name, program: "userdel" })),
     ...groups.map(({ name }) => ({ name, program: "groupdel" })),
   ].filter(({ name }) => survey.accounts.has(name));
-  for (const { name, program } of accounts) left.push({ what: name, why: "owns files that stay", command: `${program} ${name}` });
+  for (const { name, program } of accounts)
+    left.push({ what: name, why: "owns files that stay", command: `${program} ${name}` });
   return left;
 }

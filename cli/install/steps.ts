@@ -56,7 +56,10 @@ export async function carryOut(act: Act, context: InstallContext): Promise<strin
   }
 }
 
-function runProgram({ program, args, as }: Extract<Act, { kind: "run" }>, { node }: InstallContext): void {
+function runProgram(
+  { program, args, as }: Extract<Act, { kind: "run" }>,
+  { node }: InstallContext,
+): void {
   const identity = as === undefined ? {} : { ...ids(as), cwd: "/" };
   const done = spawnSync(program === "node" ? node : program, args, {
     ...identity,
@@ -66,7 +69,11 @@ function runProgram({ program, args, as }: Extract<Act, { kind: "run" }>, { node
   });
   if (done.status === 0) return;
   const said = done.error?.message ?? done.stderr.trim().split("\n").slice(0, 3).join("; ");
-  throw new AgentError("INSTALL_STEP", "unknown", `${program} ${args.join(" ")} did not end well: ${said}`);
+  throw new AgentError(
+    "INSTALL_STEP",
+    "unknown",
+    `${program} ${args.join(" ")} did not end well: ${said}`,
+  );
 }
 
 function makeFolder(path: string, mode: number, owner: string | null): void {
@@ -85,8 +92,12 @@ function makeParent(path: string): void {
 }
 
 function ids(user: string): { readonly uid: number; readonly gid: number } {
-  const row = spawnSync("getent", ["passwd", user], { encoding: "utf8", env: systemEnvironment }).stdout.split(":");
+  const row = spawnSync("getent", ["passwd", user], {
+    encoding: "utf8",
+    env: systemEnvironment,
+  }).stdout.split(":");
   const [uid, gid] = [Number(row[2]), Number(row[3])];
-  if (row[0] === user && Number.isSafeInteger(uid) && Number.isSafeInteger(gid)) return { uid, gid };
+  if (row[0] === user && Number.isSafeInteger(uid) && Number.isSafeInteger(gid))
+    return { uid, gid };
   throw new AgentError("INSTALL_STEP", "none", `there is no user ${user}`);
 }

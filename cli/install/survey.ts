@@ -14,7 +14,12 @@ import { commandText, unitText } from "./texts.ts";
 /** The stdout of a program; "" when it fails or takes longer than 30 s. */
 function outputOf(program: string, ...args: readonly string[]): string {
   const env = program === "npm" ? npmEnvironment() : systemEnvironment;
-  const done = spawnSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 30_000, env });
+  const done = spawnSync(program, args, {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+    timeout: 30_000,
+    env,
+  });
   return done.status === 0 ? done.stdout : "";
 }
 
@@ -29,7 +34,9 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
     ]),
   );
   const config = layout.part === "agent" ? installedConfig : gatewayConfig;
-  const hasPart = existsSync(join(from, layout.launcher)) && layout.rooms.every((room) => existsSync(join(from, "dist", room)));
+  const hasPart =
+    existsSync(join(from, layout.launcher)) &&
+    layout.rooms.every((room) => existsSync(join(from, "dist", room)));
   return {
     isRoot: process.getuid?.() === 0,
     platform: process.platform,
@@ -39,7 +46,9 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
     npm: outputOf("npm", "--version").trim() || null,
     root,
     accounts: accountsThere(layout),
-    folders: new Map(layout.folders.flatMap(({ path, owner }) => folderStateOf(path, at(path), owner !== "root"))),
+    folders: new Map(
+      layout.folders.flatMap(({ path, owner }) => folderStateOf(path, at(path), owner !== "root")),
+    ),
     source: {
       version: programVersion(from) ?? "",
       nodeLeast: hasPart ? await leastNode(from, layout.part) : "",
@@ -58,7 +67,8 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
       ),
       command: textOf(at(layout.command)),
       helps: new Map(layout.helps.flatMap(({ path }) => textEntry(path, at(path)))),
-      isEnabled: root === "" && outputOf("systemctl", "is-enabled", layout.unit).trim() === "enabled",
+      isEnabled:
+        root === "" && outputOf("systemctl", "is-enabled", layout.unit).trim() === "enabled",
       isActive: root === "" && outputOf("systemctl", "is-active", layout.unit).trim() === "active",
       isPaired: existsSync(at(`${installedState}/signer/keystore.json`)),
       hasConfig: existsSync(at(config)),
@@ -69,7 +79,11 @@ export async function gatherSurvey(layout: Layout, from: string, root: string): 
 
 /** The facts for uninstalling. `from`: the copy from which the command was started. */
 export function gatherRemovalSurvey(layout: Layout, from: string): RemovalSurvey {
-  const ours = new Set([join(from, "systemd"), join(layout.program, "systemd")].flatMap((folder) => unitNames(folder, layout)));
+  const ours = new Set(
+    [join(from, "systemd"), join(layout.program, "systemd")].flatMap((folder) =>
+      unitNames(folder, layout),
+    ),
+  );
   return {
     units: unitNames(unitFolder, layout).filter((name) => ours.has(name)),
     paths: new Set(removalPaths(layout).filter((path) => existsSync(path))),
@@ -79,7 +93,9 @@ export function gatherRemovalSurvey(layout: Layout, from: string): RemovalSurvey
 
 function unitNames(folder: string, { part }: Layout): readonly string[] {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder).filter((name) => /\.(service|socket|target|timer|path)$/.test(name) && partOfUnit(name) === part);
+  return readdirSync(folder).filter(
+    (name) => /\.(service|socket|target|timer|path)$/.test(name) && partOfUnit(name) === part,
+  );
 }
 
 /**
@@ -88,7 +104,9 @@ function unitNames(folder: string, { part }: Layout): readonly string[] {
  */
 function nodePath(): string {
   const own = realpathSync(process.execPath);
-  return existsSync("/usr/bin/node") && realpathSync("/usr/bin/node") === own ? "/usr/bin/node" : own;
+  return existsSync("/usr/bin/node") && realpathSync("/usr/bin/node") === own
+    ? "/usr/bin/node"
+    : own;
 }
 
 function systemdVersion(): number | null {
@@ -109,11 +127,17 @@ function accountsThere({ users, groups }: Layout): ReadonlySet<string> {
  * The folder as an entry of Survey. Its owner is null if something in it belongs to another user,
  * as after a copy made by root.
  */
-function folderStateOf(path: string, place: string, isUsers: boolean): readonly (readonly [string, FolderState])[] {
+function folderStateOf(
+  path: string,
+  place: string,
+  isUsers: boolean,
+): readonly (readonly [string, FolderState])[] {
   const stat = statSync(place, { throwIfNoEntry: false });
   if (stat === undefined) return [];
   const isWhole = !isUsers || process.getuid?.() !== 0 || isAllOf(stat.uid, place);
-  const owner = isWhole ? outputOf("getent", "passwd", String(stat.uid)).split(":")[0] || null : null;
+  const owner = isWhole
+    ? outputOf("getent", "passwd", String(stat.uid)).split(":")[0] || null
+    : null;
   return [[path, { mode: stat.mode & 0o7777, owner }]];
 }
 

@@ -4,7 +4,10 @@ import { gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.
 
 /** A unit of systemd/ with the path of this machine's Node and of the part's program. */
 export function unitText(text: string, node: string, { part, program }: Layout): string {
-  const placed = part === "gateway" ? text.replaceAll(" /opt/autowithdraw/gateway/", ` ${program}/gateway/`) : text;
+  const placed =
+    part === "gateway"
+      ? text.replaceAll(" /opt/autowithdraw/gateway/", ` ${program}/gateway/`)
+      : text;
   return placed.replaceAll("/usr/bin/node ", `${node} `);
 }
 

@@ -15,7 +15,9 @@ import { npmProduction, troubleOf } from "./started.js";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 const isRelease = !existsSync(join(root, "scripts", "build.js"));
-const bring = isRelease ? "npm ci --omit=dev --ignore-scripts" : "npm ci --include=dev --ignore-scripts && npm run build";
+const bring = isRelease
+  ? "npm ci --omit=dev --ignore-scripts"
+  : "npm ci --include=dev --ignore-scripts && npm run build";
 
 const how = isRelease
   ? `as root: node autowithdraw.js install; to run it from its own folder, there: ${bring}`
@@ -57,12 +59,14 @@ function stop(line, hint) {
 
 /** Runs `main(argv)` of a program in dist/ and ends with the code it gives. */
 export async function launch(program) {
-  const isInstalling = program === "cli/main.js" && installing.includes(process.argv[2]) && existsSync(stampFile);
+  const isInstalling =
+    program === "cli/main.js" && installing.includes(process.argv[2]) && existsSync(stampFile);
   if (isInstalling) return run("cli/install/main.js");
   if (isAnsweredUnready()) return;
   if (!existsSync(stampFile)) stop("this copy is not built yet", how);
   const missing = missingPackages(root);
-  if (missing.length > 0) stop(`${missing.length} packages are missing here, such as ${missing[0]}`, how);
+  if (missing.length > 0)
+    stop(`${missing.length} packages are missing here, such as ${missing[0]}`, how);
   // A process of its own, whose packages are few: it holds every secret (scripts/bundle.js).
   const isPairing = program === "cli/main.js" && process.argv[2] === "pair";
   if (isPairing) return run("cli/pair/main.js", process.argv.slice(3));
@@ -83,8 +87,15 @@ export async function install(program) {
   const built = existsSync(stampFile);
   if (!built || missingPackages(root).length > 0) stopAtPlaceholders();
   if (!built) {
-    step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
-    runQuietly(process.execPath, [join(root, "scripts", "ensure.js"), "--pair"], "installing or building failed");
+    step(
+      "installing",
+      "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build",
+    );
+    runQuietly(
+      process.execPath,
+      [join(root, "scripts", "ensure.js"), "--pair"],
+      "installing or building failed",
+    );
   } else if (missingPackages(root).length > 0) {
     step(
       "installing",
@@ -100,8 +111,17 @@ export async function install(program) {
 /** An operator learns of it at once, and not after a minute of installing. */
 function stopAtPlaceholders() {
   const { argv, env, stdin } = process;
-  const left = placeholdersLeft(root, argv.slice(2), env, stdin.isTTY === true || env.CREDENTIALS_DIRECTORY !== undefined);
-  if (left.length > 0) stop(`still to be replaced with your own: ${left.join(", ")}`, "put your own value in its place");
+  const left = placeholdersLeft(
+    root,
+    argv.slice(2),
+    env,
+    stdin.isTTY === true || env.CREDENTIALS_DIRECTORY !== undefined,
+  );
+  if (left.length > 0)
+    stop(
+      `still to be replaced with your own: ${left.join(", ")}`,
+      "put your own value in its place",
+    );
 }
 
 /** Both streams of what runs go to stderr: stdout is for the answer. */

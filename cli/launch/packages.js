@@ -69,8 +69,20 @@ export function productionProject(root, part) {
   const made = join(root, "gateway", "package-lock.json");
   if (part === "gateway" && existsSync(made))
     return { manifest: readJson(join(root, "gateway", "package.json")), lock: readJson(made) };
-  const manifest = readJson(join(root, part === "gateway" ? "gateway/package.json" : "package.json"));
-  const { name, version, private: isPrivate, description, license, type, engines, bin, dependencies } = manifest;
+  const manifest = readJson(
+    join(root, part === "gateway" ? "gateway/package.json" : "package.json"),
+  );
+  const {
+    name,
+    version,
+    private: isPrivate,
+    description,
+    license,
+    type,
+    engines,
+    bin,
+    dependencies,
+  } = manifest;
   const { packages } = readLock(root);
   const kept = {};
   for (const path of reached(packages, part === "gateway" ? "gateway" : "")) {
@@ -87,7 +99,18 @@ export function productionProject(root, part) {
   const ours = all.filter(([one]) => kept[`node_modules/${one}`] !== undefined);
   const overrides = ours.length === 0 ? {} : { overrides: Object.fromEntries(ours) };
   return {
-    manifest: { name, version, private: isPrivate, description, license, type, engines, bin, dependencies, ...overrides },
+    manifest: {
+      name,
+      version,
+      private: isPrivate,
+      description,
+      license,
+      type,
+      engines,
+      bin,
+      dependencies,
+      ...overrides,
+    },
     lock: { name, version, lockfileVersion: 3, requires: true, packages: { "": own, ...kept } },
   };
 }

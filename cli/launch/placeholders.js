@@ -25,7 +25,8 @@ function given(words, option) {
 /** The state folder of a pairing that was begun may do without what config.json lacks. */
 function isBegun(words, environment) {
   const own = environment.XDG_DATA_HOME || join(homedir(), ".local", "share");
-  const state = given(words, "--state") || environment.AUTOWITHDRAW_STATE || join(own, "autowithdraw");
+  const state =
+    given(words, "--state") || environment.AUTOWITHDRAW_STATE || join(own, "autowithdraw");
   return existsSync(join(state, "pairing.json"));
 }
 
@@ -34,7 +35,9 @@ function isBegun(words, environment) {
  * cannot be read. `isAsked` says that encKey may come from a terminal or a credential.
  */
 export function placeholdersLeft(root, words, environment, isAsked) {
-  const path = resolve(given(words, "--config") || environment.AUTOWITHDRAW_CONFIG || join(root, "config.json"));
+  const path = resolve(
+    given(words, "--config") || environment.AUTOWITHDRAW_CONFIG || join(root, "config.json"),
+  );
   if (isBegun(words, environment)) return [];
   let bytes;
   try {

@@ -24,7 +24,9 @@ export function sourceStamp() {
       .update(readFileSync(join(root, path)))
       .update("\0");
   const walk = (folder) => {
-    const entries = readdirSync(join(root, folder), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const entries = readdirSync(join(root, folder), { withFileTypes: true }).sort((a, b) =>
+      a.name < b.name ? -1 : 1,
+    );
     for (const entry of entries) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory() && entry.name !== "node_modules") walk(path);
@@ -32,7 +34,13 @@ export function sourceStamp() {
     }
   };
   for (const room of rooms) walk(room);
-  for (const path of ["scripts/bundle.js", "scripts/licences.js", "package-lock.json", "tsconfig.json"]) add(path);
+  for (const path of [
+    "scripts/bundle.js",
+    "scripts/licences.js",
+    "package-lock.json",
+    "tsconfig.json",
+  ])
+    add(path);
   add("tsconfig.build.json");
   return hash.digest("hex");
 }

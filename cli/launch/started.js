@@ -9,7 +9,12 @@
  * Without those of the second row, a setting of the machine could make npm install nothing.
  */
 const ci = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-const here = ["--global=false", "--location=project", "--dry-run=false", "--package-lock-only=false"];
+const here = [
+  "--global=false",
+  "--location=project",
+  "--dry-run=false",
+  "--package-lock-only=false",
+];
 
 /** Production packages only; `--workspaces=false` keeps the gateway's out (npm 10 and 11). */
 export const npmProduction = [...ci, ...here, "--omit=dev", "--workspaces=false"];
@@ -22,7 +27,8 @@ export const npmAll = [...ci, ...here, "--include=dev", "--include=optional"];
  */
 export const compilerHeapMiB = 1024;
 
-const memory = "building takes about 1 GiB of memory: give this machine more, or swap, or use a release, which comes built";
+const memory =
+  "building takes about 1 GiB of memory: give this machine more, or swap, or use a release, which comes built";
 
 /** A shell, and so some npm, tells a signal as 128 and its number. */
 const signalsByStatus = new Map([
@@ -39,14 +45,24 @@ const signalsByStatus = new Map([
  */
 export function troubleOf(command, { error, status, signal }) {
   if (error !== undefined) {
-    const hint = error.code === "ENOENT" ? "install Node.js together with npm" : "look whether this user may run it";
+    const hint =
+      error.code === "ENOENT"
+        ? "install Node.js together with npm"
+        : "look whether this user may run it";
     return { why: `${command} cannot be started: ${error.message}`, hint };
   }
   if (status === 0) return null;
   const by = signal ?? signalsByStatus.get(status);
-  if (by === "SIGABRT") return { why: `${command} was ended by SIGABRT, most likely because its memory was full`, hint: memory };
+  if (by === "SIGABRT")
+    return {
+      why: `${command} was ended by SIGABRT, most likely because its memory was full`,
+      hint: memory,
+    };
   if (by === "SIGKILL")
-    return { why: `${command} was ended by SIGKILL, most likely because this machine's memory was full`, hint: memory };
+    return {
+      why: `${command} was ended by SIGKILL, most likely because this machine's memory was full`,
+      hint: memory,
+    };
   if (by !== undefined) return { why: `${command} was ended by ${by}`, hint: "run it again" };
   return { why: `${command} ended with ${status}`, hint: "" };
 }

@@ -48,7 +48,10 @@ function knownOf(command: Command, name: string, offered: Offered): Known {
     name,
     description: command.description(),
     options: command.options.filter((option) => !option.hidden),
-    choices: [...command.commands.map((one) => one.name()), ...(command.registeredArguments[0]?.argChoices ?? [])],
+    choices: [
+      ...command.commands.map((one) => one.name()),
+      ...(command.registeredArguments[0]?.argChoices ?? []),
+    ],
     offered: offered[name] ?? "",
   };
 }
@@ -72,10 +75,14 @@ function bash(program: string, { known, within, maker }: Script): string {
   const all = [...known, ...within];
   const choices = all.flatMap(({ name, options }) =>
     options.flatMap(({ long, argChoices }) =>
-      argChoices === undefined ? [] : [`    ${pattern(`${name}:${long}`)}) words="${argChoices.join(" ")}" ;;`],
+      argChoices === undefined
+        ? []
+        : [`    ${pattern(`${name}:${long}`)}) words="${argChoices.join(" ")}" ;;`],
     ),
   );
-  const values = all.flatMap((one) => one.options.filter(takesValue).map(({ long }) => pattern(`${one.name}:${long}`)));
+  const values = all.flatMap((one) =>
+    one.options.filter(takesValue).map(({ long }) => pattern(`${one.name}:${long}`)),
+  );
   const places = all
     .filter(({ choices, offered }) => choices.length > 0 || offered !== "")
     .map(({ name, choices, offered }) => {
@@ -121,7 +128,8 @@ complete -o filenames -F _${program} ${program}
 }
 
 /** For single quotes of zsh and fish. A colon and a bracket would end a word in zsh. */
-const quoted = (text: string): string => text.replaceAll("'", "’").replaceAll(/[[\]:]/g, (sign) => `\\${sign}`);
+const quoted = (text: string): string =>
+  text.replaceAll("'", "’").replaceAll(/[[\]:]/g, (sign) => `\\${sign}`);
 
 function zsh(program: string, known: readonly Known[]): string {
   const option = (one: Option): string => {
@@ -129,8 +137,10 @@ function zsh(program: string, known: readonly Known[]): string {
     return `      '${one.long}[${quoted(one.description)}]${takesValue(one) ? `:${quoted(one.name())}:${values}` : ""}'`;
   };
   const cases = known.map((one) => {
-    const listed = one.choices.length === 0 ? "'*:file:_files'" : `'1:${one.name}:(${one.choices.join(" ")})'`;
-    const place = one.offered === "" ? listed : `"1:${one.name}:{compadd -- \${=$(${one.offered})}}"`;
+    const listed =
+      one.choices.length === 0 ? "'*:file:_files'" : `'1:${one.name}:(${one.choices.join(" ")})'`;
+    const place =
+      one.offered === "" ? listed : `"1:${one.name}:{compadd -- \${=$(${one.offered})}}"`;
     return `    ${one.name}) _arguments \\\n${[...one.options.map(option), `      '--help[show what it takes]'`, `      ${place}`].join(" \\\n")} ;;`;
   });
   return `#compdef ${program}
@@ -166,10 +176,17 @@ function fish(program: string, known: readonly Known[]): string {
     `complete -c ${program} -n __fish_use_subcommand -f -a ${one.name} -d '${text(one.description)}'`,
     ...one.options.map((option) => {
       const values =
-        option.argChoices === undefined ? (takesValue(option) ? " -r" : "") : ` -x -a '${option.argChoices.join(" ")}'`;
+        option.argChoices === undefined
+          ? takesValue(option)
+            ? " -r"
+            : ""
+          : ` -x -a '${option.argChoices.join(" ")}'`;
       return `complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -l ${(option.long ?? "").replace(/^--/, "")}${values} -d '${text(option.description)}'`;
     }),
-    ...firstOf(one).map((words) => `complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -x -a '${words}'`),
+    ...firstOf(one).map(
+      (words) =>
+        `complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -x -a '${words}'`,
+    ),
   ]);
   return `# Completion of ${program} for fish, made by: ${program} completion fish\n${lines.join("\n")}\n`;
 }

@@ -28,9 +28,13 @@ export function manualPage(root: Command, fields: ManualFields): string {
     `${inRoff(program)} \\- ${inRoff(root.description().replace(/\.$/, ""))}`,
     ".SH SYNOPSIS",
     ".nf", // Each form stands on its own line, long ones too.
-    ...commands.map(({ words, command }) => `\\fB${inRoff(words)}\\fR ${inRoff(operandsOf(command))}`),
+    ...commands.map(
+      ({ words, command }) => `\\fB${inRoff(words)}\\fR ${inRoff(operandsOf(command))}`,
+    ),
     ".fi",
-    ...(commands.length === 1 && commands[0]?.command === root ? optionsSection(root) : commandsSection(commands)),
+    ...(commands.length === 1 && commands[0]?.command === root
+      ? optionsSection(root)
+      : commandsSection(commands)),
     ...listSection("EXIT STATUS", exitCodes),
     ...listSection("FILES", files),
     ...listSection("ENVIRONMENT", environment),
@@ -57,17 +61,29 @@ function leavesOf(command: Command, words: string): readonly Leaf[] {
 }
 
 function listSection(title: string, told: readonly Told[]): readonly string[] {
-  return [`.SH ${title}`, ...told.flatMap(([term, meaning]) => [".TP", `.B ${inRoff(term)}`, inRoff(meaning)])];
+  return [
+    `.SH ${title}`,
+    ...told.flatMap(([term, meaning]) => [".TP", `.B ${inRoff(term)}`, inRoff(meaning)]),
+  ];
 }
 
 /** The purpose comes first, then the line, which is never broken. */
 function examplesSection(told: readonly Told[]): readonly string[] {
-  const lines = told.flatMap(([line, purpose]) => [inRoff(purpose), ".PP", ".nf", `\\fB${inRoff(line)}\\fR`, ".fi", ".PP"]);
+  const lines = told.flatMap(([line, purpose]) => [
+    inRoff(purpose),
+    ".PP",
+    ".nf",
+    `\\fB${inRoff(line)}\\fR`,
+    ".fi",
+    ".PP",
+  ]);
   return [".SH EXAMPLES", ...lines.slice(0, -1)];
 }
 
 function operandsOf(command: Command): string {
-  const operands = command.registeredArguments.map((each) => (each.required ? `<${each.name()}>` : `[${each.name()}]`));
+  const operands = command.registeredArguments.map((each) =>
+    each.required ? `<${each.name()}>` : `[${each.name()}]`,
+  );
   return [...operands, "[options]"].join(" ");
 }
 
@@ -81,7 +97,9 @@ function commandsSection(commands: readonly Leaf[]): readonly string[] {
     ...commands.flatMap(({ words, command }) => [
       `.SS "${inRoff(`${words} ${command.registeredArguments.map((each) => `<${each.name()}>`).join(" ")}`.trim())}"`,
       inRoff(command.description()),
-      ...command.registeredArguments.filter((each) => each.description !== "").flatMap(argumentLines),
+      ...command.registeredArguments
+        .filter((each) => each.description !== "")
+        .flatMap(argumentLines),
       ...optionLines(command),
     ]),
   ];
@@ -99,9 +117,11 @@ function optionLines(command: Command): readonly string[] {
 
 /** The description of an option with its choices and its default. */
 export function wordsOf(option: Option): string {
-  const choices = option.argChoices === undefined ? "" : ` (one of ${option.argChoices.join(", ")})`;
+  const choices =
+    option.argChoices === undefined ? "" : ` (one of ${option.argChoices.join(", ")})`;
   const value =
-    option.defaultValueDescription ?? (Array.isArray(option.defaultValue) ? option.defaultValue.join(",") : option.defaultValue);
+    option.defaultValueDescription ??
+    (Array.isArray(option.defaultValue) ? option.defaultValue.join(",") : option.defaultValue);
   const isTold = value === undefined || value === false || option.description.includes("(default:");
   return `${option.description}${choices}${isTold ? "" : ` (default: ${String(value)})`}`;
 }

@@ -6,7 +6,14 @@ import { AgentError } from "../../base/fault.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 import { askChild, askClosedChild, type ChildFault } from "../child.ts";
 import type { Granted, RegisteringAnswer, RegisteringSettings } from "../registering/answer.ts";
-import type { BegunLedger, LedgerTask, ProvingAnswer, SealedWallet, SealingAnswer, SealingSettings } from "../sealing/answer.ts";
+import type {
+  BegunLedger,
+  LedgerTask,
+  ProvingAnswer,
+  SealedWallet,
+  SealingAnswer,
+  SealingSettings,
+} from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** The part of the outside that runs our programs. */
@@ -75,11 +82,23 @@ export async function registerAgent(
  * harm.
  * @throws AgentError KEYSTORE_*, LEDGER_*, PAIRING_FORGED, PAIRING_PROGRESS, COMMAND_CHILD
  */
-export async function beginLedger(terminal: Programs, task: LedgerTask, encKey: Uint8Array): Promise<BegunLedger> {
-  return askClosedChild<BegunLedger>(terminal, "./sealing/ledger", [Buffer.from(JSON.stringify(task)), encKey]);
+export async function beginLedger(
+  terminal: Programs,
+  task: LedgerTask,
+  encKey: Uint8Array,
+): Promise<BegunLedger> {
+  return askClosedChild<BegunLedger>(terminal, "./sealing/ledger", [
+    Buffer.from(JSON.stringify(task)),
+    encKey,
+  ]);
 }
 
-function ask(terminal: Programs, name: string, parts: readonly Uint8Array[], within: readonly string[]): Promise<unknown> {
+function ask(
+  terminal: Programs,
+  name: string,
+  parts: readonly Uint8Array[],
+  within: readonly string[],
+): Promise<unknown> {
   return askChild(terminal, `./${name}`, parts, within, (status) => {
     return new AgentError(
       "PAIRING_CHILD",

@@ -7,7 +7,9 @@ import type { PairOptions } from "./pair.ts";
 import { runPair } from "./run.ts";
 
 /** The command. `run` gets its action, so the caller turns errors into exit codes. */
-export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>): Command {
+export function pairCommand(
+  run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>,
+): Command {
   return commandOf(pairTable()).action((options: PairOptions) =>
     run((terminal) => runPair(options, terminal), options.json === true),
   );

@@ -5,14 +5,28 @@ import { configWords, stateWords } from "../default-words.ts";
 export function pairTable(): CommandTable {
   return {
     name: "pair",
-    words: "Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.",
+    words:
+      "Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.",
     options: [
       { name: "config", value: "file", words: configWords("configuration") },
       { name: "state", value: "folder", words: stateWords() },
-      { name: "mnemonic-file", value: "file", words: "read the mnemonic from this file, mode 0600" },
+      {
+        name: "mnemonic-file",
+        value: "file",
+        words: "read the mnemonic from this file, mode 0600",
+      },
       { name: "api-key-file", value: "file", words: "read apiKey from this file, mode 0600" },
-      { name: "enc-key-file", value: "file", words: "read encKey from this file, mode 0600; it then leaves config.json too" },
-      { name: "enc-key-fd", value: "number", words: "read encKey from this open descriptor", isDescriptor: true },
+      {
+        name: "enc-key-file",
+        value: "file",
+        words: "read encKey from this file, mode 0600; it then leaves config.json too",
+      },
+      {
+        name: "enc-key-fd",
+        value: "number",
+        words: "read encKey from this open descriptor",
+        isDescriptor: true,
+      },
       {
         name: "expect-address",
         value: "address",

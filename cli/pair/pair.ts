@@ -6,7 +6,12 @@
  */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Config, type ConfigSecrets, readConfig, type SecretName } from "../../agent/config/config.ts";
+import {
+  type Config,
+  type ConfigSecrets,
+  readConfig,
+  type SecretName,
+} from "../../agent/config/config.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { encKeyCredential, findConfigFile } from "../../agent/config/location.ts";
 import { egressOf } from "../../agent/config/network.ts";
@@ -72,7 +77,11 @@ interface Run {
  * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE,
  * PAIRING_*, STATE_*
  */
-export async function pair(options: PairOptions, terminal: Terminal, credentials: string | undefined): Promise<PairResult> {
+export async function pair(
+  options: PairOptions,
+  terminal: Terminal,
+  credentials: string | undefined,
+): Promise<PairResult> {
   const state = stateFolder(options.state);
   try {
     return await pairIn(state, options, terminal, credentials);
@@ -92,7 +101,11 @@ async function pairIn(
   const before = readProgress(state);
   assertWhole(state);
   const config = openConfig(options, before, terminal.isInteractive || credentials !== undefined);
-  if (before !== null && isPast(before, "scrubbed") && (config === null || !holdsScrubbed(config.secrets))) {
+  if (
+    before !== null &&
+    isPast(before, "scrubbed") &&
+    (config === null || !holdsScrubbed(config.secrets))
+  ) {
     if (config !== null) wipe(config.secrets);
     return { progress: before, state, alreadyPaired: true, kept: [] };
   }
@@ -148,13 +161,21 @@ async function granted(run: Run, wallet: SealedWallet): Promise<Progress> {
     word: "",
   };
   writeProgress(run.state, sealedOnly);
-  const progress: Progress = { ...sealedOnly, step: "granted", granted: await registered(run, sealedOnly) };
+  const progress: Progress = {
+    ...sealedOnly,
+    step: "granted",
+    granted: await registered(run, sealedOnly),
+  };
   writeProgress(run.state, progress);
   return progress;
 }
 
 /** Null only if pairing is done and the file is gone, because nothing in it is needed then. */
-function openConfig(options: PairOptions, progress: Progress | null, isEncKeyAsked: boolean): Config | null {
+function openConfig(
+  options: PairOptions,
+  progress: Progress | null,
+  isEncKeyAsked: boolean,
+): Config | null {
   const path = findConfigFile(options.config);
   if (isPast(progress, "scrubbed") && !existsSync(path)) return null;
   const required: SecretName[] = [];
@@ -172,8 +193,13 @@ function holdsScrubbed(secrets: ConfigSecrets): boolean {
 
 /** A folder with a ledger but without progress belongs to an agent that may have paid already. */
 function assertNoForeignLedger(state: StateFolder, progress: Progress | null): void {
-  if (isPast(progress, "granted") || ledgerDisk(join(state.signer, "ledger")).list().length === 0) return;
-  throw new AgentError("PAIRING_PROGRESS", "none", `${state.signer} holds a ledger, yet pairing never came that far`);
+  if (isPast(progress, "granted") || ledgerDisk(join(state.signer, "ledger")).list().length === 0)
+    return;
+  throw new AgentError(
+    "PAIRING_PROGRESS",
+    "none",
+    `${state.signer} holds a ledger, yet pairing never came that far`,
+  );
 }
 
 async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet> {
@@ -181,10 +207,16 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
   // A second keystore of the same words would have another signer key, which the gateway does not
   // know.
   if (progress !== null && !isThere(join(state.signer, keystoreName))) {
-    throw new AgentError("PAIRING_PROGRESS", "none", `the wallet was sealed, yet ${state.signer} holds no keystore`);
+    throw new AgentError(
+      "PAIRING_PROGRESS",
+      "none",
+      `the wallet was sealed, yet ${state.signer} holds no keystore`,
+    );
   }
   const mnemonic =
-    options.mnemonicFile === undefined ? config.secrets.mnemonic : readLine(options.mnemonicFile, "--mnemonic-file");
+    options.mnemonicFile === undefined
+      ? config.secrets.mnemonic
+      : readLine(options.mnemonicFile, "--mnemonic-file");
   if (mnemonic === undefined) {
     invariant(progress !== null, "the mnemonic is required until the wallet is sealed");
     return progress.wallet;
@@ -196,12 +228,20 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
     expected: expectedAddress(config.settings, options),
   };
   try {
-    if (progress === null && wanted.expected.length === 0) await assertOwnWallet(run, wanted, mnemonic);
+    if (progress === null && wanted.expected.length === 0)
+      await assertOwnWallet(run, wanted, mnemonic);
     const encKey = await encKeyOf(run);
     steps.begin("sealing");
-    const { made, ...wallet } = await sealWallet(run.terminal, { ...wanted, isLook: false }, { mnemonic, encKey }, within);
+    const { made, ...wallet } = await sealWallet(
+      run.terminal,
+      { ...wanted, isLook: false },
+      { mnemonic, encKey },
+      within,
+    );
     const where =
-      within === null ? "no network module loaded; this machine permits no closed network" : "in a process without a network";
+      within === null
+        ? "no network module loaded; this machine permits no closed network"
+        : "in a process without a network";
     steps.end(made ? `the wallet, ${where}` : `the wallet was sealed before and is the same`);
     if (progress !== null && progress.wallet.signerKey !== wallet.signerKey) {
       throw new AgentError(
@@ -221,11 +261,18 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
  * The forms of the expected address on the networks of the settings; none if no address is
  * expected. @throws AgentError COMMAND_USAGE for a text that is no address
  */
-function expectedAddress(settings: Parameters<typeof networksOf>[0], { expectAddress = "" }: PairOptions): readonly string[] {
+function expectedAddress(
+  settings: Parameters<typeof networksOf>[0],
+  { expectAddress = "" }: PairOptions,
+): readonly string[] {
   if (expectAddress === "") return [];
   const parsed = parseAddressOnAny(expectAddress, networksOf(settings));
   if (parsed.ok) return parsed.addresses;
-  throw new AgentError("COMMAND_USAGE", "none", `--expect-address is no address of a hot wallet (${parsed.code})`);
+  throw new AgentError(
+    "COMMAND_USAGE",
+    "none",
+    `--expect-address is no address of a hot wallet (${parsed.code})`,
+  );
 }
 
 /**
@@ -240,8 +287,15 @@ async function assertOwnWallet(
 ): Promise<void> {
   if (!terminal.isInteractive || options.yes === true) return;
   const secrets = { mnemonic, encKey: new Uint8Array(0) };
-  const { accounts } = await sealWallet(terminal, { ...wanted, isLook: true }, secrets, withoutNetwork());
-  const lines = accountsFor(accounts, "hot", wanted.networks).map(({ id, networks }) => `    ${id}  (${networks.join(", ")})`);
+  const { accounts } = await sealWallet(
+    terminal,
+    { ...wanted, isLook: true },
+    secrets,
+    withoutNetwork(),
+  );
+  const lines = accountsFor(accounts, "hot", wanted.networks).map(
+    ({ id, networks }) => `    ${id}  (${networks.join(", ")})`,
+  );
   terminal.err(`
   The mnemonic pays from, and is to be funded at:
 ${lines.join("\n")}
@@ -318,23 +372,30 @@ async function begun(run: Run, progress: Progress): Promise<Progress> {
  * Returns the secrets that stay there. Without a yes the agent is paired, and config.json keeps its
  * secrets until the next run.
  */
-async function scrubbedConfig(run: Run, encKeyFrom: EncKey["from"] | null): Promise<readonly SecretName[]> {
+async function scrubbedConfig(
+  run: Run,
+  encKeyFrom: EncKey["from"] | null,
+): Promise<readonly SecretName[]> {
   const { config, options, terminal, steps } = run;
   const isEncKeyElsewhere = encKeyFrom !== null && encKeyFrom !== "config";
-  const names = (["mnemonic", "apiKey", ...(isEncKeyElsewhere ? (["encKey"] as const) : [])] as const).filter(
-    (name) => config.secrets[name] !== undefined,
-  );
+  const names = (
+    ["mnemonic", "apiKey", ...(isEncKeyElsewhere ? (["encKey"] as const) : [])] as const
+  ).filter((name) => config.secrets[name] !== undefined);
   if (names.length === 0) return [];
-  if (names.includes("mnemonic") && options.yes !== true && !(await isWrittenDown(terminal))) return names;
+  if (names.includes("mnemonic") && options.yes !== true && !(await isWrittenDown(terminal)))
+    return names;
   scrub(config.path, names);
-  const stays = config.secrets.encKey !== undefined && !isEncKeyElsewhere ? "; encKey stays there" : "";
+  const stays =
+    config.secrets.encKey !== undefined && !isEncKeyElsewhere ? "; encKey stays there" : "";
   steps.say("scrubbing", `${names.join(" and ")} taken out of ${config.path}${stays}`);
   return [];
 }
 
 async function isWrittenDown(terminal: Terminal): Promise<boolean> {
   if (!terminal.isInteractive) return false;
-  terminal.err(`\n  config.json is about to lose the mnemonic; the keystore cannot give it back.\n`);
+  terminal.err(
+    `\n  config.json is about to lose the mnemonic; the keystore cannot give it back.\n`,
+  );
   return terminal.confirm("  Is it written down in another place? (yes/no) ");
 }
 
@@ -355,7 +416,9 @@ function assertApiKeyForm(config: Config, options: PairOptions): void {
 
 /** A secret's file, without the line end that editors leave. */
 function readLine(path: string, option: string): Uint8Array {
-  const bytes = readPrivateFile(path, { hint: `name with ${option} a file that this user may read` });
+  const bytes = readPrivateFile(path, {
+    hint: `name with ${option} a file that this user may read`,
+  });
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
   return bytes.subarray(0, end);

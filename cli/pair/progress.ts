@@ -10,7 +10,16 @@ import { AgentError, reasonOf } from "../../base/fault.ts";
 import { parseJson } from "../../base/json.ts";
 import { familyNames } from "../../chains/family.ts";
 import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
-import { hex, integer, list, nullable, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
+import {
+  hex,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  type Reader,
+  string,
+} from "../../protocol/shape.ts";
 import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 
@@ -32,16 +41,30 @@ export interface Progress {
 
 const fileBytesMax = 262_144;
 const text = string({ min: 1, max: 512 });
-const account: Reader<PairedAccount> = object({ family: oneOf(...familyNames), purpose: oneOf("hot", "deposits"), id: text });
+const account: Reader<PairedAccount> = object({
+  family: oneOf(...familyNames),
+  purpose: oneOf("hot", "deposits"),
+  id: text,
+});
 const progress: Reader<Progress> = object({
   version: oneOf(1),
   step: oneOf(...steps),
   wallet: object({ wallet: hex(16), accounts: list(account, 16), signerKey: hex(32) }),
   networks: list(text, 64),
-  currencies: list(object({ id: text, network: text, contract: string(), decimal: integer(), maxFee: text }), 512),
+  currencies: list(
+    object({ id: text, network: text, contract: string(), decimal: integer(), maxFee: text }),
+    512,
+  ),
   gatewayUrl: text,
   granted: nullable(
-    object({ agent: hex(8), merchant: text, ledgerEpoch: integer(), gatewayKey: hex(32), keyId: text, shortCode: text }),
+    object({
+      agent: hex(8),
+      merchant: text,
+      ledgerEpoch: integer(),
+      gatewayKey: hex(32),
+      keyId: text,
+      shortCode: text,
+    }),
   ),
   word: string({ max: 64, pattern: /^(?:[0-9a-f]{64})?$/ }),
 });
@@ -59,7 +82,13 @@ export function readProgress(state: StateFolder): Progress | null {
     if (read.step !== "sealed" && read.granted === null) throw new Error("granted without a grant");
     return read;
   } catch (cause) {
-    throw new AgentError("PAIRING_PROGRESS", "none", `${state.pairing} cannot be read as the progress of pairing`, {}, { cause });
+    throw new AgentError(
+      "PAIRING_PROGRESS",
+      "none",
+      `${state.pairing} cannot be read as the progress of pairing`,
+      {},
+      { cause },
+    );
   }
 }
 
@@ -75,9 +104,21 @@ function bytesOf(path: string): Uint8Array | null {
     if (reason === "ENOENT" || reason === "ENOTDIR") return null;
     if (reason === "EACCES" || reason === "EPERM") {
       const hint = "run it as root, or as the user that owns the state folder";
-      throw new AgentError("COMMAND_RIGHT", "none", `this user may not read ${path} (${reason})`, { hint }, { cause });
+      throw new AgentError(
+        "COMMAND_RIGHT",
+        "none",
+        `this user may not read ${path} (${reason})`,
+        { hint },
+        { cause },
+      );
     }
-    throw new AgentError("PAIRING_PROGRESS", "none", `${path} cannot be read (${reason})`, {}, { cause });
+    throw new AgentError(
+      "PAIRING_PROGRESS",
+      "none",
+      `${path} cannot be read (${reason})`,
+      {},
+      { cause },
+    );
   }
 }
 

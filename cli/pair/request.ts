@@ -19,7 +19,11 @@ const seedBytes = 32;
  * Made again for each request, because a gateway refuses a transcript that is not newer than the
  * last granted one.
  */
-export function transcriptOf({ wallet, networks, currencies }: Progress, apiKey: Uint8Array, linkSeed: Uint8Array): string {
+export function transcriptOf(
+  { wallet, networks, currencies }: Progress,
+  apiKey: Uint8Array,
+  linkSeed: Uint8Array,
+): string {
   const { keyId, fingerprint, secret } = parseApiKey(apiKey);
   secret.fill(0);
   const transcript: PairingTranscript = {

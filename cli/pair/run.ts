@@ -15,7 +15,8 @@ export async function runPair(options: PairOptions, terminal: Terminal): Promise
   const left = result.kept.length === 0 ? null : verdictOn(secretsKept(result.kept, terminal));
   const { code, message, hint } = left ?? {};
   const copies = secretCopies(findConfigFile(options.config));
-  if (options.json === true) terminal.out(`${jsonText({ ...asJson(result), copies, code, message, hint })}\n`);
+  if (options.json === true)
+    terminal.out(`${jsonText({ ...asJson(result), copies, code, message, hint })}\n`);
   else terminal.out(asText(result));
   for (const copy of copies) terminal.err(copyLines(copy));
   if (left === null) return exitCodes.fine;
@@ -74,7 +75,12 @@ function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
     ...accountsFor(wallet.accounts, "hot", networks).map(
       (hotWallet) => ["pays from", `${hotWallet.id} (${hotWallet.networks.join(", ")})`] as const,
     ),
-    ["pays", currencies.length === 0 ? "nothing: no currency has a policy" : currencies.map(({ id }) => id).join(", ")],
+    [
+      "pays",
+      currencies.length === 0
+        ? "nothing: no currency has a policy"
+        : currencies.map(({ id }) => id).join(", "),
+    ],
     ["receives at", "addresses the gateway derives from"],
     ...accountsFor(wallet.accounts, "deposits", networks).map(({ id }) => ["", id] as const),
     ["state", state.root],
@@ -83,7 +89,10 @@ function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
   const compare = `ask the payment service to read you its code for this agent and compare it with
 the one above; when they differ, someone stands between: do not start crypto.`;
   if (alreadyPaired) {
-    const next = kept.length > 0 ? "" : `\n${compare}\nwhen they are the same and crypto does not run yet: ${start}\n`;
+    const next =
+      kept.length > 0
+        ? ""
+        : `\n${compare}\nwhen they are the same and crypto does not run yet: ${start}\n`;
     return `this server is paired already\n\n${fields(rows)}\n${next}`;
   }
   if (kept.length > 0) {

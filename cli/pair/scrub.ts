@@ -3,7 +3,15 @@
  * and every other byte stays the same. The old file's blocks are overwritten as far as a program
  * can do this; the disk may keep more, and no program can prevent it.
  */
-import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
+import {
+  chownSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  writeSync,
+} from "node:fs";
 import { blanked, withoutMembers } from "../../agent/config/text.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
@@ -32,7 +40,13 @@ export function scrub(path: string, names: readonly string[]): void {
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new AgentError("PAIRING_SCRUB", "none", `${path} cannot be rewritten (${reason})`, {}, { cause });
+    throw new AgentError(
+      "PAIRING_SCRUB",
+      "none",
+      `${path} cannot be rewritten (${reason})`,
+      {},
+      { cause },
+    );
   } finally {
     old.fill(0);
     scrubbed.fill(0);
@@ -46,12 +60,24 @@ function overwrite(fd: number, size: number): void {
   fsyncSync(fd);
 }
 
-function assertRestKept(path: string, old: Uint8Array, scrubbed: Uint8Array, names: readonly string[]): void {
+function assertRestKept(
+  path: string,
+  old: Uint8Array,
+  scrubbed: Uint8Array,
+  names: readonly string[],
+): void {
   const limits = { bytesMax: 1_048_576, keysMax: 1024, itemsMax: 4096 };
-  const before = { ...(parseJson(blanked(old, names), limits) as JsonObject) } as Record<string, unknown>;
+  const before = { ...(parseJson(blanked(old, names), limits) as JsonObject) } as Record<
+    string,
+    unknown
+  >;
   for (const name of names) delete before[name];
   const after = parseJson(blanked(scrubbed, names), limits);
   if (JSON.stringify(before) !== JSON.stringify(after)) {
-    throw new AgentError("PAIRING_SCRUB", "none", `${path} without its secrets would not say the same`);
+    throw new AgentError(
+      "PAIRING_SCRUB",
+      "none",
+      `${path} without its secrets would not say the same`,
+    );
   }
 }

@@ -14,18 +14,31 @@ export function networksOf({ chains }: AgentSettings): readonly string[] {
 }
 
 /** The currencies with a policy, sorted by id. Others are not payable. */
-export function currenciesOf({ chains, currencies, policy }: AgentSettings): readonly PairedCurrency[] {
+export function currenciesOf({
+  chains,
+  currencies,
+  policy,
+}: AgentSettings): readonly PairedCurrency[] {
   return Object.keys(policy)
     .sort()
     .map((id) => {
       const currency = currencies[id];
       const chain = currency === undefined ? undefined : chains[currency.chain];
       const limits = policy[id];
-      invariant(currency !== undefined && chain !== undefined && limits !== undefined, "config.json was checked against itself");
+      invariant(
+        currency !== undefined && chain !== undefined && limits !== undefined,
+        "config.json was checked against itself",
+      );
       const { decimal } = families[chain.family].fees;
       const fee = parseAmount(limits.maxFee, decimal);
       const maxFee = formatAmount(fee.ok ? fee.units : 0n, decimal);
-      return { id, network: networkOf(chain), contract: currency.contract ?? "", decimal: currency.decimal, maxFee };
+      return {
+        id,
+        network: networkOf(chain),
+        contract: currency.contract ?? "",
+        decimal: currency.decimal,
+        maxFee,
+      };
     });
 }
 
@@ -40,5 +53,8 @@ export function accountsFor(
 ): readonly { readonly id: string; readonly networks: readonly string[] }[] {
   return accounts
     .filter((one) => one.purpose === purpose)
-    .map(({ family, id }) => ({ id, networks: networks.filter((network) => familyOf(network).name === family) }));
+    .map(({ family, id }) => ({
+      id,
+      networks: networks.filter((network) => familyOf(network).name === family),
+    }));
 }

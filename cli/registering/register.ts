@@ -5,7 +5,12 @@ import { AgentError, invariant } from "../../base/fault.ts";
 import { useEgress } from "../../outgoing/egress.ts";
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
-import { openGrant, parseSealedGrant, type SealedGrant, shortCodeOf } from "../../protocol/grant.ts";
+import {
+  openGrant,
+  parseSealedGrant,
+  type SealedGrant,
+  shortCodeOf,
+} from "../../protocol/grant.ts";
 import { parseApiKey, sealTranscript } from "../../protocol/pairing.ts";
 import type { RegisteringAnswer, RegisteringSettings } from "./answer.ts";
 
@@ -41,7 +46,14 @@ interface HttpAnswer {
 function post(gatewayUrl: string, body: string): Promise<HttpAnswer> {
   const outgoing = createOutgoing({ origin: gatewayUrl, connectionsMax: 1, idleMs: 0 });
   const headers = { "accept-language": "en" };
-  const request = { method: "POST", path: "/agent/v1/pair", headers, body, bytesMax: answerBytesMax, timeoutMs } as const;
+  const request = {
+    method: "POST",
+    path: "/agent/v1/pair",
+    headers,
+    body,
+    bytesMax: answerBytesMax,
+    timeoutMs,
+  } as const;
   return new Promise((resolve, reject) => {
     outgoing.send(request, (outcome) => {
       outgoing.close();
@@ -52,10 +64,12 @@ function post(gatewayUrl: string, body: string): Promise<HttpAnswer> {
 }
 
 function failureOf(gatewayUrl: string, outcome: Extract<Outcome, { ok: false }>): AgentError {
-  if (outcome.kind === "size") return new AgentError("PAIRING_ANSWER", "unknown", "the gateway's answer is far too long");
+  if (outcome.kind === "size")
+    return new AgentError("PAIRING_ANSWER", "unknown", "the gateway's answer is far too long");
   const seen = outcome.kind === "timeout" ? `no answer within ${timeoutMs / 1000} s` : outcome.why;
   const advice = connectionAdvice(outcome.code || seen);
-  const hint = advice === null ? "" : `the sealed keystore is kept; ${advice.hint}, then run pair again`;
+  const hint =
+    advice === null ? "" : `the sealed keystore is kept; ${advice.hint}, then run pair again`;
   const message = `the gateway at ${gatewayUrl} cannot be reached (${withCause(seen)})`;
   return new AgentError("PAIRING_AWAY", "unknown", message, { hint });
 }
@@ -77,14 +91,26 @@ function refusalOf({ status, body }: HttpAnswer): AgentError {
   const theirs = typeof fields.code === "string" ? fields.code : "";
   if (theirs === "") {
     const code = status >= 500 ? "PAIRING_AWAY" : "PAIRING_ANSWER";
-    return new AgentError(code, "unknown", `the gateway's address answered ${status} and not as a gateway does`);
+    return new AgentError(
+      code,
+      "unknown",
+      `the gateway's address answered ${status} and not as a gateway does`,
+    );
   }
   const code = refusals[theirs] ?? "PAIRING_REFUSED";
   const details = ["currency", "network", "field", "agent", "gateway", "reason", "scope"]
-    .filter((name) => fields[name] !== undefined && (code === "PAIRING_TABLES" || name === "reason" || name === "scope"))
+    .filter(
+      (name) =>
+        fields[name] !== undefined &&
+        (code === "PAIRING_TABLES" || name === "reason" || name === "scope"),
+    )
     .map((name) => `${name} ${printable(fields[name])}`);
   const message = printable(fields.message).replace(/\.$/, "");
-  return new AgentError(code, "none", `the gateway says: ${message}${details.length === 0 ? "" : ` (${details.join(", ")})`}`);
+  return new AgentError(
+    code,
+    "none",
+    `the gateway says: ${message}${details.length === 0 ? "" : ` (${details.join(", ")})`}`,
+  );
 }
 
 async function register(
@@ -103,7 +129,10 @@ async function register(
     const answer = await post(settings.gatewayUrl, JSON.stringify(request));
     if (answer.status !== 200) throw refusalOf(answer);
     const sealed = parseAnswer(answer.body);
-    const { grant, gatewayKey } = openGrant(sealed, { fingerprint: apiKey.fingerprint, transcript });
+    const { grant, gatewayKey } = openGrant(sealed, {
+      fingerprint: apiKey.fingerprint,
+      transcript,
+    });
     const { agent, merchant, ledgerEpoch } = grant;
     return {
       ok: true,
@@ -123,7 +152,13 @@ function parseAnswer(body: Uint8Array): SealedGrant {
   try {
     return parseSealedGrant(body);
   } catch (cause) {
-    throw new AgentError("PAIRING_ANSWER", "unknown", "the gateway's address answered, but not as a gateway does", {}, { cause });
+    throw new AgentError(
+      "PAIRING_ANSWER",
+      "unknown",
+      "the gateway's address answered, but not as a gateway does",
+      {},
+      { cause },
+    );
   }
 }
 
@@ -131,13 +166,29 @@ function parseAnswer(body: Uint8Array): SealedGrant {
  * Does the process's task with its parts: settings, and the API key and the link key's seed, which
  * it wipes. Calling again with the same keys is harmless: the gateway raises the epoch.
  */
-export async function answerRegistering([settings, apiKey, linkSeed]: readonly Uint8Array[]): Promise<RegisteringAnswer> {
+export async function answerRegistering([
+  settings,
+  apiKey,
+  linkSeed,
+]: readonly Uint8Array[]): Promise<RegisteringAnswer> {
   try {
-    invariant(settings !== undefined && apiKey !== undefined && linkSeed !== undefined, "three parts come over stdin");
-    return await register(JSON.parse(Buffer.from(settings).toString("utf8")) as RegisteringSettings, apiKey, linkSeed);
+    invariant(
+      settings !== undefined && apiKey !== undefined && linkSeed !== undefined,
+      "three parts come over stdin",
+    );
+    return await register(
+      JSON.parse(Buffer.from(settings).toString("utf8")) as RegisteringSettings,
+      apiKey,
+      linkSeed,
+    );
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { ok: false, code: error.code, message: error.message, hint: String(error.context.hint ?? "") };
+    return {
+      ok: false,
+      code: error.code,
+      message: error.message,
+      hint: String(error.context.hint ?? ""),
+    };
   } finally {
     apiKey?.fill(0);
     linkSeed?.fill(0);

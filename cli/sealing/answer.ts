@@ -53,7 +53,9 @@ export interface BegunLedger {
   readonly aside: string; // present location of the old ledger, "" for none
 }
 
-export type SealingAnswer = ({ readonly ok: true; readonly made: boolean } & SealedWallet) | ChildFault;
+export type SealingAnswer =
+  | ({ readonly ok: true; readonly made: boolean } & SealedWallet)
+  | ChildFault;
 
 export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
 
@@ -67,7 +69,13 @@ export function answerOf<A extends { readonly ok: true }>(act: () => A): Answere
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     const { code, effect, message, context } = error;
-    return { ok: false, code, effect, message, ...(typeof context.hint === "string" ? { hint: context.hint } : {}) };
+    return {
+      ok: false,
+      code,
+      effect,
+      message,
+      ...(typeof context.hint === "string" ? { hint: context.hint } : {}),
+    };
   }
 }
 

@@ -24,7 +24,9 @@ function begin(task: LedgerTask, encKey: Uint8Array): BegunLedger {
     const seal = new LedgerSeal(key.bytes);
     key.wipe();
     const folder = join(task.signer, "ledger");
-    return namingFile(folder, () => (task.isRedone ? beginAgain(task, folder, seal) : beginFirst(task, folder, seal)));
+    return namingFile(folder, () =>
+      task.isRedone ? beginAgain(task, folder, seal) : beginFirst(task, folder, seal),
+    );
   } finally {
     wipeKeystore(contents);
   }
@@ -36,7 +38,11 @@ function begin(task: LedgerTask, encKey: Uint8Array): BegunLedger {
  */
 function assertItsWallet({ signer, pairing }: LedgerTask, contents: KeystoreContents): void {
   if (JSON.stringify(pairing.wallet) === JSON.stringify(walletIn(contents))) return;
-  throw new AgentError("PAIRING_FORGED", "none", `pairing.json names another wallet than ${join(signer, keystoreName)}`);
+  throw new AgentError(
+    "PAIRING_FORGED",
+    "none",
+    `pairing.json names another wallet than ${join(signer, keystoreName)}`,
+  );
 }
 
 /** May be repeated while the ledger has only its first record. */
@@ -44,7 +50,11 @@ function beginFirst({ pairing, nowMs }: LedgerTask, folder: string, seal: Ledger
   const disk = ledgerDisk(folder);
   if (disk.list().length === 0) createLedger(disk, firstOf(pairing), () => nowMs, seal);
   else if (verifyLedger(disk, seal).head.seq !== 1)
-    throw new AgentError("PAIRING_PROGRESS", "none", `${folder} holds more than the beginning that pairing wrote`);
+    throw new AgentError(
+      "PAIRING_PROGRESS",
+      "none",
+      `${folder} holds more than the beginning that pairing wrote`,
+    );
   return { ok: true, word: seal.wordOf(pairingText(pairing)), aside: "" };
 }
 

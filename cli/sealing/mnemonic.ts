@@ -21,7 +21,11 @@ export function seedOf(mnemonic: Uint8Array): Uint8Array {
   assertVisible(mnemonic);
   const words = splitWords(mnemonic);
   if (!wordCounts.includes(words.length)) {
-    throw new AgentError("MNEMONIC_COUNT", "none", `the mnemonic has ${words.length} words, not 12, 15, 18, 21 or 24`);
+    throw new AgentError(
+      "MNEMONIC_COUNT",
+      "none",
+      `the mnemonic has ${words.length} words, not 12, 15, 18, 21 or 24`,
+    );
   }
   const indexes = words.map(indexOf);
   assertChecksum(indexes);
@@ -68,14 +72,21 @@ function indexOf(word: Uint8Array, place: number): number {
     if (order < 0) to = middle - 1;
     else from = middle + 1;
   }
-  throw new AgentError("MNEMONIC_WORD", "none", `word ${place + 1} of the mnemonic is not in the English word list`);
+  throw new AgentError(
+    "MNEMONIC_WORD",
+    "none",
+    `word ${place + 1} of the mnemonic is not in the English word list`,
+  );
 }
 
 const list = listBytes();
 
 function listBytes(): readonly Uint8Array[] {
   const words = wordlists.english;
-  invariant(words !== undefined && words.length === 2 ** wordBits, "the English list has 2048 words");
+  invariant(
+    words !== undefined && words.length === 2 ** wordBits,
+    "the English list has 2048 words",
+  );
   return words.map((word) => Buffer.from(word));
 }
 
@@ -91,13 +102,18 @@ function assertChecksum(indexes: readonly number[]): void {
     const index = indexes[Math.floor(bit / wordBits)] as number;
     const value = (index >> (wordBits - 1 - (bit % wordBits))) & 1;
     const byte = bit >> 3;
-    if (byte < entropy.length) entropy[byte] = (entropy[byte] as number) | (value << (7 - (bit & 7)));
+    if (byte < entropy.length)
+      entropy[byte] = (entropy[byte] as number) | (value << (7 - (bit & 7)));
     else checksum = (checksum << 1) | value;
   }
   const hash = createHash("sha256").update(entropy).digest();
   entropy.fill(0);
   if ((hash[0] as number) >> (8 - checksumBits) !== checksum) {
-    throw new AgentError("MNEMONIC_CHECKSUM", "none", "the mnemonic's words are all in the list, but its checksum does not fit");
+    throw new AgentError(
+      "MNEMONIC_CHECKSUM",
+      "none",
+      "the mnemonic's words are all in the list, but its checksum does not fit",
+    );
   }
 }
 

@@ -8,7 +8,11 @@ import { accountDigestOf, parseTranscript, signTranscript } from "../../protocol
 import { answerOf, type ProvingAnswer } from "./answer.ts";
 import { walletIn } from "./wallet.ts";
 
-function prove(folder: string, encKey: Uint8Array, text: string): ProvingAnswer & { readonly ok: true } {
+function prove(
+  folder: string,
+  encKey: Uint8Array,
+  text: string,
+): ProvingAnswer & { readonly ok: true } {
   const transcript = parseTranscript(text);
   const contents = openKeystoreIn(folder, encKey);
   try {
@@ -18,10 +22,18 @@ function prove(folder: string, encKey: Uint8Array, text: string): ProvingAnswer 
       transcript.signerKey === ours.signerKey &&
       JSON.stringify(transcript.accounts) === JSON.stringify(ours.accounts);
     if (!isOurs) {
-      throw new AgentError("PAIRING_PROGRESS", "none", `the keystore in ${folder} is another one than pairing was begun with`);
+      throw new AgentError(
+        "PAIRING_PROGRESS",
+        "none",
+        `the keystore in ${folder} is another one than pairing was begun with`,
+      );
     }
     const proofs = proveAccounts(contents.accounts, accountDigestOf(text));
-    return { ok: true, signerSignature: signTranscript(text, privateKeyFromSeed(contents.signerSeed.bytes)), proofs };
+    return {
+      ok: true,
+      signerSignature: signTranscript(text, privateKeyFromSeed(contents.signerSeed.bytes)),
+      proofs,
+    };
   } finally {
     wipeKeystore(contents);
   }
@@ -32,10 +44,17 @@ function prove(folder: string, encKey: Uint8Array, text: string): ProvingAnswer 
  * transcript. Calling it again is harmless.
  */
 export function answerProving([folder, encKey, transcript]: readonly Uint8Array[]): ProvingAnswer {
-  invariant(folder !== undefined && encKey !== undefined && transcript !== undefined, "three parts come over stdin");
+  invariant(
+    folder !== undefined && encKey !== undefined && transcript !== undefined,
+    "three parts come over stdin",
+  );
   return answerOf(() => {
     try {
-      return prove(Buffer.from(folder).toString("utf8"), encKey, Buffer.from(transcript).toString("utf8"));
+      return prove(
+        Buffer.from(folder).toString("utf8"),
+        encKey,
+        Buffer.from(transcript).toString("utf8"),
+      );
     } finally {
       encKey.fill(0);
     }

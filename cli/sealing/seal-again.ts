@@ -6,13 +6,21 @@ import type { ChildFault } from "../child.ts";
 import { answerOf } from "./answer.ts";
 
 /** Does the process's task with its parts: the signer's folder, and two keys, which it wipes. */
-export function answerRekey([folder, oldKey, newKey]: readonly Uint8Array[]): ({ readonly ok: true } & Rekeyed) | ChildFault {
-  invariant(folder !== undefined && oldKey !== undefined && newKey !== undefined, "three parts come over stdin");
+export function answerRekey([folder, oldKey, newKey]: readonly Uint8Array[]):
+  | ({ readonly ok: true } & Rekeyed)
+  | ChildFault {
+  invariant(
+    folder !== undefined && oldKey !== undefined && newKey !== undefined,
+    "three parts come over stdin",
+  );
   const path = Buffer.from(folder).toString("utf8");
   return answerOf(() => {
     try {
       const random = (bytes: number): Uint8Array => randomBytes(bytes);
-      return { ok: true, ...rekeyKeystore({ disk: keystoreDisk(path), path, oldKey, newKey, random }) };
+      return {
+        ok: true,
+        ...rekeyKeystore({ disk: keystoreDisk(path), path, oldKey, newKey, random }),
+      };
     } finally {
       oldKey.fill(0);
       newKey.fill(0);

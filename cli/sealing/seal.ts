@@ -2,7 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/keystore/file.ts";
 import { sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
-import { deriveAccounts, namedAccounts, walletOf, wipeAccounts } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  walletOf,
+  wipeAccounts,
+} from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { familiesOf } from "../../chains/several-networks.ts";
@@ -10,7 +15,11 @@ import { answerOf, type SealedWallet, type SealingAnswer, type SealingSettings }
 import { seedOf } from "./mnemonic.ts";
 import { walletIn } from "./wallet.ts";
 
-function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Array): SealingAnswer & { readonly ok: true } {
+function seal(
+  settings: SealingSettings,
+  mnemonic: Uint8Array,
+  encKey: Uint8Array,
+): SealingAnswer & { readonly ok: true } {
   const seed = seedOf(mnemonic);
   mnemonic.fill(0);
   const accounts = deriveAccounts(seed, familiesOf(settings.networks));
@@ -22,7 +31,12 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
     if (settings.isLook) return { ok: true, made: false, wallet, accounts: named, signerKey: "" };
     const isThere = hasKeystore(settings.folder);
     if (!isThere) {
-      const contents = { wallet, networks: settings.networks, accounts, signerSeed: new Secret(randomBytes(32)) };
+      const contents = {
+        wallet,
+        networks: settings.networks,
+        accounts,
+        signerSeed: new Secret(randomBytes(32)),
+      };
       const text = sealKeystore({ contents, encKey, random: (bytes) => randomBytes(bytes) });
       contents.signerSeed.wipe();
       writeKeystore({ folder: settings.folder, text, encKey });
@@ -30,7 +44,11 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
     const back = openKeystoreIn(settings.folder, encKey);
     try {
       if (back.wallet !== wallet) {
-        throw new AgentError("KEYSTORE_EXISTS", "none", `${settings.folder} holds the keystore of another wallet`);
+        throw new AgentError(
+          "KEYSTORE_EXISTS",
+          "none",
+          `${settings.folder} holds the keystore of another wallet`,
+        );
       }
       if (JSON.stringify(namedAccounts(back.accounts)) !== JSON.stringify(named)) {
         throw new AgentError(
@@ -48,10 +66,17 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
   }
 }
 
-function assertExpected(accounts: SealedWallet["accounts"], expected: SealingSettings["expected"]): void {
+function assertExpected(
+  accounts: SealedWallet["accounts"],
+  expected: SealingSettings["expected"],
+): void {
   const hot = accounts.filter(({ purpose }) => purpose === "hot").map(({ id }) => id);
   if (expected.length === 0 || expected.some((one) => hot.includes(one))) return;
-  throw new AgentError("PAIRING_OTHER_WALLET", "none", `the mnemonic gives ${hot.join(" and ")}, not ${expected.join(" or ")}`);
+  throw new AgentError(
+    "PAIRING_OTHER_WALLET",
+    "none",
+    `the mnemonic gives ${hot.join(" and ")}, not ${expected.join(" or ")}`,
+  );
 }
 
 /**
@@ -59,10 +84,17 @@ function assertExpected(accounts: SealedWallet["accounts"], expected: SealingSet
  * again with the same mnemonic is harmless.
  */
 export function answerSealing([settings, mnemonic, encKey]: readonly Uint8Array[]): SealingAnswer {
-  invariant(settings !== undefined && mnemonic !== undefined && encKey !== undefined, "three parts come over stdin");
+  invariant(
+    settings !== undefined && mnemonic !== undefined && encKey !== undefined,
+    "three parts come over stdin",
+  );
   return answerOf(() => {
     try {
-      return seal(JSON.parse(Buffer.from(settings).toString("utf8")) as SealingSettings, mnemonic, encKey);
+      return seal(
+        JSON.parse(Buffer.from(settings).toString("utf8")) as SealingSettings,
+        mnemonic,
+        encKey,
+      );
     } finally {
       mnemonic.fill(0);
       encKey.fill(0);

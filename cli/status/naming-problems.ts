@@ -22,7 +22,10 @@ const orderWaits = [
 ] as const;
 
 /** An account for which nothing waits yet is a warning. */
-export function namingProblems({ waiting, unbegun = [] }: Pick<CourierStatus, "waiting" | "unbegun">): readonly Found[] {
+export function namingProblems({
+  waiting,
+  unbegun = [],
+}: Pick<CourierStatus, "waiting" | "unbegun">): readonly Found[] {
   const ofOrders = orderWaits.flatMap(([code, until]): readonly Found[] => {
     const { length } = waiting.filter(({ why }) => why.includes(code));
     const what = `${length} wait until ${until} (${code})`;
@@ -30,10 +33,20 @@ export function namingProblems({ waiting, unbegun = [] }: Pick<CourierStatus, "w
   });
   const ofAccounts = unbegun.map(({ chain, why }): Found => {
     const { length } = waiting.filter((one) => one.why.includes(why));
-    const own = why.startsWith("ACCOUNT_FIRST_SLOT") ? "ACCOUNT_FIRST_SLOT" : "ACCOUNT_FIRST_UNNAMED";
-    const ends = own === "ACCOUNT_FIRST_SLOT" ? "an operator says where it begins" : "the gateway's nodes name its next slot";
+    const own = why.startsWith("ACCOUNT_FIRST_SLOT")
+      ? "ACCOUNT_FIRST_SLOT"
+      : "ACCOUNT_FIRST_UNNAMED";
+    const ends =
+      own === "ACCOUNT_FIRST_SLOT"
+        ? "an operator says where it begins"
+        : "the gateway's nodes name its next slot";
     const what = `the account of ${chain} begins when ${ends}, and ${length} wait for it (${own})`;
-    return { code: own, what, hint: typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain }), isWarning: length === 0 };
+    return {
+      code: own,
+      what,
+      hint: typedEnd(agentEnds.courier.firstSlot, { CHAIN: chain }),
+      isWarning: length === 0,
+    };
   });
   return [...ofOrders, ...ofAccounts];
 }

@@ -90,19 +90,38 @@ function spanOf(ms: number): string {
 }
 
 /** Signer and courier are started together, and the courier is the slower one. */
-function courierProblem({ startedAt, courierConnected }: SignerStatus, seen: Seen, findings: Findings): void {
-  const what = courierConnected ? "the courier has not said yet what it sees" : "the courier does not run";
+function courierProblem(
+  { startedAt, courierConnected }: SignerStatus,
+  seen: Seen,
+  findings: Findings,
+): void {
+  const what = courierConnected
+    ? "the courier has not said yet what it sees"
+    : "the courier does not run";
   const log = logWords("autowithdraw-courier", seen);
   if (seen.nowMs - startedAt >= startMs) findings.found("DOCTOR_COURIER_AWAY", what, log);
-  else findings.found("DOCTOR_COURIER_AWAY", `crypto has just started: ${what}`, `ask again in ten seconds; then: ${log}`);
+  else
+    findings.found(
+      "DOCTOR_COURIER_AWAY",
+      `crypto has just started: ${what}`,
+      `ask again in ten seconds; then: ${log}`,
+    );
 }
 
 function signerProblems(status: SignerStatus, findings: Findings): void {
   if (status.locked !== "")
-    findings.found(status.locked, `the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+    findings.found(
+      status.locked,
+      `the signer is locked (${status.locked}): ${status.lockedDetail}`,
+      remedyIn(status.locked),
+    );
   for (const { code, what, hint } of stopProblems(status)) findings.found(code, what, hint);
   if (status.recovery !== "")
-    findings.found(status.recovery, recoveryWords[status.recovery] ?? status.recovery, remedyIn(status.recovery));
+    findings.found(
+      status.recovery,
+      recoveryWords[status.recovery] ?? status.recovery,
+      remedyIn(status.recovery),
+    );
   if (status.isResyncing)
     findings.found(
       "HUB_DATABASE_BEHIND",
@@ -124,11 +143,24 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
  */
 function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): void {
   if (stuck === null) return;
-  const { transactionId, state, network, slot, since, afterMinutes, isCancelling, chain: name } = stuck;
+  const {
+    transactionId,
+    state,
+    network,
+    slot,
+    since,
+    afterMinutes,
+    isCancelling,
+    chain: name,
+  } = stuck;
   const chain = courier?.chains.find(({ chain: known }) => known === name);
   const isStanding = chain !== undefined && !chain.ok && !chain.isAsking && state !== "quarantined";
-  const forFees = courier?.waiting.some((one) => one.transactionId === transactionId && one.why.startsWith("fee ")) === true;
-  const place = slot === "" ? state : `${state}, ${saySlot(network, slot)}${isCancelling ? ", cancelled" : ""}`;
+  const forFees =
+    courier?.waiting.some(
+      (one) => one.transactionId === transactionId && one.why.startsWith("fee "),
+    ) === true;
+  const place =
+    slot === "" ? state : `${state}, ${saySlot(network, slot)}${isCancelling ? ", cancelled" : ""}`;
   findings.found(
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
@@ -143,10 +175,14 @@ function stuckProblem({ stuck, courier }: SignerStatus, findings: Findings): voi
 }
 
 function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): string {
-  if (state === "quarantined") return `${typedEnd(agentEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
-  if (state === "approved" || state === "intent" || state === "signed") return typedEnd(agentEnds.signer.stuck, { ID: id });
+  if (state === "quarantined")
+    return `${typedEnd(agentEnds.withdrawals.quarantined, { ID: id })}, or cancel in its place`;
+  if (state === "approved" || state === "intent" || state === "signed")
+    return typedEnd(agentEnds.signer.stuck, { ID: id });
   const again = typedEnd(agentEnds.withdrawals.released, { ID: id });
-  return isCancelling ? `to raise the cancel's fee, which pays nothing else: ${again}` : `${again}, or cancel in its place`;
+  return isCancelling
+    ? `to raise the cancel's fee, which pays nothing else: ${again}`
+    : `${again}, or cancel in its place`;
 }
 
 function manualReplaceProblem({ manualReplace }: SignerStatus, findings: Findings): void {
@@ -180,7 +216,10 @@ function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): 
   const { transactionId, network, slot, count, code, left } = unreachable;
   const by = typedEnd(agentEnds.signer.unreachable, { ID: transactionId });
   const remedy = left === "" ? by : `${by}, which is too early now: ${left}`;
-  const others = count === 1 ? "" : `, as of ${count} ${code === "SWEEP_UNREACHABLE" ? "sweeps" : "withdrawals"}`;
+  const others =
+    count === 1
+      ? ""
+      : `, as of ${count} ${code === "SWEEP_UNREACHABLE" ? "sweeps" : "withdrawals"}`;
   if (code !== "SWEEP_UNREACHABLE") {
     const what = {
       COIN_UNKNOWN: `no node of the gateway shows the coin of withdrawal ${transactionId}${others}: no block takes it`,
@@ -196,18 +235,26 @@ function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): 
 
 function nodesProblem({ nodesOfGateway }: SignerStatus, findings: Findings): void {
   for (const name of nodesOfGateway)
-    findings.found("AGENT_NODES_OF_GATEWAY", nodesOfGatewayWords(name), remedyIn("AGENT_NODES_OF_GATEWAY"), true);
+    findings.found(
+      "AGENT_NODES_OF_GATEWAY",
+      nodesOfGatewayWords(name),
+      remedyIn("AGENT_NODES_OF_GATEWAY"),
+      true,
+    );
 }
 
 const recoveryWords: Readonly<Record<string, string>> = {
-  RECOVERY_OFFERED: "the gateway offers a recovery (RECOVERY_OFFERED): nothing is signed until an operator carries it out",
-  RECOVERY_HOLD: "ledger and gateway both were rolled back (RECOVERY_HOLD): every withdrawal is held for an operator",
+  RECOVERY_OFFERED:
+    "the gateway offers a recovery (RECOVERY_OFFERED): nothing is signed until an operator carries it out",
+  RECOVERY_HOLD:
+    "ledger and gateway both were rolled back (RECOVERY_HOLD): every withdrawal is held for an operator",
 };
 
 function roomProblems(status: SignerStatus, findings: Findings): void {
   const { freeBytes, freeBytesMin, ledgerWritable, ledgerReadOnly } = status;
   const free = `${bytesWords(freeBytes)} free on the ledger's disk`;
-  if (ledgerReadOnly === true) findings.found("LEDGER_READ_ONLY", codes.LEDGER_READ_ONLY[3], codes.LEDGER_READ_ONLY[4]);
+  if (ledgerReadOnly === true)
+    findings.found("LEDGER_READ_ONLY", codes.LEDGER_READ_ONLY[3], codes.LEDGER_READ_ONLY[4]);
   else if (freeBytes >= 0 && freeBytes < freeBytesMin)
     findings.found(
       "LEDGER_DISK_FULL",
@@ -215,7 +262,11 @@ function roomProblems(status: SignerStatus, findings: Findings): void {
       "free space there; work goes on by itself",
     );
   else if (!ledgerWritable)
-    findings.found("LEDGER_POISONED", "the ledger cannot be written", "check the disk's free space and health");
+    findings.found(
+      "LEDGER_POISONED",
+      "the ledger cannot be written",
+      "check the disk's free space and health",
+    );
   else if (freeBytes >= 0 && freeBytes < freeBytesMin * roomWarned)
     findings.found(
       "DOCTOR_DISK_LOW",
@@ -225,14 +276,30 @@ function roomProblems(status: SignerStatus, findings: Findings): void {
     );
 }
 
-function configProblems({ config, courier }: SignerStatus, { config: disk, isUnderUnits }: Seen, findings: Findings): void {
-  const reload = isUnderUnits ? "systemctl reload crypto" : "stop crypto and start it again: until then the old limits hold";
+function configProblems(
+  { config, courier }: SignerStatus,
+  { config: disk, isUnderUnits }: Seen,
+  findings: Findings,
+): void {
+  const reload = isUnderUnits
+    ? "systemctl reload crypto"
+    : "stop crypto and start it again: until then the old limits hold";
   const found = (words: string): void =>
-    findings.found("DOCTOR_CONFIG_OTHER", `${config.path} ${words}, so it is not what the signer goes by`, reload);
-  if (disk.is === "read" && disk.digest !== config.digest) found("was changed after the signer read it");
-  if (disk.is === "closed" && disk.changedAtMs > config.readAt) found("was changed after the signer read it");
+    findings.found(
+      "DOCTOR_CONFIG_OTHER",
+      `${config.path} ${words}, so it is not what the signer goes by`,
+      reload,
+    );
+  if (disk.is === "read" && disk.digest !== config.digest)
+    found("was changed after the signer read it");
+  if (disk.is === "closed" && disk.changedAtMs > config.readAt)
+    found("was changed after the signer read it");
   if (disk.is === "invalid")
-    findings.found(disk.code, `${disk.message}: the signer goes on by what it read before`, `${disk.hint}; then: ${reload}`);
+    findings.found(
+      disk.code,
+      `${disk.message}: the signer goes on by what it read before`,
+      `${disk.hint}; then: ${reload}`,
+    );
   if (disk.is === "gone")
     findings.found(
       "CONFIG_MISSING",
@@ -271,13 +338,22 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     );
   const { link, linkDetail } = courier;
   if (link !== "up")
-    findings.found(codeIn(linkDetail) || "LINK_SOCKET", `the link to the gateway is down: ${linkDetail}`, linkRemedy(linkDetail));
+    findings.found(
+      codeIn(linkDetail) || "LINK_SOCKET",
+      `the link to the gateway is down: ${linkDetail}`,
+      linkRemedy(linkDetail),
+    );
   else if (linkDetail.startsWith("LEDGER_"))
-    findings.found(codeIn(linkDetail), `orders wait at the gateway: ${linkDetail}`, remedyIn(linkDetail));
+    findings.found(
+      codeIn(linkDetail),
+      `orders wait at the gateway: ${linkDetail}`,
+      remedyIn(linkDetail),
+    );
   for (const chain of courier.chains) chainProblems(chain, findings);
   for (const [code, why] of standstills) {
     const { length } = courier.waiting.filter((one) => one.why === code);
-    if (length > 0) findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
+    if (length > 0)
+      findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
   }
   for (const { currency, why } of courier.outOfService)
     findings.found(
@@ -285,11 +361,16 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
       `${currency} is out of service, and nothing of it is signed: ${why}`,
       remedyIn("CHECK_DECIMALS"),
     );
-  for (const { code, what, hint, isWarning } of namingProblems(courier)) findings.found(code, what, hint, isWarning);
+  for (const { code, what, hint, isWarning } of namingProblems(courier))
+    findings.found(code, what, hint, isWarning);
   moneyProblems(courier, findings);
   declinedProblems(courier, findings);
   if (courier.notify?.ok === false)
-    findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
+    findings.found(
+      "COURIER_NOTIFY",
+      `nobody is told of what happens: ${courier.notify.detail}`,
+      remedyIn("COURIER_NOTIFY"),
+    );
 }
 
 /** One bad node while the others are enough is a warning: after one more, payments would wait. */
@@ -298,11 +379,24 @@ function chainProblems(
   findings: Findings,
 ): void {
   if (isAsking) return;
-  for (const delay of delays) findings.found(codeIn(delay), wordsAfterCode(delay), remedyIn(delay), true);
-  if (!ok) findings.found(codeIn(detail) || "NODE_UNREACHABLE", chainWords(chain, detail), remedyIn(detail));
+  for (const delay of delays)
+    findings.found(codeIn(delay), wordsAfterCode(delay), remedyIn(delay), true);
+  if (!ok)
+    findings.found(
+      codeIn(detail) || "NODE_UNREACHABLE",
+      chainWords(chain, detail),
+      remedyIn(detail),
+    );
   // The sentence about the chain already names some of them.
-  for (const { url, detail: why } of nodes.filter((node) => node.since > 0 && (ok || !detail.includes(node.url))))
-    findings.found(codeIn(why) || "NODE_UNREACHABLE", `node ${url} of ${chain} ${wordsAfterCode(why)}`, remedyIn(why), true);
+  for (const { url, detail: why } of nodes.filter(
+    (node) => node.since > 0 && (ok || !detail.includes(node.url)),
+  ))
+    findings.found(
+      codeIn(why) || "NODE_UNREACHABLE",
+      `node ${url} of ${chain} ${wordsAfterCode(why)}`,
+      remedyIn(why),
+      true,
+    );
 }
 
 /** The problem of a chain as a sentence without a code. `detail` as in the status. */
@@ -320,7 +414,12 @@ const wordsAfterCode = (detail: string): string => detail.replace(/^[A-Z][A-Z0-9
  */
 function moneyProblems({ waiting, lowFunds, chains }: CourierStatus, findings: Findings): void {
   const forFunds = waiting.filter(({ why }) => why.startsWith("funds")).length;
-  if (forFunds > 0) findings.found("COURIER_FUNDS", `${forFunds} wait for funds of the hot wallet`, remedyIn("COURIER_FUNDS"));
+  if (forFunds > 0)
+    findings.found(
+      "COURIER_FUNDS",
+      `${forFunds} wait for funds of the hot wallet`,
+      remedyIn("COURIER_FUNDS"),
+    );
   const forFees = waiting.filter(({ why }) => why.startsWith("fee "));
   for (const code of new Set(forFees.map(({ why }) => codeIn(why.slice("fee ".length)))))
     findings.found(code, `${forFees.length} wait for lower fees (${code})`, remedyIn(code));

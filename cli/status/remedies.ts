@@ -18,7 +18,9 @@ const closeRemedies: Readonly<Record<string, string>> = {
 
 /** The hint for a link that is down, "" when only time helps. `detail` as in the status. */
 export function linkRemedy(detail: string): string {
-  const upgrade = /^LINK_UPGRADE_REQUIRED.*?(node autowithdraw\.js upgrade(?: --gateway)?)/s.exec(detail)?.[1];
+  const upgrade = /^LINK_UPGRADE_REQUIRED.*?(node autowithdraw\.js upgrade(?: --gateway)?)/s.exec(
+    detail,
+  )?.[1];
   if (upgrade !== undefined) return upgrade;
   const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
   const advice = detail.startsWith("LINK_SOCKET") ? connectionAdvice(detail) : null;

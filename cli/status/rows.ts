@@ -29,13 +29,20 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
     ...(nowMs - status.policyChangedAt < looserMs ? status.policyLooser : []).map(
       (words) => ["", `looser than before ${moment(status.policyChangedAt)}: ${words}`] as const,
     ),
-    ...(status.policyChangedAt === 0 ? [] : [["", `limits last changed ${momentHere(status.policyChangedAt)}`] as const]),
+    ...(status.policyChangedAt === 0
+      ? []
+      : [["", `limits last changed ${momentHere(status.policyChangedAt)}`] as const]),
     ["keys", `unlocked, encKey from ${encKeyPlaces[status.encKeyFrom] ?? status.encKeyFrom}`],
     ["isolation", status.isolation],
     ["ledger", ledgerWords(status)],
-    ["room", `${bytesWords(status.freeBytes)} free, nothing new is begun below ${bytesWords(status.freeBytesMin)}`],
+    [
+      "room",
+      `${bytesWords(status.freeBytes)} free, nothing new is begun below ${bytesWords(status.freeBytesMin)}`,
+    ],
     ["gateway", gatewayWords(status)],
-    ...status.accounts.map((account): Row => ["account", `${account.address}, ${account.chain} ${account.network}`]),
+    ...status.accounts.map(
+      (account): Row => ["account", `${account.address}, ${account.chain} ${account.network}`],
+    ),
     ...chainRows(status),
     ...limitRows(status.limits),
     ["withdrawals", countsOf(status)],
@@ -57,7 +64,9 @@ function ledgerWords(status: SignerStatus): string {
   const isOnlyItsWord = atGateway === String(acked) && acked === head.seq - 1 && acked > 0;
   const gateway = acked === head.seq && atGateway === String(acked) ? "all of them" : atGateway;
   const why = isOnlyItsWord ? " (and the newest says so)" : "";
-  const writable = ledgerWritable ? "writable" : `NOT WRITABLE${ledgerReadOnly === true ? " (read-only disk)" : ""}`;
+  const writable = ledgerWritable
+    ? "writable"
+    : `NOT WRITABLE${ledgerReadOnly === true ? " (read-only disk)" : ""}`;
   return `${writable}, ${head.seq} ${head.seq === 1 ? "record" : "records"}, the gateway has ${gateway}${why}`;
 }
 
@@ -84,7 +93,10 @@ function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
     const balance = isKnown
       ? `${formatAmount(BigInt(nativeBalance), familyOf(network).fees.decimal)} of its native coin`
       : "balance unknown";
-    return [chain, isAsking ? "asking its nodes" : `${ok ? "ok" : "NOT OK"}, ${detail}, ${balance}`];
+    return [
+      chain,
+      isAsking ? "asking its nodes" : `${ok ? "ok" : "NOT OK"}, ${detail}, ${balance}`,
+    ];
   });
 }
 
@@ -92,7 +104,8 @@ function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
  * For each currency: amounts with their used parts, fees and lists, sweeps and top-ups.
  */
 function limitRows(limits: readonly LimitView[]): readonly Row[] {
-  if (limits.length === 0) return [["limits", "none: no currency has a policy, so nothing is paid"]];
+  if (limits.length === 0)
+    return [["limits", "none: no currency has a policy, so nothing is paid"]];
   return limits.flatMap((one): Row[] => [
     ["limits", `${one.currency}: ${amountWords(one)}`],
     ["", `  ${feeWords(one)}${listWords(one)}`],
@@ -104,11 +117,17 @@ function amountWords(one: LimitView): string {
   const hour = one.maxPerHour === "" ? [] : [`hour ${one.usedInHour} of ${one.maxPerHour}`];
   const held = one.holdAbove === "" ? [] : [`held above ${one.holdAbove}`];
   if (one.twoApproversAbove !== "") held.push(`two operators above ${one.twoApproversAbove}`);
-  if (one.manualReplaceAbove !== "") held.push(`another attempt by an operator above ${one.manualReplaceAbove}`);
+  if (one.manualReplaceAbove !== "")
+    held.push(`another attempt by an operator above ${one.manualReplaceAbove}`);
   const { holdAbove, delayMinutes } = one.newDestination;
   if (holdAbove !== "") held.push(`a new destination held above ${holdAbove}`);
   if (delayMinutes > 0) held.push(`a new destination waits ${delayMinutes} min`);
-  return [`${one.maxPerWithdrawal} each`, ...hour, `day ${one.usedInDay} of ${one.maxPerDay}`, ...held].join("; ");
+  return [
+    `${one.maxPerWithdrawal} each`,
+    ...hour,
+    `day ${one.usedInDay} of ${one.maxPerDay}`,
+    ...held,
+  ].join("; ");
 }
 
 function feeWords(one: LimitView): string {
@@ -127,14 +146,25 @@ function sweepRows({ network, sweeps }: Pick<LimitView, "network" | "sweeps">): 
 
 function sweepWords(sweeps: SweepLimitView | null, hasTopUps: boolean): string {
   if (sweeps === null) return "sweeps never";
-  const { maxFee, maxFeePerDay, usedFeesInDay, maxTopUp, maxTopUpPerDay, usedTopUpsInDay, usedTopUpFeesInDay } = sweeps;
+  const {
+    maxFee,
+    maxFeePerDay,
+    usedFeesInDay,
+    maxTopUp,
+    maxTopUpPerDay,
+    usedTopUpsInDay,
+    usedTopUpFeesInDay,
+  } = sweeps;
   const fees = `sweeps: fees ${maxFee} each, day ${usedFeesInDay} of ${maxFeePerDay}`;
   if (!hasTopUps) return fees;
   return `${fees}; top-ups: ${maxTopUp} each, day ${usedTopUpsInDay} of ${maxTopUpPerDay}, their fees ${usedTopUpFeesInDay} of ${maxFeePerDay}`;
 }
 
 function listWords({ allow, deny }: LimitView): string {
-  const words = [allow === 0 ? "" : `only ${allow} destinations`, deny === 0 ? "" : `never ${deny} others`];
+  const words = [
+    allow === 0 ? "" : `only ${allow} destinations`,
+    deny === 0 ? "" : `never ${deny} others`,
+  ];
   const said = words.filter((word) => word !== "");
   return said.length === 0 ? "" : `; ${said.join(", ")}`;
 }
@@ -151,6 +181,8 @@ function waitingRows({ courier }: SignerStatus): readonly Row[] {
   const speed = `${(medianUs / 1000).toFixed(1)} ms from a job's arrival to its signature on disk, median`;
   return [
     ...(medianUs > 0 ? [["speed", speed] as const] : []),
-    ...(courier?.waiting ?? []).map(({ transactionId, why }): Row => ["waiting", `${transactionId}: ${why}`]),
+    ...(courier?.waiting ?? []).map(
+      ({ transactionId, why }): Row => ["waiting", `${transactionId}: ${why}`],
+    ),
   ];
 }

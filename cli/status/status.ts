@@ -44,7 +44,8 @@ export async function showStatus(
   machine: Machine,
 ): Promise<number> {
   if (options.held === true) return showHeld(state, options.json === true, terminal, machine);
-  if (options.watch !== true) return show(state, await started(state, terminal, machine), options, terminal, machine);
+  if (options.watch !== true)
+    return show(state, await started(state, terminal, machine), options, terminal, machine);
   for (;;) {
     try {
       const status = await ask(state, machine);
@@ -52,7 +53,10 @@ export async function showStatus(
       show(state, status, options, terminal, machine);
     } catch (error) {
       if (!(error instanceof AgentError) || error.code === "STATE_NOT_PAIRED") throw error;
-      const line = options.json === true ? `${jsonText({ ok: false, code: error.code })}\n` : `${error.message}\n`;
+      const line =
+        options.json === true
+          ? `${jsonText({ ok: false, code: error.code })}\n`
+          : `${error.message}\n`;
       if (options.json !== true && terminal.isInteractive) terminal.clear?.();
       terminal.out(line);
     }
@@ -64,7 +68,11 @@ export async function showStatus(
  * The status, once the courier has said what it sees. Right after a start this takes some seconds,
  * and an answer before would be about the start alone.
  */
-async function started(state: StateFolder, terminal: Terminal, machine: Machine): Promise<SignerStatus> {
+async function started(
+  state: StateFolder,
+  terminal: Terminal,
+  machine: Machine,
+): Promise<SignerStatus> {
   for (;;) {
     const status = await ask(state, machine);
     const isStarting = status.courier === null && terminal.now() - status.startedAt < startMs;
@@ -76,7 +84,13 @@ async function ask(state: StateFolder, machine: Machine): Promise<SignerStatus> 
   return (await askOperator(state, "status", {}, machine)).status;
 }
 
-function show(state: StateFolder, status: SignerStatus, options: StatusOptions, terminal: Terminal, machine: Machine): number {
+function show(
+  state: StateFolder,
+  status: SignerStatus,
+  options: StatusOptions,
+  terminal: Terminal,
+  machine: Machine,
+): number {
   const seen = {
     nowMs: terminal.now(),
     isUnderUnits: machine.isUnderUnits(state),
@@ -84,10 +98,14 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
   };
   const problems = problemsOf(status, seen);
   const exitCode = exitCodeOf(status, problems);
-  if (options.json === true) terminal.out(`${jsonText({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
+  if (options.json === true)
+    terminal.out(`${jsonText({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
   else {
     const rows = fields(rowsOf(status, seen.nowMs), terminal.columns);
-    const [warnings, wrong] = [problems.filter((one) => one.isWarning), problems.filter((one) => !one.isWarning)];
+    const [warnings, wrong] = [
+      problems.filter((one) => one.isWarning),
+      problems.filter((one) => !one.isWarning),
+    ];
     const lists = `${listed("what is wrong", wrong)}${listed("not wrong yet", warnings)}`;
     terminal.out(`${headline(exitCode, status, wrong.length)}\n\n${rows}\n${lists}`);
   }
@@ -98,12 +116,21 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
  * For scripts: prints the ids that wait for an operator, one on each line. Resolves with 1 if there
  * are any.
  */
-async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal, machine: Machine): Promise<number> {
+async function showHeld(
+  state: StateFolder,
+  isJson: boolean,
+  terminal: Terminal,
+  machine: Machine,
+): Promise<number> {
   const status = await ask(state, machine);
   const waits = status.counts.held + status.counts.quarantined;
   const { withdrawals } =
-    waits === 0 ? { withdrawals: [] } : await askOperator(state, "list", { openOnly: true, limit: heldIdsMax });
-  const held = withdrawals.filter((one) => one.state === "held" || one.state === "quarantined").map((one) => one.transactionId);
+    waits === 0
+      ? { withdrawals: [] }
+      : await askOperator(state, "list", { openOnly: true, limit: heldIdsMax });
+  const held = withdrawals
+    .filter((one) => one.state === "held" || one.state === "quarantined")
+    .map((one) => one.transactionId);
   if (isJson) terminal.out(`${jsonText({ ok: waits === 0, count: waits, held })}\n`);
   else for (const id of held) terminal.out(`${id}\n`);
   return waits === 0 ? exitCodes.fine : exitCodes.no;
@@ -111,13 +138,18 @@ async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal,
 
 function headline(exitCode: number, { recovery }: SignerStatus, problemCount: number): string {
   if (exitCode === exitCodes.fine) return "everything works";
-  if (recovery === "RECOVERY_OFFERED") return "RECOVERY OFFERED: nothing is signed until an operator has carried it out";
+  if (recovery === "RECOVERY_OFFERED")
+    return "RECOVERY OFFERED: nothing is signed until an operator has carried it out";
   if (recovery !== "") return "RECOVERY: nothing is paid without an operator's approve";
-  return exitCode === exitCodes.locked ? "LOCKED: nothing is signed until an operator has looked" : `PROBLEMS (${problemCount})`;
+  return exitCode === exitCodes.locked
+    ? "LOCKED: nothing is signed until an operator has looked"
+    : `PROBLEMS (${problemCount})`;
 }
 
 function listed(title: string, problems: readonly Problem[]): string {
   if (problems.length === 0) return "";
-  const lines = problems.map(({ what, hint }) => `  - ${what}\n${hint === "" ? "" : `    hint: ${hint}\n`}`);
+  const lines = problems.map(
+    ({ what, hint }) => `  - ${what}\n${hint === "" ? "" : `    hint: ${hint}\n`}`,
+  );
   return `\n${title}:\n${lines.join("")}`;
 }

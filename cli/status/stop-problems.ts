@@ -17,7 +17,10 @@ interface Found {
 }
 
 /** One problem for each stop, what may be a theft first. */
-export function stopProblems({ paused, stopped = [] }: Pick<SignerStatus, "paused" | "stopped">): readonly Found[] {
+export function stopProblems({
+  paused,
+  stopped = [],
+}: Pick<SignerStatus, "paused" | "stopped">): readonly Found[] {
   const isTheft = ({ txHashes }: StoppedView): boolean => txHashes.length > 0;
   const places = stopped.filter(({ currency }) => currency === undefined);
   const currencies = stopped.filter(({ currency }) => currency !== undefined);
@@ -34,7 +37,8 @@ export function stopProblems({ paused, stopped = [] }: Pick<SignerStatus, "pause
 /** The name by which `resume` knows a stopped network. */
 export const stopName = ({ chain, network }: StoppedView): string => chain || network;
 
-const resumeLine = (one: StoppedView): string => typedEnd(signer.networkStopped, { CHAIN: stopName(one) });
+const resumeLine = (one: StoppedView): string =>
+  typedEnd(signer.networkStopped, { CHAIN: stopName(one) });
 
 function theft(one: StoppedView): Found {
   const newest = one.txHashes.at(-1) ?? "";
@@ -48,7 +52,9 @@ function theft(one: StoppedView): Found {
 function moved({ currency = "", txHashes, approver, at }: StoppedView): Found {
   const newest = txHashes.at(-1);
   const why =
-    newest === undefined ? `the ${approver} beside the ledger says so` : `${newest} moved something else than was asked for`;
+    newest === undefined
+      ? `the ${approver} beside the ledger says so`
+      : `${newest} moved something else than was asked for`;
   const what = `no first payment is signed in ${currency} since ${moment(at)}: ${why}`;
   const hint = `look at that transaction: a token that takes a fee must not be paid in; once it is clear why: ${typedEnd(signer.currencyStopped, { ID: currency })}`;
   return { code: "CURRENCY_MOVES_OTHERWISE", what, hint };

@@ -15,12 +15,25 @@ const linesMax = 64;
 /** Title and text of a notice, for a small screen. */
 export function wordsOf(notice) {
   const mark = notice.event.endsWith("-over") ? "over" : notice.again ? "again" : notice.level;
-  const lines = [notice.message, notice.hint ? `do: ${notice.hint}` : "", `since ${notice.since}, ${notice.process}`];
-  return { title: `${notice.event} (${mark})`, text: lines.filter((line) => line !== "").join("\n") };
+  const lines = [
+    notice.message,
+    notice.hint ? `do: ${notice.hint}` : "",
+    `since ${notice.since}, ${notice.process}`,
+  ];
+  return {
+    title: `${notice.event} (${mark})`,
+    text: lines.filter((line) => line !== "").join("\n"),
+  };
 }
 
 async function post(url, headers, body) {
-  const answer = await fetch(url, { method: "POST", headers, body, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
+  const answer = await fetch(url, {
+    method: "POST",
+    headers,
+    body,
+    redirect: "error",
+    signal: AbortSignal.timeout(timeoutMs),
+  });
   if (!answer.ok) throw new Error(`answered ${answer.status}`);
 }
 
@@ -31,22 +44,48 @@ function ntfy({ url, token = "" }, { title, text }, { level }) {
 }
 
 function telegram({ token, chat, api = "https://api.telegram.org" }, { title, text }) {
-  const body = JSON.stringify({ chat_id: chat, text: `${title}\n${text}`, disable_web_page_preview: true });
+  const body = JSON.stringify({
+    chat_id: chat,
+    text: `${title}\n${text}`,
+    disable_web_page_preview: true,
+  });
   return post(`${api}/bot${token}/sendMessage`, { "content-type": "application/json" }, body);
 }
 
 /** A line that begins with a point has one more, and headers are ASCII. RFC 5321 section 4.5.2. */
 function letterOf({ from, to }, { title, text }) {
   const subject = title.replace(/[^\x20-\x7e]/g, "?");
-  const head = [`From: ${from}`, `To: ${to}`, `Subject: ${subject}`, `Date: ${new Date().toUTCString()}`];
-  const type = ["MIME-Version: 1.0", "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit"];
-  return [...head, ...type, "", ...text.split("\n").map((line) => (line.startsWith(".") ? `.${line}` : line)), "."].join("\r\n");
+  const head = [
+    `From: ${from}`,
+    `To: ${to}`,
+    `Subject: ${subject}`,
+    `Date: ${new Date().toUTCString()}`,
+  ];
+  const type = [
+    "MIME-Version: 1.0",
+    "Content-Type: text/plain; charset=utf-8",
+    "Content-Transfer-Encoding: 8bit",
+  ];
+  return [
+    ...head,
+    ...type,
+    "",
+    ...text.split("\n").map((line) => (line.startsWith(".") ? `.${line}` : line)),
+    ".",
+  ].join("\r\n");
 }
 
 /** One letter to a relay that takes it without a login, such as this machine's own. RFC 5321. */
 function mail(settings, words) {
   const { relay = "127.0.0.1", port = 25, from, to } = settings;
-  const steps = [`EHLO ${hostname()}`, `MAIL FROM:<${from}>`, `RCPT TO:<${to}>`, "DATA", letterOf(settings, words), "QUIT"];
+  const steps = [
+    `EHLO ${hostname()}`,
+    `MAIL FROM:<${from}>`,
+    `RCPT TO:<${to}>`,
+    "DATA",
+    letterOf(settings, words),
+    "QUIT",
+  ];
   return new Promise((resolve, reject) => {
     const socket = connect({ host: relay, port });
     const fail = (why) => {
@@ -81,8 +120,11 @@ const needed = { ntfy: ["url"], telegram: ["token", "chat"], mail: ["from", "to"
 
 function settingsOf(path) {
   const settings = JSON.parse(readFileSync(path, "utf8"));
-  if (!Object.hasOwn(ways, settings.by)) throw new Error(`"by" must be one of ${Object.keys(ways).join(", ")}`);
-  const missing = needed[settings.by].find((name) => typeof settings[name] !== "string" || settings[name] === "");
+  if (!Object.hasOwn(ways, settings.by))
+    throw new Error(`"by" must be one of ${Object.keys(ways).join(", ")}`);
+  const missing = needed[settings.by].find(
+    (name) => typeof settings[name] !== "string" || settings[name] === "",
+  );
   if (missing !== undefined) throw new Error(`"${missing}" is missing`);
   for (const name of ["from", "to"])
     if (/[^\x21-\x7e]|[<>]/.test(settings[name] ?? "")) throw new Error(`"${name}" is no address`);
@@ -104,7 +146,9 @@ async function main(path) {
     return 0;
   } catch (error) {
     // No address and no token in the words: they reach the log.
-    process.stderr.write(`tell: not delivered by ${settings.by}: ${error.cause?.code ?? error.message}\n`);
+    process.stderr.write(
+      `tell: not delivered by ${settings.by}: ${error.cause?.code ?? error.message}\n`,
+    );
     return 1;
   }
 }

@@ -5,7 +5,16 @@
  * from "autowithdraw-client". Amounts are text from end to end: a number would round money.
  */
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -47,7 +56,9 @@ function exitCode<T>(result: Result<T>): number {
 }
 
 function print<T>(result: Result<T>): void {
-  stdout.write(`${JSON.stringify(result.ok ? [200, result.value] : [isKnown(result) ? result.status : 0, result])}\n`);
+  stdout.write(
+    `${JSON.stringify(result.ok ? [200, result.value] : [isKnown(result) ? result.status : 0, result])}\n`,
+  );
 }
 
 async function orderAndPrint<T>(ask: () => Promise<Result<T>>): Promise<number> {
@@ -62,7 +73,9 @@ async function orderAndPrint<T>(ask: () => Promise<Result<T>>): Promise<number> 
 async function waitForEnd(kind: string, transactionId: string): Promise<number> {
   const client = shopClient();
   for (;;) {
-    const result = await untilKnown(() => client.transaction(transactionId, kind === "withdrawal" ? 2 : 1));
+    const result = await untilKnown(() =>
+      client.transaction(transactionId, kind === "withdrawal" ? 2 : 1),
+    );
     if (!result.ok || result.value.status !== 0) {
       print(result);
       return result.ok && result.value.status === 2 ? 1 : exitCode(result);
@@ -95,7 +108,8 @@ type RecordEvent = Exclude<Callback, { readonly type: "webhook.test" }>;
  */
 function keep(event: RecordEvent): boolean {
   const { transactionId } = event.data;
-  if (typeof transactionId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(transactionId)) throw new TypeError("transactionId");
+  if (typeof transactionId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(transactionId))
+    throw new TypeError("transactionId");
   if ((stored<RecordEvent>(transactionId)?.sequence ?? -1) >= event.sequence) return false;
   store(transactionId, event);
   return true;
@@ -134,7 +148,8 @@ interface Page {
 /** The price of the one thing that this shop sells. */
 const price = { currency: env.CURRENCY ?? "usdt-erc20", amount: env.PRICE ?? "25" };
 const shopUrl = (): string => (env.SHOP_URL ?? `http://127.0.0.1:${env.PORT}`).replace(/\/+$/, "");
-const plain = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`);
+const plain = (text: string): string =>
+  text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`);
 const html = (title: string, more = ""): string =>
   `<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Shop</title><h1>${title}</h1>${more}`;
 
@@ -158,14 +173,25 @@ async function ordered(order: Order): Promise<Order | Page> {
   if (order.paymentUrl !== undefined) return order;
   const { orderId, currency, amount } = order;
   const returnUrl = `${shopUrl()}/order/${orderId}`;
-  const result = await shopClient().createTransactionRequest({ orderId, currency, amount, returnUrl });
+  const result = await shopClient().createTransactionRequest({
+    orderId,
+    currency,
+    amount,
+    returnUrl,
+  });
   if (result.ok) {
     const { transactionId, paymentUrl } = result.value;
     store(orderId, { ...order, transactionId, paymentUrl });
     return { ...order, transactionId, paymentUrl };
   }
   if (!isKnown(result))
-    return { status: 200, html: html("One moment, please / Bir dakika lütfen", '<meta http-equiv="refresh" content="5">') };
+    return {
+      status: 200,
+      html: html(
+        "One moment, please / Bir dakika lütfen",
+        '<meta http-equiv="refresh" content="5">',
+      ),
+    };
   stderr.write(`${orderId} was refused: ${result.code} ${result.message}\n`);
   return { status: 503, html: html("Not for sale right now / Şu anda satışta değil") };
 }
@@ -180,14 +206,16 @@ async function statusOf(transactionId: string): Promise<number> {
 
 async function orderPage(orderId: string): Promise<Page> {
   const order = /^in-[0-9a-f]{32}$/.test(orderId) ? stored<Order>(orderId) : null;
-  if (order === null) return { status: 404, html: html("There is no such order / Böyle bir sipariş yok") };
+  if (order === null)
+    return { status: 404, html: html("There is no such order / Böyle bir sipariş yok") };
   const done = await ordered(order);
   if (!("orderId" in done)) return done;
   const status = await statusOf(done.transactionId ?? "");
   if (status === 1) return { status: 200, html: html("Paid, thank you / Ödendi, teşekkürler") };
   const url = plain(done.paymentUrl ?? "");
   const link = `<p><a href="${url}">Payment page / Ödeme sayfası</a></p>`;
-  if (status === 2) return { status: 200, html: html("This order has ended / Bu sipariş sona erdi", link) };
+  if (status === 2)
+    return { status: 200, html: html("This order has ended / Bu sipariş sona erdi", link) };
   const frame = `<iframe src="${url}" title="Payment" width="100%" height="900" allow="clipboard-write"></iframe>`;
   return { status: 200, html: html("Please pay / Lütfen ödeyin", `${link}${frame}`) };
 }
@@ -201,7 +229,11 @@ async function pageFor(request: IncomingMessage): Promise<Page> {
     }
     if (request.method === "POST" && path === "/buy") return buy();
     const button = '<form method="post" action="/buy"><button>Buy / Satın al</button></form>';
-    if (path === "/") return { status: 200, html: html(plain(`One cup: ${price.amount} ${price.currency}`), button) };
+    if (path === "/")
+      return {
+        status: 200,
+        html: html(plain(`One cup: ${price.amount} ${price.currency}`), button),
+      };
     return await orderPage(path.replace(/^\/order\//, ""));
   } catch (error) {
     stderr.write(`${path}: nothing was stored: ${error instanceof Error ? error.message : ""}\n`);
@@ -214,7 +246,13 @@ function listen(): void {
   const server = createServer({ requestTimeout: 15_000 }, (request, response) => {
     void pageFor(request).then(({ status, location, html: body }) => {
       const type = body === undefined ? {} : { "content-type": "text/html; charset=utf-8" };
-      response.writeHead(status, { connection: "close", ...type, ...(location === undefined ? {} : { location }) }).end(body);
+      response
+        .writeHead(status, {
+          connection: "close",
+          ...type,
+          ...(location === undefined ? {} : { location }),
+        })
+        .end(body);
     });
   });
   server.listen(Number(env.PORT), "127.0.0.1");
@@ -227,7 +265,8 @@ const usage = `usage: shop withdraw ORDERID CURRENCY AMOUNT ADDRESS
 `;
 
 async function main([name = "", ...words]: readonly string[]): Promise<number> {
-  const isOrder = (name === "withdraw" && words.length === 4) || (name === "deposit" && words.length === 3);
+  const isOrder =
+    (name === "withdraw" && words.length === 4) || (name === "deposit" && words.length === 3);
   const [orderId = "", currency = "", amount = "", address = ""] = words;
   if (isOrder && !/^[0-9]+(\.[0-9]+)?$/.test(amount)) {
     stderr.write("shop: AMOUNT must be plain digits such as 0.5\n");
@@ -240,7 +279,8 @@ async function main([name = "", ...words]: readonly string[]): Promise<number> {
       ? orderAndPrint(() => client.autoWithdraw({ ...order, address }))
       : orderAndPrint(() => client.createTransactionRequest(order));
   }
-  if (name === "wait" && words.length === 2 && ["withdrawal", "deposit"].includes(orderId)) return waitForEnd(orderId, currency);
+  if (name === "wait" && words.length === 2 && ["withdrawal", "deposit"].includes(orderId))
+    return waitForEnd(orderId, currency);
   stderr.write(usage);
   return 2;
 }

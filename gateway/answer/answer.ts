@@ -13,7 +13,11 @@ export type Extra = Readonly<Record<string, string | number | boolean>>;
  * requestId.
  */
 export type Answer =
-  | { readonly kind: "data"; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: "data";
+      readonly body: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   | {
       readonly kind: "list";
       readonly parts: Iterable<string> | AsyncIterable<string>;
@@ -29,7 +33,9 @@ export type Answer =
 
 export function data(body: object, headers?: Readonly<Record<string, string>>): Answer {
   const text = JSON.stringify(body);
-  return headers === undefined ? { kind: "data", body: text } : { kind: "data", body: text, headers };
+  return headers === undefined
+    ? { kind: "data", body: text }
+    : { kind: "data", body: text, headers };
 }
 
 /** An answer whose JSON text exists already. */
@@ -40,12 +46,22 @@ export function json(text: string): Answer {
 /**
  * An answer whose text is made part by part while it is sent, so that its length costs no memory.
  */
-export function list(parts: Iterable<string>, type: string, headers: Readonly<Record<string, string>>): Answer {
+export function list(
+  parts: Iterable<string>,
+  type: string,
+  headers: Readonly<Record<string, string>>,
+): Answer {
   return { kind: "list", parts, type, headers };
 }
 
-export function say(code: AnswerCode, extra: Extra = {}, headers?: Readonly<Record<string, string>>): Answer {
-  return headers === undefined ? { kind: "code", code, extra } : { kind: "code", code, extra, headers };
+export function say(
+  code: AnswerCode,
+  extra: Extra = {},
+  headers?: Readonly<Record<string, string>>,
+): Answer {
+  return headers === undefined
+    ? { kind: "code", code, extra }
+    : { kind: "code", code, extra, headers };
 }
 
 interface Asked {
@@ -67,7 +83,10 @@ export function render(
   if (!isInterface) return { status, text: JSON.stringify({ message, code, requestId, ...extra }) };
   // Only a failed withdrawal's error has a second field in the interface.
   const { transactionId } = status === 422 ? extra : {};
-  return { status, text: JSON.stringify(transactionId === undefined ? { message } : { message, transactionId }) };
+  return {
+    status,
+    text: JSON.stringify(transactionId === undefined ? { message } : { message, transactionId }),
+  };
 }
 
 /** True for an Answer, false for the result of a check that passed. */

@@ -42,7 +42,12 @@ export interface OrderShape {
 }
 
 /** The lifetime and the tolerance that a request may ask for. */
-export const depositTermLimits = { minutesMin: 5, minutesMax: 10_080, percentMax: 10, percentDecimal: 2 } as const;
+export const depositTermLimits = {
+  minutesMin: 5,
+  minutesMax: 10_080,
+  percentMax: 10,
+  percentDecimal: 2,
+} as const;
 
 const amountAhead = /[{,]\s*"(amount|fiatAmount)"\s*:\s*$/;
 
@@ -50,9 +55,12 @@ const amountAhead = /[{,]\s*"(amount|fiatAmount)"\s*:\s*$/;
  * An amount sent as a number gets the same answer, whether or not the parser accepts that number.
  */
 function unreadable(body: Uint8Array, { code, context }: AgentError): Answer {
-  const ahead = code === "JSON_NUMBER" ? Buffer.from(body).toString("utf8").slice(0, Number(context.at)) : "";
+  const ahead =
+    code === "JSON_NUMBER" ? Buffer.from(body).toString("utf8").slice(0, Number(context.at)) : "";
   const [, field] = amountAhead.exec(ahead) ?? [];
-  return field === undefined ? say("json_invalid", { reason: code }) : say("amount_format", { field });
+  return field === undefined
+    ? say("json_invalid", { reason: code })
+    : say("amount_format", { field });
 }
 
 function parseObject(
@@ -75,12 +83,17 @@ function parseObject(
  */
 export function readObject(
   body: Uint8Array,
-  { required, optional }: { readonly required: readonly string[]; readonly optional: readonly string[] },
+  {
+    required,
+    optional,
+  }: { readonly required: readonly string[]; readonly optional: readonly string[] },
 ): JsonObject | Answer {
   const parsed = parseObject(body);
   if ("answer" in parsed) return parsed.answer;
   const object = withoutEmpty(parsed.object, optional);
-  const unknown = Object.keys(object).find((name) => !required.includes(name) && !optional.includes(name));
+  const unknown = Object.keys(object).find(
+    (name) => !required.includes(name) && !optional.includes(name),
+  );
   if (unknown !== undefined) return say("field_unknown", { field: printable(unknown) });
   const missing = required.find((name) => object[name] === undefined);
   return missing === undefined ? object : say("field_missing", { field: missing });
@@ -91,7 +104,9 @@ export function readObject(
  * does not have.
  */
 function withoutEmpty(object: JsonObject, optional: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([name, value]) => value !== null || !optional.includes(name)));
+  return Object.fromEntries(
+    Object.entries(object).filter(([name, value]) => value !== null || !optional.includes(name)),
+  );
 }
 
 const noObject = say("json_invalid", { reason: "JSON_SHAPE" });
@@ -103,7 +118,12 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 /**
  * Data that a shop may keep with an order: short texts by name, which the gateway does not read.
  */
-export const metadataLimits = { keysMax: 16, keyPattern: /^[A-Za-z0-9_.-]{1,40}$/, valueCharactersMax: 256, bytesMax: 2048 };
+export const metadataLimits = {
+  keysMax: 16,
+  keyPattern: /^[A-Za-z0-9_.-]{1,40}$/,
+  valueCharactersMax: 256,
+  bytesMax: 2048,
+};
 
 /** The metadata in the form that is kept; null if it has another form or is too large. */
 function metadataOf(value: JsonValue | undefined): string | null {
@@ -127,18 +147,30 @@ const returnUrlCharactersMax = 1024;
  */
 function returnUrlOf(value: JsonValue | undefined): string | null {
   if (value === undefined) return "";
-  if (typeof value !== "string" || value.length > returnUrlCharactersMax || !URL.canParse(value)) return null;
+  if (typeof value !== "string" || value.length > returnUrlCharactersMax || !URL.canParse(value))
+    return null;
   const { href, username, password } = new URL(value);
-  return originOf(href) === null || username !== "" || password !== "" || href.length > returnUrlCharactersMax ? null : href;
+  return originOf(href) === null ||
+    username !== "" ||
+    password !== "" ||
+    href.length > returnUrlCharactersMax
+    ? null
+    : href;
 }
 
 const printable = (name: string): string => name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?");
 
-const asksFiat = (object: JsonObject): boolean => object.fiatCurrency !== undefined || object.fiatAmount !== undefined;
+const asksFiat = (object: JsonObject): boolean =>
+  object.fiatCurrency !== undefined || object.fiatAmount !== undefined;
 
 function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
   const sum = shape.fiat && asksFiat(object) ? ["fiatCurrency", "fiatAmount"] : ["amount"];
-  const required = ["currency", ...sum, "orderId", ...(shape.address === "required" ? ["address"] : [])];
+  const required = [
+    "currency",
+    ...sum,
+    "orderId",
+    ...(shape.address === "required" ? ["address"] : []),
+  ];
   const known = new Set([
     ...required,
     "metadata",
@@ -149,9 +181,12 @@ function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
     ...(shape.terms ? ["expiresInMinutes", "tolerancePercent"] : []),
     ...(shape.refundOf ? ["refundOf"] : []),
   ]);
-  if (shape.fiat && asksFiat(object) && object.amount !== undefined) return say("amount_twice", { field: "amount" });
-  for (const name in object) if (!known.has(name)) return say("field_unknown", { field: printable(name) });
-  for (const name of required) if (object[name] === undefined) return say("field_missing", { field: name });
+  if (shape.fiat && asksFiat(object) && object.amount !== undefined)
+    return say("amount_twice", { field: "amount" });
+  for (const name in object)
+    if (!known.has(name)) return say("field_unknown", { field: printable(name) });
+  for (const name of required)
+    if (object[name] === undefined) return say("field_missing", { field: name });
   return null;
 }
 
@@ -176,11 +211,18 @@ export function readTransactionId(body: Uint8Array): string | Answer {
 }
 
 /** The canonical text of an amount, or the answer that names its field. */
-function readAmount(object: JsonObject, field: "amount" | "fiatAmount", decimal: number): string | Answer {
+function readAmount(
+  object: JsonObject,
+  field: "amount" | "fiatAmount",
+  decimal: number,
+): string | Answer {
   const amount = object[field];
   if (typeof amount !== "string") return say("amount_format", { field });
   const parsed = parseAmount(amount, decimal);
-  if (!parsed.ok) return say(parsed.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", { field });
+  if (!parsed.ok)
+    return say(parsed.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", {
+      field,
+    });
   return formatAmount(parsed.units, decimal);
 }
 
@@ -219,10 +261,14 @@ export function readOrders(body: Uint8Array, shape: OrderShape): readonly OneOrd
   const [other] = Object.keys(others);
   if (other !== undefined) return say("field_unknown", { field: printable(other) });
   if (orders === undefined) return say("field_missing", { field: "orders" });
-  if (!Array.isArray(orders) || orders.length < 1 || orders.length > ordersMax) return say("orders_count", { field: "orders" });
+  if (!Array.isArray(orders) || orders.length < 1 || orders.length > ordersMax)
+    return say("orders_count", { field: "orders" });
   return orders.map((one: JsonValue) => {
     if (!isObject(one)) return { orderId: "", order: noObject };
-    return { orderId: typeof one.orderId === "string" ? one.orderId : "", order: readFields(one, shape) };
+    return {
+      orderId: typeof one.orderId === "string" ? one.orderId : "",
+      order: readFields(one, shape),
+    };
   });
 }
 
@@ -233,15 +279,22 @@ function readTerms({
 }: JsonObject): Pick<Order, "expiresInMinutes" | "tolerancePercent"> | Answer {
   const { minutesMin, minutesMax, percentMax, percentDecimal } = depositTermLimits;
   const isLifetime = Number.isInteger(expiresInMinutes) && Number(expiresInMinutes) >= minutesMin;
-  if (expiresInMinutes !== undefined && (typeof expiresInMinutes !== "number" || !isLifetime || expiresInMinutes > minutesMax))
+  if (
+    expiresInMinutes !== undefined &&
+    (typeof expiresInMinutes !== "number" || !isLifetime || expiresInMinutes > minutesMax)
+  )
     return say("lifetime_invalid", { field: "expiresInMinutes" });
   const minutes = expiresInMinutes ?? null;
   if (tolerancePercent === undefined) return { expiresInMinutes: minutes, tolerancePercent: "" };
   if (tolerancePercent === "0") return { expiresInMinutes: minutes, tolerancePercent };
-  const percent = typeof tolerancePercent === "string" ? parseAmount(tolerancePercent, percentDecimal) : null;
+  const percent =
+    typeof tolerancePercent === "string" ? parseAmount(tolerancePercent, percentDecimal) : null;
   if (percent?.ok !== true || percent.units > BigInt(percentMax) * 10n ** BigInt(percentDecimal))
     return say("tolerance_invalid", { field: "tolerancePercent" });
-  return { expiresInMinutes: minutes, tolerancePercent: formatAmount(percent.units, percentDecimal) };
+  return {
+    expiresInMinutes: minutes,
+    tolerancePercent: formatAmount(percent.units, percentDecimal),
+  };
 }
 
 /**
@@ -259,10 +312,12 @@ function readFields(sent: JsonObject, shape: OrderShape): Order | Answer {
   const problem = fieldsProblem(object, shape);
   if (problem !== null) return problem;
   const { currency, orderId, address = "", tag = "" } = object;
-  if (typeof currency !== "string" || !currencyPattern.test(currency)) return say("currency_unknown", { field: "currency" });
+  if (typeof currency !== "string" || !currencyPattern.test(currency))
+    return say("currency_unknown", { field: "currency" });
   const sum = readSum(object, shape);
   if (isAnswer(sum)) return sum;
-  if (typeof orderId !== "string" || !orderIdPattern.test(orderId)) return say("order_id_invalid", { field: "orderId" });
+  if (typeof orderId !== "string" || !orderIdPattern.test(orderId))
+    return say("order_id_invalid", { field: "orderId" });
   if (typeof address !== "string" || (address === "" && shape.address === "required")) {
     return say("address_invalid", { field: "address" });
   }
@@ -270,14 +325,20 @@ function readFields(sent: JsonObject, shape: OrderShape): Order | Answer {
   const metadata = metadataOf(object.metadata);
   if (metadata === null) return say("metadata_invalid", { field: "metadata" });
   const { renew = "" } = object;
-  if (typeof renew !== "string" || (object.renew !== undefined && !transactionIdPattern.test(renew)))
+  if (
+    typeof renew !== "string" ||
+    (object.renew !== undefined && !transactionIdPattern.test(renew))
+  )
     return say("renew_invalid", { field: "renew" });
   const returnUrl = returnUrlOf(object.returnUrl);
   if (returnUrl === null) return say("return_url_invalid", { field: "returnUrl" });
   const terms = readTerms(object);
   if (isAnswer(terms)) return terms;
   const { refundOf = "" } = object;
-  if (typeof refundOf !== "string" || (object.refundOf !== undefined && !transactionIdPattern.test(refundOf)))
+  if (
+    typeof refundOf !== "string" ||
+    (object.refundOf !== undefined && !transactionIdPattern.test(refundOf))
+  )
     return say("refund_invalid", { field: "refundOf" });
   return {
     currency,

@@ -23,11 +23,14 @@ export interface CsvTable {
  */
 const formula = /(^|[;\t\r\n])([\u0020\u00a0\u3000]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 /** The same where a reader may also have chosen the comma. */
-const formulaInAnyPart = /(^|[,;\t\r\n])([\u0020\u00a0\u3000]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+const formulaInAnyPart =
+  /(^|[,;\t\r\n])([\u0020\u00a0\u3000]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
 
-const quoted = (text: string): string => (/[",;\t\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
+const quoted = (text: string): string =>
+  /[",;\t\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 
 /**
  * Returns "" for undefined; a value that is no text becomes JSON. A formula sign gets an apostrophe
@@ -41,7 +44,8 @@ export function csvCell(value: unknown): string {
 const plainText = /^[\w.:/+-]{1,64}$/;
 const seemsValue = (text: string): boolean =>
   plainText.test(text) &&
-  (/^(?:true|false)$/i.test(text) || (/\d/.test(text) && !/^0[a-df-z]/i.test(text) && !/^[^.]*T[^.]*\.\d+Z$/.test(text)));
+  (/^(?:true|false)$/i.test(text) ||
+    (/\d/.test(text) && !/^0[a-df-z]/i.test(text) && !/^[^.]*T[^.]*\.\d+Z$/.test(text)));
 
 /**
  * Like `csvCell`, and writes a text that a spreadsheet would take for a number, a date or a truth

@@ -10,10 +10,27 @@ export const interfaceFields = {
   deposit: ["address", "amount", "tag", "transactionId"],
   withdrawal: ["message", "transactionId"],
   transaction: [
-    ...["transactionId", "receiverAddress", "depositAddress", "orderId", "tag", "currency", "amount"],
+    ...[
+      "transactionId",
+      "receiverAddress",
+      "depositAddress",
+      "orderId",
+      "tag",
+      "currency",
+      "amount",
+    ],
     ...["callbackStatus", "createdAt", "status"],
   ],
-  currency: ["id", "name", "symbol", "decimal", "usdPrice", "eurPrice", "tryPrice", "minPaymentAmount"],
+  currency: [
+    "id",
+    "name",
+    "symbol",
+    "decimal",
+    "usdPrice",
+    "eurPrice",
+    "tryPrice",
+    "minPaymentAmount",
+  ],
   balance: ["balance"],
 } as const;
 
@@ -31,7 +48,10 @@ export function onlyInterface(kind: InterfaceKind, value: object): object {
  */
 export function narrowed(answer: Answer, kind: InterfaceKind): Answer {
   if (answer.kind !== "data") return answer;
-  return { ...answer, body: kind === "balance" ? balanceAlone(answer.body) : withoutOthers(kind, answer.body) };
+  return {
+    ...answer,
+    body: kind === "balance" ? balanceAlone(answer.body) : withoutOthers(kind, answer.body),
+  };
 }
 
 /** A number keeps its digits, because a serializer would turn a small one into 1e-7. */
@@ -42,5 +62,9 @@ function balanceAlone(body: string): string {
 
 function withoutOthers(kind: InterfaceKind, body: string): string {
   const value = JSON.parse(body) as object | readonly object[];
-  return JSON.stringify(Array.isArray(value) ? value.map((one: object) => onlyInterface(kind, one)) : onlyInterface(kind, value));
+  return JSON.stringify(
+    Array.isArray(value)
+      ? value.map((one: object) => onlyInterface(kind, one))
+      : onlyInterface(kind, value),
+  );
 }

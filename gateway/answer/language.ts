@@ -10,7 +10,8 @@ const headerCharsMax = 512;
 const rangesMax = 32;
 const weightPattern = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i;
 
-const asciiLower = (text: string): string => text.replace(/[A-Z]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 32));
+const asciiLower = (text: string): string =>
+  text.replace(/[A-Z]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 32));
 
 function weightOf(parameters: readonly string[]): number {
   for (const parameter of parameters) {

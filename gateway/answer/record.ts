@@ -17,15 +17,24 @@ import { type AsideKeeper, guarded, putAside } from "../store/set-aside.ts";
  * missing, and the quote if there is one. The link is "" if the currency is no longer served or its
  * chain has no links.
  */
-export function paymentOf(row: TransactionRow, config: Pick<GatewayConfig, "currencies" | "publicUrl">): object {
+export function paymentOf(
+  row: TransactionRow,
+  config: Pick<GatewayConfig, "currencies" | "publicUrl">,
+): object {
   const { currencies } = config;
   const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
   const contract = currency?.contract;
-  const place = { network: row.network, receiver: row.depositAddress, units: BigInt(row.amountUnits) };
+  const place = {
+    network: row.network,
+    receiver: row.depositAddress,
+    units: BigInt(row.amountUnits),
+  };
   return {
-    paymentUri: contract === undefined ? "" : familyOf(row.network).paymentUri({ ...place, contract }),
+    paymentUri:
+      contract === undefined ? "" : familyOf(row.network).paymentUri({ ...place, contract }),
     paymentUrl: payerPageUrl(row, config),
-    paymentTolerance: currency === undefined ? "" : formatAmount(BigInt(row.toleranceUnits), currency.decimal),
+    paymentTolerance:
+      currency === undefined ? "" : formatAmount(BigInt(row.toleranceUnits), currency.decimal),
     ...(row.quote === "" ? {} : { quote: JSON.parse(row.quote) as Quote }),
   };
 }
@@ -45,7 +54,10 @@ export interface RecordContext {
 }
 
 /** A link for people; "" while there is no transaction, or if no explorer is configured. */
-export function explorerUrlOf({ network, txHash }: TransactionRow, { chains }: Pick<GatewayConfig, "chains">): string {
+export function explorerUrlOf(
+  { network, txHash }: TransactionRow,
+  { chains }: Pick<GatewayConfig, "chains">,
+): string {
   const explorer = Object.values(chains).find((chain) => chain.network === network)?.explorer ?? "";
   return txHash === "" || explorer === "" ? "" : `${explorer}${txHash}`;
 }
@@ -57,7 +69,9 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
   return {
     transactionId: row.id,
     receiverAddress: row.receiverAddress,
-    depositAddress: isDeposit ? payeeOf(row.network, row.depositAddress).address : row.depositAddress,
+    depositAddress: isDeposit
+      ? payeeOf(row.network, row.depositAddress).address
+      : row.depositAddress,
     orderId: row.orderId,
     tag: row.tag,
     currency: row.currency,
@@ -80,15 +94,24 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordC
     ...(row.value === "" ? {} : { value: JSON.parse(row.value) as FiatValue }),
     ...(isDeposit
       ? {
-          amountReceived: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal),
+          amountReceived:
+            decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal),
           late: row.late === 1,
           ...paymentOf(row, config),
         }
       : {
           mode: row.mode,
-          fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
+          fee:
+            row.feeUnits === ""
+              ? ""
+              : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
           ...(row.code === movedCode
-            ? { received: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal) }
+            ? {
+                received:
+                  decimal === undefined
+                    ? ""
+                    : formatAmount(BigInt(row.amountReceivedUnits), decimal),
+              }
             : {}),
         }),
   };
@@ -130,7 +153,13 @@ export function bareRecord(row: TransactionRow): object {
     expiresAt: timeText(row.expiresAt),
     metadata: {},
     ...(isDeposit
-      ? { amountReceived: "", late: row.late === 1, paymentUri: "", paymentUrl: "", paymentTolerance: "" }
+      ? {
+          amountReceived: "",
+          late: row.late === 1,
+          paymentUri: "",
+          paymentUrl: "",
+          paymentTolerance: "",
+        }
       : { mode: row.mode, fee: "" }),
   };
 }
@@ -139,7 +168,11 @@ export function bareRecord(row: TransactionRow): object {
  * The text of a record, by `write`. A record of which none can be made is set aside, and written
  * bare.
  */
-export function writeRecord<T>(row: TransactionRow, context: RecordContext & AsideKeeper, write: (record: object) => T): T {
+export function writeRecord<T>(
+  row: TransactionRow,
+  context: RecordContext & AsideKeeper,
+  write: (record: object) => T,
+): T {
   const written = guarded(() => write(recordOf(row, context)));
   if (written.ok) return written.value;
   putAside(context, { kind: "record", id: row.id, about: row.id }, written.error);
@@ -151,8 +184,29 @@ export function writeRecord<T>(row: TransactionRow, context: RecordContext & Asi
  * columns with the record's own fields.
  */
 export const csvColumns = [
-  ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
-  ...["expiresAt", "receiverAddress", "depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived", "late"],
+  ...[
+    "transactionId",
+    "transactionType",
+    "orderId",
+    "currency",
+    "amount",
+    "status",
+    "stage",
+    "code",
+    "createdAt",
+    "changedAt",
+  ],
+  ...[
+    "expiresAt",
+    "receiverAddress",
+    "depositAddress",
+    "tag",
+    "network",
+    "txHash",
+    "confirmations",
+    "amountReceived",
+    "late",
+  ],
   ...[
     "mode",
     "fee",

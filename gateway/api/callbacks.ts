@@ -25,7 +25,11 @@ import {
   sendAgain,
 } from "../callbacks/targets.ts";
 import type { Service } from "../service.ts";
-import { type CallbackTargetRow, type TargetState, targetStates } from "../store/callback-targets.ts";
+import {
+  type CallbackTargetRow,
+  type TargetState,
+  targetStates,
+} from "../store/callback-targets.ts";
 import type { Database } from "../store/store.ts";
 
 /** A POST of a key with the scope. */
@@ -65,42 +69,65 @@ function viewOf(target: TargetState): object {
 
 /** The merchant's targets, oldest first. Harmless to call twice. */
 export function listCallbackTargets({ store }: Service, merchant: string): Answer {
-  return data({ callbacks: targetStates(store.database, merchant).map((target) => viewOf(target)) });
+  return data({
+    callbacks: targetStates(store.database, merchant).map((target) => viewOf(target)),
+  });
 }
 
 function eventsOf(value: unknown): readonly EventType[] | null {
   if (value === undefined) return [];
   if (!Array.isArray(value) || value.length > eventTypes.length) return null;
-  return value.every((type) => (eventTypes as readonly unknown[]).includes(type)) ? (value as EventType[]) : null;
+  return value.every((type) => (eventTypes as readonly unknown[]).includes(type))
+    ? (value as EventType[])
+    : null;
 }
 
 function notAdded(refused: NotAdded): Answer {
-  if (refused.why === "url") return say("callback_url_invalid", { field: "url", reason: refused.problem });
-  return refused.why === "known" ? say("callback_exists", { callbackId: refused.callbackId }) : say("callbacks_full");
+  if (refused.why === "url")
+    return say("callback_url_invalid", { field: "url", reason: refused.problem });
+  return refused.why === "known"
+    ? say("callback_exists", { callbackId: refused.callbackId })
+    : say("callbacks_full");
 }
 
 /**
  * Adds a target; the answer has the only copy of its secret. The same URL again is refused with the
  * id of its target, so that a repeated request makes no second one.
  */
-export async function createCallback(service: Service, { caller, body, write }: CallbackRequest): Promise<Answer> {
+export async function createCallback(
+  service: Service,
+  { caller, body, write }: CallbackRequest,
+): Promise<Answer> {
   const read = readObject(body, { required: ["url"], optional: ["events"] });
   if (isAnswer(read)) return read;
   const { url, events: wanted } = read;
-  if (typeof url !== "string") return say("callback_url_invalid", { field: "url", reason: "must be a text" });
+  if (typeof url !== "string")
+    return say("callback_url_invalid", { field: "url", reason: "must be a text" });
   const events = eventsOf(wanted);
   if (events === null) return say("callback_events_invalid", { field: "events" });
   const target = { merchant: caller.merchant.id, url, events };
-  const added = await write((database) => addTarget(database, actorOf(service, caller), target, service.config.callbacks));
+  const added = await write((database) =>
+    addTarget(database, actorOf(service, caller), target, service.config.callbacks),
+  );
   if (!added.ok) return notAdded(added);
   const { callbackId, secret } = added;
-  return data({ callbackId, secret, url: added.url, events: eventTypes.filter((type) => events.includes(type)) });
+  return data({
+    callbackId,
+    secret,
+    url: added.url,
+    events: eventTypes.filter((type) => events.includes(type)),
+  });
 }
 
 type Act = (database: Database, by: Actor, target: CallbackTargetRow) => Answer;
 
 /** Runs an act on a target of the caller's merchant. */
-function actOn(service: Service, { caller, write }: CallbackRequest, callbackId: unknown, act: Act): Promise<Answer> {
+function actOn(
+  service: Service,
+  { caller, write }: CallbackRequest,
+  callbackId: unknown,
+  act: Act,
+): Promise<Answer> {
   return write((database) => {
     const id = typeof callbackId === "string" ? callbackId : "";
     const target = findOwnTarget(database, caller.merchant.id, id);
@@ -118,7 +145,9 @@ async function actByBody(service: Service, request: CallbackRequest, act: Act): 
 
 function stateAfter(database: Database, { id, merchant }: CallbackTargetRow): Answer {
   const target = targetStates(database, merchant).find((one) => one.id === id);
-  return target === undefined ? say("callback_not_found", { field: "callbackId" }) : data(viewOf(target));
+  return target === undefined
+    ? say("callback_not_found", { field: "callbackId" })
+    : data(viewOf(target));
 }
 
 /** Lets the events of a target wait. Harmless to call twice. */
@@ -147,8 +176,12 @@ export function removeCallback(service: Service, request: CallbackRequest): Prom
 /** Keeps a test event that is sent at once. Harmless to call twice: one test waits at a time. */
 export function testCallback(service: Service, request: CallbackRequest): Promise<Answer> {
   return actByBody(service, request, (database, by, target) => {
-    if (target.offAt !== null || target.pausedAt !== null) return say("callback_off", { field: "callbackId" });
-    return data({ callbackId: target.id, messageId: keepTest(database, by, target, service.config.callbacks) });
+    if (target.offAt !== null || target.pausedAt !== null)
+      return say("callback_off", { field: "callbackId" });
+    return data({
+      callbackId: target.id,
+      messageId: keepTest(database, by, target, service.config.callbacks),
+    });
   });
 }
 
@@ -156,7 +189,10 @@ export function testCallback(service: Service, request: CallbackRequest): Promis
  * Sends again what waits or was given up, of events since `since`, in steps; each further step
  * counts as a request. A second call begins their schedules again.
  */
-export async function redeliverCallback(service: Service, request: CallbackRequest): Promise<Answer> {
+export async function redeliverCallback(
+  service: Service,
+  request: CallbackRequest,
+): Promise<Answer> {
   const read = readObject(request.body, { required: ["callbackId"], optional: ["since"] });
   if (isAnswer(read)) return read;
   const { since } = read;
@@ -170,7 +206,12 @@ export async function redeliverCallback(service: Service, request: CallbackReque
       const made = sendAgain(database, by, { target: id, sinceMs }, from);
       next = made.isDone ? null : made.step;
       const { again: deliveries, left } = made.step;
-      return data({ callbackId: id, since: since === undefined ? "" : momentOf(sinceMs), deliveries, left });
+      return data({
+        callbackId: id,
+        since: since === undefined ? "" : momentOf(sinceMs),
+        deliveries,
+        left,
+      });
     });
     if (!isFirst) request.owe(1);
     if (next === null) return answer;

@@ -33,7 +33,11 @@ type Tls = NonNullable<GatewayConfig["listen"]["tls"]>;
 /** @throws AgentError GATEWAY_TLS */
 export function readPair(tls: Tls): TlsPair {
   try {
-    const pair = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } as const;
+    const pair = {
+      cert: readFileSync(tls.certificate),
+      key: readFileSync(tls.key),
+      minVersion: "TLSv1.2",
+    } as const;
     createSecureContext(pair); // tests now that certificate and key fit
     return pair;
   } catch (cause) {
@@ -45,7 +49,10 @@ export function readPair(tls: Tls): TlsPair {
 const endOf = ({ cert }: TlsPair): number => Date.parse(new X509Certificate(cert).validTo);
 
 /** `server` is the listener that began with this pair. */
-export function servedCertificate(server: Pick<Server, "setSecureContext">, tls: Tls | null): ServedCertificate {
+export function servedCertificate(
+  server: Pick<Server, "setSecureContext">,
+  tls: Tls | null,
+): ServedCertificate {
   if (tls === null) return { endsAtMs: () => null, renew: () => null };
   let served = readPair(tls);
   return {

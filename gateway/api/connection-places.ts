@@ -32,8 +32,17 @@ function nameOf({ remoteAddress, remotePort, localAddress }: Socket): string {
 }
 
 /** Limits the connections from now on. */
-export function limitSilentConnections({ server, isUnlimited, isOfAgent, isForHub, onCrowded }: PlacesOptions): void {
-  const pending = new PendingConnections<string>({ perBlock: silentPerBlock, inAll: Number.POSITIVE_INFINITY }, isOfAgent);
+export function limitSilentConnections({
+  server,
+  isUnlimited,
+  isOfAgent,
+  isForHub,
+  onCrowded,
+}: PlacesOptions): void {
+  const pending = new PendingConnections<string>(
+    { perBlock: silentPerBlock, inAll: Number.POSITIVE_INFINITY },
+    isOfAgent,
+  );
   const open = new Map<string, Socket>();
   const leave = (name: string): void => {
     pending.leave(name);

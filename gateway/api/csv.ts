@@ -57,9 +57,19 @@ export function csvTableOf(accept: string | undefined): CsvTable | null | "malfo
   const ranges = (accept ?? "").split(",").slice(0, rangesMax).map(rangeOf);
   const byType = new Map(ranges.map((range) => [range.type, range]));
   const csv = byType.get("text/csv");
-  if (csv === undefined || csv.weight <= 0 || csv.weight < (byType.get("application/json")?.weight ?? 0)) return null;
-  const [reader = "programs", separator] = [csv.parameters.get("for"), csv.parameters.get("separator")];
+  if (
+    csv === undefined ||
+    csv.weight <= 0 ||
+    csv.weight < (byType.get("application/json")?.weight ?? 0)
+  )
+    return null;
+  const [reader = "programs", separator] = [
+    csv.parameters.get("for"),
+    csv.parameters.get("separator"),
+  ];
   if (reader === "programs" && separator === undefined) return tableForPrograms;
   const name = separator ?? "semicolon";
-  return reader === "people" && Object.hasOwn(separators, name) ? tableForPeople(name as SeparatorName) : "malformed";
+  return reader === "people" && Object.hasOwn(separators, name)
+    ? tableForPeople(name as SeparatorName)
+    : "malformed";
 }

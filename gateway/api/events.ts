@@ -34,7 +34,8 @@ export function readEvents({ store }: Service, merchant: string, query: Query): 
     return say("query_invalid", { field: "after" });
   const { database } = store;
   if (!keepsEvents(database, merchant)) store.write((writable) => keepEvents(writable, merchant));
-  if (after === undefined) return json(`{"events":[],"next":"${newestNumber(database, merchant)}"}`);
+  if (after === undefined)
+    return json(`{"events":[],"next":"${newestNumber(database, merchant)}"}`);
   const events = listEventsAfter(database, merchant, Number(after), Number(limit));
   const next = events.at(-1)?.number ?? after;
   // The text of an event stays as it was signed; its id, a header of callbacks, stands before it.

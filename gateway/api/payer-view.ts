@@ -24,14 +24,19 @@ const minuteSeconds = 60;
  * The decimals of an amount by its two spellings, because its currency may be gone from the
  * configuration.
  */
-export function decimalOf({ amount, amountUnits }: Pick<TransactionRow, "amount" | "amountUnits">): number {
+export function decimalOf({
+  amount,
+  amountUnits,
+}: Pick<TransactionRow, "amount" | "amountUnits">): number {
   const [whole = "", fraction = ""] = amount.split(".");
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
   return fraction.length + amountUnits.length - digits.length;
 }
 
 function networkOf(row: TransactionRow, config: GatewayConfig): PayerView["network"] {
-  const [name, chain] = Object.entries(config.chains).find(([, one]) => one.network === row.network) ?? [row.network];
+  const [name, chain] = Object.entries(config.chains).find(
+    ([, one]) => one.network === row.network,
+  ) ?? [row.network];
   const preset = findChainPreset(chain?.preset ?? "");
   const isToken = (config.currencies[row.currency]?.contract ?? "") !== "";
   const confirmations = chain?.confirmations;
@@ -72,13 +77,20 @@ function hashOf({ txHash }: TransactionRow, counted: readonly CountedPayment[]):
 const unreadMsMax = 5 * 60_000;
 
 /** `startedAt`: counts as the last pass until the first one is complete. */
-export function payerView(service: Service, row: TransactionRow, merchant: MerchantRow, startedAt: number): PayerView {
+export function payerView(
+  service: Service,
+  row: TransactionRow,
+  merchant: MerchantRow,
+  startedAt: number,
+): PayerView {
   const { config, store, clock } = service;
   const nowMs = clock();
   const readAt = service.readAt(row.network) ?? startedAt;
   const place = { network: row.network, currency: row.currency, address: row.depositAddress };
   const isUnread = nowMs - Math.min(readAt, service.unreadSince(place) ?? nowMs) >= unreadMsMax;
-  const currency = Object.hasOwn(config.currencies, row.currency) ? config.currencies[row.currency] : undefined;
+  const currency = Object.hasOwn(config.currencies, row.currency)
+    ? config.currencies[row.currency]
+    : undefined;
   const { network, depositAddress: receiver } = row;
   const contract = currency?.contract;
   const counted = listCounted(store.database, row);
@@ -92,7 +104,8 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
   return {
     shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
     contact: merchant.contact,
-    returnUrl: row.returnUrl !== "" && isAllowedOrigin(merchant.origins, row.returnUrl) ? row.returnUrl : "",
+    returnUrl:
+      row.returnUrl !== "" && isAllowedOrigin(merchant.origins, row.returnUrl) ? row.returnUrl : "",
     orderId: row.orderId,
     network: networkOf(row, config),
     symbol: currency?.symbol ?? row.currency,
@@ -109,7 +122,10 @@ export function payerView(service: Service, row: TransactionRow, merchant: Merch
     others: othersOf(service, row),
     address: row.receiverAddress,
     tag: row.tag,
-    linkFor: (units) => (contract === undefined ? "" : familyOf(network).paymentUri({ network, contract, receiver, units })),
+    linkFor: (units) =>
+      contract === undefined
+        ? ""
+        : familyOf(network).paymentUri({ network, contract, receiver, units }),
     quote: row.quote === "" ? null : (JSON.parse(row.quote) as Quote),
     status: row.status,
     isLate: row.late === 1,

@@ -21,7 +21,11 @@ import { payerView } from "./payer-view.ts";
 const tokenPattern = /^[A-Za-z0-9_-]{22}$/;
 const assetSeconds = 86_400;
 const htmlType = "text/html; charset=utf-8";
-const version = createHash("sha256").update(pageStyle).update(pageScript).digest("hex").slice(0, 12);
+const version = createHash("sha256")
+  .update(pageStyle)
+  .update(pageScript)
+  .digest("hex")
+  .slice(0, 12);
 
 /** `origins`: the sites that may embed the page, joined by spaces; "" for none. */
 const policyFor = (origins: string): string =>
@@ -49,10 +53,13 @@ const keyOf = ({ id }: TransactionRow) => ({ kind: "record", id, about: id }) as
 
 function languageFor(request: FastifyRequest, fallback: Language): Language {
   const { lang } = request.query as { readonly lang?: unknown };
-  return lang === "en" || lang === "tr" ? lang : languageOf(request.headers["accept-language"], fallback);
+  return lang === "en" || lang === "tr"
+    ? lang
+    : languageOf(request.headers["accept-language"], fallback);
 }
 
-const tokenOf = (request: FastifyRequest): string => (request.params as { readonly token: string }).token;
+const tokenOf = (request: FastifyRequest): string =>
+  (request.params as { readonly token: string }).token;
 
 /** Adds the page and what belongs to it to the server. */
 export function addPayerPages(server: FastifyInstance, service: Service): void {
@@ -60,11 +67,22 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
   const startedAt = service.clock();
   const reads = createBuckets(payerReadsPerSecond, payerReadsPerSecond * burst);
 
-  function html(response: FastifyReply, language: Language, { origins = "" }: { readonly origins?: string } = {}): FastifyReply {
-    return response.headers({ ...headersFor(origins), "content-type": htmlType, "content-language": language });
+  function html(
+    response: FastifyReply,
+    language: Language,
+    { origins = "" }: { readonly origins?: string } = {},
+  ): FastifyReply {
+    return response.headers({
+      ...headersFor(origins),
+      "content-type": htmlType,
+      "content-language": language,
+    });
   }
 
-  async function limit(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
+  async function limit(
+    request: FastifyRequest,
+    response: FastifyReply,
+  ): Promise<FastifyReply | undefined> {
     const { allowed, waitMs } = reads.take(addressBlock(request.client.address), service.clock());
     if (allowed) return undefined;
     const language = languageFor(request, "en");
@@ -78,13 +96,19 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
     const shown = shownBy(service, tokenOf(request));
     if (shown === null) {
       const language = languageFor(request, "en");
-      return html(response, language).status(404).send(renderNotice("notFound", { language, version }));
+      return html(response, language)
+        .status(404)
+        .send(renderNotice("notFound", { language, version }));
     }
     const language = languageFor(request, shown.merchant.language);
-    const page = guarded(() => renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version }));
+    const page = guarded(() =>
+      renderPage(payerView(service, shown.row, shown.merchant, startedAt), { language, version }),
+    );
     if (page.ok) return html(response, language, shown.merchant).send(page.value);
     putAside(service, keyOf(shown.row), page.error);
-    return html(response, language).status(503).send(renderNotice("unreadable", { language, version }));
+    return html(response, language)
+      .status(503)
+      .send(renderNotice("unreadable", { language, version }));
   });
 
   server.get("/pay/:token/state", { onRequest: limit }, async (request, response) => {
@@ -101,7 +125,11 @@ export function addPayerPages(server: FastifyInstance, service: Service): void {
   });
 
   const asset = (url: string, type: string, text: string): void => {
-    const headers = { ...headersFor(""), "content-type": type, "cache-control": `public, max-age=${assetSeconds}` };
+    const headers = {
+      ...headersFor(""),
+      "content-type": type,
+      "cache-control": `public, max-age=${assetSeconds}`,
+    };
     server.get(url, async (_request, response) => response.headers(headers).send(text));
   };
   asset("/pay/page.css", "text/css; charset=utf-8", pageStyle);

@@ -18,7 +18,8 @@ export function createPeers(config: Pick<GatewayConfig, "listen" | "trustProxy">
   const isNamedProxy = addressList(config.trustProxy);
   const isHere = addressList(["127.0.0.0/8", "::1"]);
   return {
-    mayComePlain: (address) => config.listen.tls !== null || isHere(address) || isNamedProxy(address),
+    mayComePlain: (address) =>
+      config.listen.tls !== null || isHere(address) || isNamedProxy(address),
     isNamedProxy,
     isHere,
   };

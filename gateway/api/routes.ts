@@ -57,12 +57,20 @@ const jsonType = /^application\/json\s*(?:;|$)/i;
 /** A named charset must be the charset of JSON (RFC 8259, section 8.1). */
 const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
 
-const parameter = (request: FastifyRequest, name: string): string => (request.params as Record<string, string>)[name] ?? "";
-const queryOf = (request: FastifyRequest): Record<string, unknown> => request.query as Record<string, unknown>;
+const parameter = (request: FastifyRequest, name: string): string =>
+  (request.params as Record<string, string>)[name] ?? "";
+const queryOf = (request: FastifyRequest): Record<string, unknown> =>
+  request.query as Record<string, unknown>;
 
 function withdraw(mode: "auto" | "manual"): Operation["answer"] {
   return (service, { caller, body, request, write }) =>
-    requestWithdrawal(service, { merchant: caller.merchant.id, mode, body, language: request.language, write });
+    requestWithdrawal(service, {
+      merchant: caller.merchant.id,
+      mode,
+      body,
+      language: request.language,
+      write,
+    });
 }
 
 /**
@@ -75,9 +83,16 @@ export const operations: readonly Operation[] = [
     path: "/createTransactionRequest",
     scope: "deposit",
     kind: "deposit",
-    answer: (service, { caller, body, write }) => requestDeposit(service, { merchant: caller.merchant.id, body, write }),
+    answer: (service, { caller, body, write }) =>
+      requestDeposit(service, { merchant: caller.merchant.id, body, write }),
   },
-  { method: "POST", path: "/autoWithdraw", scope: "withdraw:auto", kind: "withdrawal", answer: withdraw("auto") },
+  {
+    method: "POST",
+    path: "/autoWithdraw",
+    scope: "withdraw:auto",
+    kind: "withdrawal",
+    answer: withdraw("auto"),
+  },
   {
     method: "POST",
     path: "/autoWithdraws",
@@ -95,14 +110,25 @@ export const operations: readonly Operation[] = [
         fault: (error) => answerOfError(error, service, request.id),
       }),
   },
-  { method: "POST", path: "/manualWithdraw", scope: "withdraw:manual", kind: "withdrawal", answer: withdraw("manual") },
+  {
+    method: "POST",
+    path: "/manualWithdraw",
+    scope: "withdraw:manual",
+    kind: "withdrawal",
+    answer: withdraw("manual"),
+  },
   {
     method: "POST",
     path: "/cancelWithdraw",
     scope: "withdraw:cancel",
     kind: null,
     answer: (service, { caller, body, request, write }) =>
-      cancelWithdrawal(service, { merchant: caller.merchant.id, body, language: request.language, write }),
+      cancelWithdrawal(service, {
+        merchant: caller.merchant.id,
+        body,
+        language: request.language,
+        write,
+      }),
   },
   {
     method: "GET",
@@ -110,35 +136,44 @@ export const operations: readonly Operation[] = [
     scope: "read",
     kind: "transaction",
     answer: (service, { caller, request }) =>
-      readTransaction(service, caller.merchant.id, parameter(request, "transactionId"), queryOf(request)),
+      readTransaction(
+        service,
+        caller.merchant.id,
+        parameter(request, "transactionId"),
+        queryOf(request),
+      ),
   },
   {
     method: "GET",
     path: "/transactions",
     scope: "read",
     kind: "transaction",
-    answer: (service, { caller, request }) => listTransactions(service, caller.merchant.id, queryOf(request), request),
+    answer: (service, { caller, request }) =>
+      listTransactions(service, caller.merchant.id, queryOf(request), request),
   },
   {
     method: "GET",
     path: "/supportedCurrency",
     scope: "read",
     kind: "currency",
-    answer: ({ config, prices }, { request }) => unknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
+    answer: ({ config, prices }, { request }) =>
+      unknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
   },
   {
     method: "GET",
     path: "/events",
     scope: "read",
     kind: null,
-    answer: (service, { caller, request }) => readEvents(service, caller.merchant.id, queryOf(request)),
+    answer: (service, { caller, request }) =>
+      readEvents(service, caller.merchant.id, queryOf(request)),
   },
   {
     method: "GET",
     path: "/balances",
     scope: "read",
     kind: null,
-    answer: (service, { caller, request }) => unknownParameter(queryOf(request), []) ?? readBalances(service, caller.merchant.id),
+    answer: (service, { caller, request }) =>
+      unknownParameter(queryOf(request), []) ?? readBalances(service, caller.merchant.id),
   },
   {
     method: "GET",
@@ -146,7 +181,8 @@ export const operations: readonly Operation[] = [
     scope: "read",
     kind: null,
     answer: (service, { caller, request }) =>
-      unknownParameter(queryOf(request), []) ?? estimateFee(service, caller.merchant.id, parameter(request, "currencyId")),
+      unknownParameter(queryOf(request), []) ??
+      estimateFee(service, caller.merchant.id, parameter(request, "currencyId")),
   },
   {
     method: "GET",
@@ -154,8 +190,14 @@ export const operations: readonly Operation[] = [
     scope: "read",
     kind: null,
     answer: (service, { caller, request }) => {
-      const asked = { currencyId: parameter(request, "currencyId"), address: parameter(request, "address") };
-      return unknownParameter(queryOf(request), []) ?? checkDestination(service, caller.merchant.id, asked);
+      const asked = {
+        currencyId: parameter(request, "currencyId"),
+        address: parameter(request, "address"),
+      };
+      return (
+        unknownParameter(queryOf(request), []) ??
+        checkDestination(service, caller.merchant.id, asked)
+      );
     },
   },
   {
@@ -164,7 +206,8 @@ export const operations: readonly Operation[] = [
     scope: "read",
     kind: "balance",
     answer: (service, { caller, request }) =>
-      unknownParameter(queryOf(request), []) ?? readBalance(service, caller.merchant.id, parameter(request, "currencyId")),
+      unknownParameter(queryOf(request), []) ??
+      readBalance(service, caller.merchant.id, parameter(request, "currencyId")),
   },
   {
     method: "GET",
@@ -255,8 +298,15 @@ export function addOperations(server: FastifyInstance, service: Service): void {
   const requestGuard = createRequestGuard(service);
   const timeSlices = createTimeSlices(() => performance.now());
 
-  async function early(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
-    const away = requestGuard.turnAway({ requestId: request.id, client: request.client, token: tokenOf(request) });
+  async function early(
+    request: FastifyRequest,
+    response: FastifyReply,
+  ): Promise<FastifyReply | undefined> {
+    const away = requestGuard.turnAway({
+      requestId: request.id,
+      client: request.client,
+      token: tokenOf(request),
+    });
     if (away !== null) return reply(request, response, away);
     const problem = mediaProblem(request);
     if (problem === null) return undefined;
@@ -264,7 +314,11 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     return reply(request, response, problem);
   }
 
-  async function handle(operation: Operation, request: FastifyRequest, response: FastifyReply): Promise<FastifyReply> {
+  async function handle(
+    operation: Operation,
+    request: FastifyRequest,
+    response: FastifyReply,
+  ): Promise<FastifyReply> {
     const body = request.body instanceof Uint8Array ? request.body : empty;
     const writes = operation.method === "POST";
     const { caller, limits, use } = await requestGuard.admit({
@@ -279,11 +333,19 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     if (isAnswer(caller)) return reply(request, response, caller);
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
     request.isInterface = caller.key.profile === "interface";
-    const owe = (more: number): void => void response.headers(requestGuard.owe(caller.key.id, more));
+    const owe = (more: number): void =>
+      void response.headers(requestGuard.owe(caller.key.id, more));
     const write: WriteOnce = use === null ? service.store.writeTogether : use.write;
-    const whole = await kept(use, () => timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })));
-    const answer = request.isInterface && operation.kind !== null ? narrowed(whole, operation.kind) : whole;
-    return reply(request, response, answer.kind === "list" ? { ...answer, parts: timeSlices.parts(answer.parts) } : answer);
+    const whole = await kept(use, () =>
+      timeSlices.run(() => operation.answer(service, { caller, body, request, owe, write })),
+    );
+    const answer =
+      request.isInterface && operation.kind !== null ? narrowed(whole, operation.kind) : whole;
+    return reply(
+      request,
+      response,
+      answer.kind === "list" ? { ...answer, parts: timeSlices.parts(answer.parts) } : answer,
+    );
   }
 
   for (const operation of operations) {

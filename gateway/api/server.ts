@@ -4,7 +4,12 @@
  * sends the Answer as a reply. Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
  */
 import { Readable } from "node:stream";
-import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
 import { passingOf } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { visible } from "../../base/visible.ts";
@@ -54,11 +59,20 @@ const requestIdsAtOnce = 128;
 const jsonType = "application/json; charset=utf-8";
 
 /** Sends an Answer with its headers and language, and the request's id if it is an error. */
-export function reply(request: FastifyRequest, response: FastifyReply, answer: Answer): FastifyReply {
-  for (const [name, value] of Object.entries(answer.headers ?? {})) void response.header(name, value);
+export function reply(
+  request: FastifyRequest,
+  response: FastifyReply,
+  answer: Answer,
+): FastifyReply {
+  for (const [name, value] of Object.entries(answer.headers ?? {}))
+    void response.header(name, value);
   void response.header("content-language", request.language);
-  void response.header("content-type", (answer.kind === "list" ? answer.type : undefined) ?? jsonType);
-  if (answer.kind === "list") return response.status(200).send(Readable.from(answer.parts, { objectMode: false }));
+  void response.header(
+    "content-type",
+    (answer.kind === "list" ? answer.type : undefined) ?? jsonType,
+  );
+  if (answer.kind === "list")
+    return response.status(200).send(Readable.from(answer.parts, { objectMode: false }));
   const { language, isInterface } = request;
   const { status, text } = render(answer, { language, requestId: request.id, isInterface });
   return response.status(status).send(text);
@@ -82,7 +96,11 @@ const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 /** The answer for an error that was thrown. The gateway's own faults are logged. */
 export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
   if (isBusy(error)) return say("unavailable", {}, { "Retry-After": "1" });
-  const passing = isDiskFull(error) ? "GATEWAY_DISK_FULL" : error instanceof AgentError ? error.code : null;
+  const passing = isDiskFull(error)
+    ? "GATEWAY_DISK_FULL"
+    : error instanceof AgentError
+      ? error.code
+      : null;
   if (passing !== null && passingOf(passing) !== null) {
     const words = error instanceof Error ? error.message : "";
     service.log.error({ event: "request-failed", requestId, code: passing }, words);
@@ -93,7 +111,10 @@ export function answerOfError(error: unknown, service: Service, requestId: strin
   const code = typeof name === "string" ? codesOfFramework[name] : undefined;
   if (code !== undefined) return say(code);
   const context = error instanceof AgentError ? { code: error.code, context: error.context } : {};
-  service.log.error({ event: "request-failed", requestId, err: error, ...context }, "a request failed inside");
+  service.log.error(
+    { event: "request-failed", requestId, err: error, ...context },
+    "a request failed inside",
+  );
   return say("internal");
 }
 
@@ -112,7 +133,8 @@ const knownPaths: readonly (readonly [RegExp, string])[] = [
 function notFound(request: FastifyRequest): Answer {
   const path = request.url.split("?")[0] ?? "";
   // A proxy that drops the headers of an upgrade makes a plain request of it.
-  if (path === linkPath) return say("upgrade_required", {}, { Upgrade: "websocket", Connection: "Upgrade" });
+  if (path === linkPath)
+    return say("upgrade_required", {}, { Upgrade: "websocket", Connection: "Upgrade" });
   const allow = knownPaths.find(([pattern]) => pattern.test(path))?.[1];
   return allow === undefined ? say("not_found") : say("method_not_allowed", {}, { Allow: allow });
 }
@@ -174,7 +196,11 @@ function create(service: Service): FastifyInstance {
 }
 
 /** Bounds connections without a request, and warns once, since a balancer may have to be named. */
-function limitConnections({ server }: FastifyInstance, { store, log }: Service, peers: Peers): void {
+function limitConnections(
+  { server }: FastifyInstance,
+  { store, log }: Service,
+  peers: Peers,
+): void {
   let isTold = false;
   limitSilentConnections({
     server,
@@ -205,7 +231,9 @@ export function createServer(service: Service): FastifyInstance {
   endConnections(server);
   limitConnections(server, service, peers);
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) =>
+    done(null, body),
+  );
   server.decorateRequest("language", "en");
   server.decorateRequest("isInterface", false);
   server.decorateRequest("startedAtMs", 0);
@@ -223,17 +251,26 @@ export function createServer(service: Service): FastifyInstance {
     const { remoteAddress } = request.raw.socket;
     if (!isUnreadableTold && request.client.unreadable !== "") {
       isUnreadableTold = true;
-      const fields = { peer: addressBlock(remoteAddress ?? ""), entry: visible(request.client.unreadable) };
+      const fields = {
+        peer: addressBlock(remoteAddress ?? ""),
+        entry: visible(request.client.unreadable),
+      };
       const words = `the proxy writes "${fields.entry}" into X-Forwarded-For, which is no address: its clients count as the proxy itself`;
       service.log.warn({ event: "proxy-entry-unreadable", ...fields }, words);
     }
-    if (!isProxyTold && request.headers["x-forwarded-for"] !== undefined && !peers.isNamedProxy(remoteAddress)) {
+    if (
+      !isProxyTold &&
+      request.headers["x-forwarded-for"] !== undefined &&
+      !peers.isNamedProxy(remoteAddress)
+    ) {
       isProxyTold = true;
       const peer = addressBlock(remoteAddress ?? "");
-      const words = "X-Forwarded-For from an address that trustProxy does not name: all behind it count as one";
+      const words =
+        "X-Forwarded-For from an address that trustProxy does not name: all behind it count as one";
       service.log.warn({ event: "proxy-unnamed", peer }, words);
     }
-    if (!peers.mayComePlain(remoteAddress)) return reply(request, response, say("plaintext_refused"));
+    if (!peers.mayComePlain(remoteAddress))
+      return reply(request, response, say("plaintext_refused"));
     const isNameless = request.raw.httpVersion === "1.1" && request.headers.host === undefined;
     if (isNameless) return reply(request, response, say("request_invalid", { field: "Host" }));
   });

@@ -27,21 +27,30 @@ export function addStation(
     onRequest: async (request, response) => {
       const allowance = pairings.take(addressBlock(request.client.address), service.clock());
       if (allowance.allowed) return undefined;
-      return reply(request, response, say("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }));
+      return reply(
+        request,
+        response,
+        say("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }),
+      );
     },
     handler: async (request, response) => {
       const body = request.body instanceof Uint8Array ? request.body : new Uint8Array(0);
       return reply(request, response, pairAgent(service, body, request.client));
     },
   });
-  server.get("/health", async (_request, response) => response.type("application/json; charset=utf-8").send('{"status":"ok"}'));
+  server.get("/health", async (_request, response) =>
+    response.type("application/json; charset=utf-8").send('{"status":"ok"}'),
+  );
   server.get("/ready", async (request, response) => {
     const { chain } = request.query as { readonly chain?: unknown };
     const isOperator = isOperatorProof(request.headers[operatorHeader], service.key, service.run);
     const checks = probes.map((probe) => probe());
     // For a balancer that splits by chain, the chain that it asks for counts as well. An unknown
     // one is none that is read.
-    const asked = typeof chain === "string" ? (checks.find(({ name }) => name === `chain ${chain}`)?.ok ?? false) : true;
+    const asked =
+      typeof chain === "string"
+        ? (checks.find(({ name }) => name === `chain ${chain}`)?.ok ?? false)
+        : true;
     const ready = asked && checks.every((check) => check.ok || check.aloneOut === true);
     const shown = checks.map(({ name, ok, detail, full, aloneOut }) => ({
       name,

@@ -56,7 +56,8 @@ export function createTimeSlices(monotonic: () => number): TimeSlices {
   return {
     run,
     async *parts(source) {
-      const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+      const iterator =
+        Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
       try {
         for (;;) {
           const { done, value } = await run<IteratorResult<string>>(() => iterator.next());

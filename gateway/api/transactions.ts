@@ -34,7 +34,12 @@ const partRows = 50;
 const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
 const operations: Readonly<Record<string, string>> = { "1": "deposit", "2": "withdraw" };
 
-export function readTransaction(service: Service, merchant: string, id: string, query: Query): Answer {
+export function readTransaction(
+  service: Service,
+  merchant: string,
+  id: string,
+  query: Query,
+): Answer {
   const unknown = unknownParameter(query, ["transactionType"]);
   if (unknown !== null) return unknown;
   const type = query.transactionType;
@@ -42,7 +47,9 @@ export function readTransaction(service: Service, merchant: string, id: string, 
   if (operation === undefined) return say("transaction_type_invalid", { field: "transactionType" });
   if (!idPattern.test(id)) return say("transaction_not_found");
   const row = readTransactionOf(service.store.database, { id, merchant, operation });
-  return row === undefined ? say("transaction_not_found") : data(writeRecord(row, service, (record) => record));
+  return row === undefined
+    ? say("transaction_not_found")
+    : data(writeRecord(row, service, (record) => record));
 }
 
 type Filter = Omit<TransactionFilter, "merchant">;
@@ -63,14 +70,16 @@ const rules: Readonly<Record<string, Rule>> = {
     return operation === undefined ? null : { operation };
   },
   status: (text) => (/^[012]$/.test(text) ? { status: Number(text) } : null),
-  currency: (text, { config }) => (Object.hasOwn(config.currencies, text) ? { currency: text } : null),
+  currency: (text, { config }) =>
+    Object.hasOwn(config.currencies, text) ? { currency: text } : null,
   orderId: (text) => (orderIdPattern.test(text) ? { orderId: text } : null),
   refundOf: (text) => (idPattern.test(text) ? { refundOf: text } : null),
   from: time("from"),
   to: time("to"),
   changedFrom: time("changedFrom"),
   cursor: (text) => {
-    const [, at, id] = cursorPattern.exec(Buffer.from(text.slice(0, 128), "base64url").toString("latin1")) ?? [];
+    const [, at, id] =
+      cursorPattern.exec(Buffer.from(text.slice(0, 128), "base64url").toString("latin1")) ?? [];
     if (at === undefined || id === undefined) return null;
     return { after: { at: Number(at), id } };
   },
@@ -82,12 +91,14 @@ export const listParameterNames: readonly string[] = Object.keys(rules);
 
 function nextPage(query: Query, { at, id }: TransactionPlace): string {
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (name !== "cursor") parameters.set(name, String(value));
+  for (const [name, value] of Object.entries(query))
+    if (name !== "cursor") parameters.set(name, String(value));
   parameters.set("cursor", Buffer.from(`${at}.${id}`, "latin1").toString("base64url"));
   return `</api/v1/transactions?${parameters}>; rel="next"`;
 }
 
-const badQuery = (name: string): Answer => say("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
+const badQuery = (name: string): Answer =>
+  say("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
 
 /** Returns an answer that names the first unknown parameter; null if all are known. */
 export function unknownParameter(query: Query, known: readonly string[]): Answer | null {
@@ -125,8 +136,17 @@ interface Form {
   readonly write: (record: object) => string;
 }
 
-const jsonForm: Form = { type: "application/json; charset=utf-8", head: "[", between: ",", tail: "]", write: JSON.stringify };
-const interfaceForm: Form = { ...jsonForm, write: (record) => JSON.stringify(onlyInterface("transaction", record)) };
+const jsonForm: Form = {
+  type: "application/json; charset=utf-8",
+  head: "[",
+  between: ",",
+  tail: "]",
+  write: JSON.stringify,
+};
+const interfaceForm: Form = {
+  ...jsonForm,
+  write: (record) => JSON.stringify(onlyInterface("transaction", record)),
+};
 const csvForm = (table: CsvTable): Form => ({
   type: csvType,
   head: csvHead(table),
@@ -163,20 +183,28 @@ function* textOf(service: Service, filter: TransactionFilter, form: Form): Gener
  * All of a merchant's records that the query selects, or one page if `limit` or the operator's
  * `limits.listMax` is set; as CSV if `Accept` asks for CSV.
  */
-export function listTransactions(service: Service, merchant: string, query: Query, asked: ListRequest): Answer {
+export function listTransactions(
+  service: Service,
+  merchant: string,
+  query: Query,
+  asked: ListRequest,
+): Answer {
   const filter = filterOf(service, merchant, query);
   if (isAnswer(filter)) return filter;
   const table = csvTableOf(asked.headers.accept);
   if (table === "malformed") return say("request_invalid", { field: "Accept" });
   const form = table === null ? (asked.isInterface ? interfaceForm : jsonForm) : csvForm(table);
   const vary = { Vary: "Accept-Language, Accept" };
-  const limit = typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
+  const limit =
+    typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
   if (limit === 0) return list(textOf(service, filter, form), form.type, vary);
   const rows = listTransactionRows(service.store.database, filter, limit + 1);
   const page = rows.slice(0, limit);
   const last = page[page.length - 1];
   const link: Record<string, string> =
-    rows.length > limit && last !== undefined ? { Link: nextPage(query, placeIn(filter, last)) } : {};
+    rows.length > limit && last !== undefined
+      ? { Link: nextPage(query, placeIn(filter, last)) }
+      : {};
   const text = page.map((row) => writeRecord(row, service, form.write)).join(form.between);
   return list([`${form.head}${text}${form.tail}`], form.type, { ...vary, ...link });
 }

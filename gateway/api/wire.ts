@@ -10,7 +10,8 @@ import { closeSoon } from "../../base/close-soon.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
 
-const bodyOf = (code: AnswerCode): string => JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
+const bodyOf = (code: AnswerCode): string =>
+  JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
 
 /** Writes the complete answer and closes the connection, also if the other end does not. */
 function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []): void {
@@ -48,7 +49,10 @@ export function isForHub({ url = "" }: IncomingMessage): boolean {
  * Handles the three kinds of request that the framework never sees. `mayComePlain` decides which
  * connections are answered.
  */
-export function answerBelow(server: Server, mayComePlain: (address: string | undefined) => boolean): void {
+export function answerBelow(
+  server: Server,
+  mayComePlain: (address: string | undefined) => boolean,
+): void {
   // Runs before the hub's own listener, which then finds the socket closed.
   server.prependListener("upgrade", (request: IncomingMessage, socket: Duplex) => {
     if (!mayComePlain(request.socket.remoteAddress)) socket.destroy();

@@ -102,8 +102,17 @@ export function createRequestGuard(by: {
   const reads = createBuckets(readsPerSecond, readsPerSecond * burst);
   const writes = createBuckets(writesPerSecond, writesPerSecond * burst);
 
-  const verify = (token: string | undefined, request: TokenRequest | null, nowMs: number): Promise<TokenVerdict> =>
-    verifyToken(token, request, { store, sealingKey: by.key.sealingKey, publicUrl: config.publicUrl, nowMs });
+  const verify = (
+    token: string | undefined,
+    request: TokenRequest | null,
+    nowMs: number,
+  ): Promise<TokenVerdict> =>
+    verifyToken(token, request, {
+      store,
+      sealingKey: by.key.sealingKey,
+      publicUrl: config.publicUrl,
+      nowMs,
+    });
 
   /**
    * The counter for a wrong token, its name there, and the id of the key that the token names; ""
@@ -119,8 +128,15 @@ export function createRequestGuard(by: {
     return isKnown ? [byKey, `${kid} ${block}`, kid] : [unauthenticated, block, ""];
   }
 
-  function tell({ requestId, client }: Pick<Knock, "requestId" | "client">, keyId: string, reason: string): void {
-    log.info({ event: "token-refused", requestId, ip: addressBlock(client.address), keyId, reason }, "token refused");
+  function tell(
+    { requestId, client }: Pick<Knock, "requestId" | "client">,
+    keyId: string,
+    reason: string,
+  ): void {
+    log.info(
+      { event: "token-refused", requestId, ip: addressBlock(client.address), keyId, reason },
+      "token refused",
+    );
   }
 
   const refuse = (knock: Knock, reason: string): Answer => {
@@ -129,15 +145,30 @@ export function createRequestGuard(by: {
   };
 
   /** A clock that is wrong refuses the tokens of every shop: that is no fault of theirs. */
-  function refuseToken(knock: Knock, { reason, isTimeAlone }: Extract<TokenVerdict, { ok: false }>): Answer {
+  function refuseToken(
+    knock: Knock,
+    { reason, isTimeAlone }: Extract<TokenVerdict, { ok: false }>,
+  ): Answer {
     if (isTimeAlone !== true || ownClock().kind === "right") return refuse(knock, reason);
     return clockWrong;
   }
 
   const refuseReplay = (knock: Knock, keyId: string): Answer =>
-    refuseBy(replays, `${keyId} ${addressBlock(knock.client.address)}`, knock, keyId, "seen before");
+    refuseBy(
+      replays,
+      `${keyId} ${addressBlock(knock.client.address)}`,
+      knock,
+      keyId,
+      "seen before",
+    );
 
-  function refuseBy(counter: typeof unauthenticated, name: string, knock: Knock, keyId: string, reason: string): Answer {
+  function refuseBy(
+    counter: typeof unauthenticated,
+    name: string,
+    knock: Knock,
+    keyId: string,
+    reason: string,
+  ): Answer {
     tell(knock, keyId, reason);
     const allowance = counter.check(name, clock());
     if (!allowance.allowed) return tooMany(allowance);
@@ -172,7 +203,10 @@ export function createRequestGuard(by: {
       const nowMs = clock();
       const verdict = await verify(token, null, nowMs);
       if (!verdict.ok || !reads.take(verdict.key.id, nowMs).allowed) return;
-      await seen.keep({ keyId: verdict.key.id, jti: verdict.jti, expiresAtMs: verdict.expiresAtMs }, nowMs);
+      await seen.keep(
+        { keyId: verdict.key.id, jti: verdict.jti, expiresAtMs: verdict.expiresAtMs },
+        nowMs,
+      );
     },
     owe: (keyId, more) => limitHeaders(writes.owe(keyId, more, clock())),
     async admit(knock) {
@@ -183,12 +217,14 @@ export function createRequestGuard(by: {
       const token = { keyId: key.id, jti, expiresAtMs };
       // Checked before the bucket, so that a stolen token that is sent again and again takes
       // nothing from the key's own requests.
-      if (knock.writes && seen.has(token)) return { caller: refuseReplay(knock, key.id), limits: {}, use: null };
+      if (knock.writes && seen.has(token))
+        return { caller: refuseReplay(knock, key.id), limits: {}, use: null };
       const allowance = (knock.writes ? writes : reads).take(key.id, nowMs);
       const headers = limitHeaders(allowance);
       if (!allowance.allowed) return { caller: tooMany(allowance), limits: headers, use: null };
       const caller = callerOf(knock, key, nowMs);
-      if (knock.writes && !isAnswer(caller)) return { caller, limits: headers, use: seen.use(token, nowMs) };
+      if (knock.writes && !isAnswer(caller))
+        return { caller, limits: headers, use: seen.use(token, nowMs) };
       await seen.keep(token, nowMs);
       return { caller, limits: headers, use: null };
     },

@@ -23,15 +23,28 @@ const seedBytes = 32;
 function fromPem(pem: Uint8Array, path: string): GatewayKey {
   let privateKey: KeyObject;
   try {
-    privateKey = createPrivateKey({ key: Buffer.from(pem.buffer, pem.byteOffset, pem.byteLength), format: "pem" });
+    privateKey = createPrivateKey({
+      key: Buffer.from(pem.buffer, pem.byteOffset, pem.byteLength),
+      format: "pem",
+    });
   } catch (cause) {
-    throw new AgentError("GATEWAY_KEY_INVALID", "none", `${path} holds no key`, { path }, { cause });
+    throw new AgentError(
+      "GATEWAY_KEY_INVALID",
+      "none",
+      `${path} holds no key`,
+      { path },
+      { cause },
+    );
   }
   if (privateKey.asymmetricKeyType !== "ed25519") {
-    throw new AgentError("GATEWAY_KEY_INVALID", "none", `the key in ${path} is not Ed25519`, { path });
+    throw new AgentError("GATEWAY_KEY_INVALID", "none", `the key in ${path} is not Ed25519`, {
+      path,
+    });
   }
   const der = privateKey.export({ format: "der", type: "pkcs8" });
-  const sealingKey = new Uint8Array(hkdfSync("sha256", der.subarray(der.length - seedBytes), "", "autowithdraw/1 sealing", 32));
+  const sealingKey = new Uint8Array(
+    hkdfSync("sha256", der.subarray(der.length - seedBytes), "", "autowithdraw/1 sealing", 32),
+  );
   der.fill(0);
   const publicKey = publicKeyHex(privateKey);
   return { privateKey, publicKey, fingerprint: gatewayFingerprintOf(publicKey), sealingKey };
@@ -63,7 +76,9 @@ function readOwners(path: string): Buffer {
   const descriptor = openSync(path, "r");
   try {
     if ((fstatSync(descriptor).mode & othersBits) !== 0) {
-      throw new AgentError("GATEWAY_KEY_OPEN", "none", `others than the owner can read ${path}`, { path });
+      throw new AgentError("GATEWAY_KEY_OPEN", "none", `others than the owner can read ${path}`, {
+        path,
+      });
     }
     return readFileSync(descriptor);
   } finally {
@@ -76,7 +91,9 @@ function readOwners(path: string): Buffer {
  * @throws AgentError GATEWAY_KEY_EXISTS
  */
 export function createGatewayKey(path: string): GatewayKey {
-  const pem = Buffer.from(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));
+  const pem = Buffer.from(
+    generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }),
+  );
   let descriptor: number;
   try {
     descriptor = openSync(path, "wx", 0o600);

@@ -33,7 +33,13 @@ export const pairingScopes: readonly Scope[] = ["agent:pair"];
  * Scopes of the shop's key: all that move and read money. A key that only orders must not lead
  * events to another server, so `callbacks` is given by name.
  */
-export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual", "withdraw:auto", "withdraw:cancel"];
+export const shopScopes: readonly Scope[] = [
+  "read",
+  "deposit",
+  "withdraw:manual",
+  "withdraw:auto",
+  "withdraw:cancel",
+];
 
 export interface NewKey {
   readonly merchant: string;
@@ -60,13 +66,18 @@ export function createKey(
   key: NewKey,
   by: { readonly gatewayKey: GatewayKey; readonly random: Random; readonly nowMs: number },
 ): { readonly keyId: string; readonly apiKey: string } {
-  invariant(key.alg === "HS256" || !key.scopes.includes("agent:pair"), "pairing needs a key with a shared secret");
+  invariant(
+    key.alg === "HS256" || !key.scopes.includes("agent:pair"),
+    "pairing needs a key with a shared secret",
+  );
   const keyId = `k_${Buffer.from(by.random(keyIdBytes)).toString("hex")}`;
   const seed = by.random(secretBytes);
   const text = Buffer.from(Buffer.from(seed).toString("base64url"), "utf8");
-  const box = key.alg === "HS256" ? sealSecret(text, keyId, by.gatewayKey.sealingKey, by.random) : null;
+  const box =
+    key.alg === "HS256" ? sealSecret(text, keyId, by.gatewayKey.sealingKey, by.random) : null;
   if (key.publicKey !== undefined) publicKeyFromHex(key.publicKey);
-  const publicKey = key.alg === "EdDSA" ? (key.publicKey ?? publicKeyHex(privateKeyFromSeed(seed))) : null;
+  const publicKey =
+    key.alg === "EdDSA" ? (key.publicKey ?? publicKeyHex(privateKeyFromSeed(seed))) : null;
   insertKey(database, {
     id: keyId,
     merchant: key.merchant,
@@ -77,7 +88,10 @@ export function createKey(
     publicKey,
     createdAt: by.nowMs,
   });
-  const apiKey = key.publicKey === undefined ? `${keyId}.${text.toString("utf8")}.${by.gatewayKey.fingerprint}` : "";
+  const apiKey =
+    key.publicKey === undefined
+      ? `${keyId}.${text.toString("utf8")}.${by.gatewayKey.fingerprint}`
+      : "";
   text.fill(0);
   seed.fill(0);
   return { keyId, apiKey };
@@ -106,7 +120,9 @@ export function keyProblem(
   if (key.expiresAt !== null && key.expiresAt <= nowMs) return "key_expired";
   if (merchant.disabledAt !== null) return "merchant_disabled";
   // A proxy's own address does not admit a client whose address the proxy did not name.
-  const isAllowed = key.allowedAddresses === "" || (unreadable === "" && addressList(key.allowedAddresses.split(","))(address));
+  const isAllowed =
+    key.allowedAddresses === "" ||
+    (unreadable === "" && addressList(key.allowedAddresses.split(","))(address));
   return isAllowed ? null : "address_not_allowed";
 }
 

@@ -13,11 +13,17 @@ const proofBytes = 32;
 
 /** `run` names the process that is asked (store/owner.ts). */
 export function operatorProof({ sealingKey }: Pick<GatewayKey, "sealingKey">, run: string): string {
-  return Buffer.from(hkdfSync("sha256", sealingKey, run, "autowithdraw/1 operator view", proofBytes)).toString("hex");
+  return Buffer.from(
+    hkdfSync("sha256", sealingKey, run, "autowithdraw/1 operator view", proofBytes),
+  ).toString("hex");
 }
 
 /** True if a request's header is the proof for this run. */
-export function isOperatorProof(header: unknown, key: Pick<GatewayKey, "sealingKey">, run: string): boolean {
+export function isOperatorProof(
+  header: unknown,
+  key: Pick<GatewayKey, "sealingKey">,
+  run: string,
+): boolean {
   if (typeof header !== "string") return false;
   const [shown, wanted] = [Buffer.from(header), Buffer.from(operatorProof(key, run))];
   return shown.length === wanted.length && timingSafeEqual(shown, wanted);

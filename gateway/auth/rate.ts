@@ -33,7 +33,10 @@ function remember<Entry>(map: Map<string, Entry>, name: string, entry: Entry): v
 export function createBuckets(
   perSecond: number,
   burst: number,
-): { take(name: string, nowMs: number): Allowance; owe(name: string, count: number, nowMs: number): Allowance } {
+): {
+  take(name: string, nowMs: number): Allowance;
+  owe(name: string, count: number, nowMs: number): Allowance;
+} {
   // A token is a thousand credits, so that rates and milliseconds in integers never round.
   const buckets = new Map<string, { readonly credits: number; readonly atMs: number }>();
   const full = burst * creditsPerToken;
@@ -48,13 +51,23 @@ export function createBuckets(
       const left = allowed ? credits - creditsPerToken : credits;
       remember(buckets, name, { credits: left, atMs: nowMs });
       const waitMs = allowed ? 0 : Math.ceil((creditsPerToken - credits) / perSecond);
-      return { allowed, limit: burst, remaining: Math.max(0, Math.floor(left / creditsPerToken)), waitMs };
+      return {
+        allowed,
+        limit: burst,
+        remaining: Math.max(0, Math.floor(left / creditsPerToken)),
+        waitMs,
+      };
     },
     owe(name, count, nowMs) {
       const left = creditsOf(name, nowMs) - count * creditsPerToken;
       remember(buckets, name, { credits: left, atMs: nowMs });
       const waitMs = left >= creditsPerToken ? 0 : Math.ceil((creditsPerToken - left) / perSecond);
-      return { allowed: waitMs === 0, limit: burst, remaining: Math.max(0, Math.floor(left / creditsPerToken)), waitMs };
+      return {
+        allowed: waitMs === 0,
+        limit: burst,
+        remaining: Math.max(0, Math.floor(left / creditsPerToken)),
+        waitMs,
+      };
     },
   };
 }
@@ -68,7 +81,10 @@ export function createFailureCounter(
   windowMs: number,
 ): { check(name: string, nowMs: number): Allowance; fail(name: string, nowMs: number): void } {
   const windows = new Map<string, { readonly sinceMs: number; readonly failures: number }>();
-  const current = (name: string, nowMs: number): { readonly sinceMs: number; readonly failures: number } => {
+  const current = (
+    name: string,
+    nowMs: number,
+  ): { readonly sinceMs: number; readonly failures: number } => {
     const known = windows.get(name);
     return known === undefined || nowMs - known.sinceMs >= windowMs || nowMs < known.sinceMs
       ? { sinceMs: nowMs, failures: 0 }
@@ -108,7 +124,10 @@ export function addressBlock(ip: string): string {
   const [left = "", right] = bare.split("::");
   const head = left === "" ? [] : left.split(":");
   const tail = right === undefined || right === "" ? [] : right.split(":");
-  const zeros = right === undefined ? [] : new Array<string>(Math.max(0, ipv6Groups - head.length - tail.length)).fill("0");
+  const zeros =
+    right === undefined
+      ? []
+      : new Array<string>(Math.max(0, ipv6Groups - head.length - tail.length)).fill("0");
   return `${[...head, ...zeros, ...tail].slice(0, prefixGroups).join(":")}::/64`;
 }
 

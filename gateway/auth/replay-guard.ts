@@ -42,7 +42,8 @@ export function createSeen(store: Store): Seen {
   const markedAtMs = new Map<string, number>();
   let forgottenAtMs = Number.NEGATIVE_INFINITY;
 
-  const isDue = (atMs: number | undefined, nowMs: number): boolean => atMs === undefined || Math.abs(nowMs - atMs) >= lagMs;
+  const isDue = (atMs: number | undefined, nowMs: number): boolean =>
+    atMs === undefined || Math.abs(nowMs - atMs) >= lagMs;
 
   function note(database: Database, token: SeenToken, nowMs: number): void {
     if (isDue(forgottenAtMs, nowMs)) forgetExpiredTokens(database, nowMs);
@@ -54,7 +55,11 @@ export function createSeen(store: Store): Seen {
    * Runs `fn` and writes the token's row in one transaction. Remembers afterwards when the optional
    * writes were made.
    */
-  async function writeWith<T>(token: SeenToken, nowMs: number, fn: (database: Database) => T): Promise<T> {
+  async function writeWith<T>(
+    token: SeenToken,
+    nowMs: number,
+    fn: (database: Database) => T,
+  ): Promise<T> {
     const value = await store.writeTogether((database) => {
       note(database, token, nowMs);
       return fn(database);

@@ -13,7 +13,8 @@ const tagBytes = 16;
 const headBytes = 1 + ivBytes + tagBytes;
 const algorithm = "aes-256-gcm";
 
-const boundTo = (keyId: string): Buffer => Buffer.from(`autowithdraw/1 api-secret\n${keyId}`, "utf8");
+const boundTo = (keyId: string): Buffer =>
+  Buffer.from(`autowithdraw/1 api-secret\n${keyId}`, "utf8");
 
 /**
  * Seals the secret of an API key or of a callback target for its row. The caller keeps and wipes
@@ -38,10 +39,18 @@ export function sealSecret(
  */
 export function openSecret(box: Uint8Array, keyId: string, sealingKey: Uint8Array): Uint8Array {
   const refuse = (cause?: unknown): AgentError =>
-    new AgentError("GATEWAY_SECRET_SEALED", "none", "an API secret does not open under this gateway's key", { keyId }, { cause });
+    new AgentError(
+      "GATEWAY_SECRET_SEALED",
+      "none",
+      "an API secret does not open under this gateway's key",
+      { keyId },
+      { cause },
+    );
   if (box.length <= headBytes || box[0] !== boxVersion) throw refuse();
   try {
-    const decipher = createDecipheriv(algorithm, sealingKey, box.subarray(1, 1 + ivBytes), { authTagLength: tagBytes });
+    const decipher = createDecipheriv(algorithm, sealingKey, box.subarray(1, 1 + ivBytes), {
+      authTagLength: tagBytes,
+    });
     decipher.setAAD(boundTo(keyId));
     decipher.setAuthTag(box.subarray(1 + ivBytes, headBytes));
     return Buffer.concat([decipher.update(box.subarray(headBytes)), decipher.final()]);

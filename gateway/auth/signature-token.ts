@@ -39,7 +39,10 @@ const jtiPattern = /^[\x21-\x7e]{16,128}$/; // 96 random bits are 16 characters 
 const headerFields: ReadonlySet<string> = new Set(["alg", "typ", "kid"]);
 const hashOfNothing = createHash("sha256").digest();
 
-const no = (reason: string): { readonly ok: false; readonly reason: string } => ({ ok: false, reason });
+const no = (reason: string): { readonly ok: false; readonly reason: string } => ({
+  ok: false,
+  reason,
+});
 
 /** Decodes one part; null unless it is base64url without padding and in its only form. */
 function decodePart(part: string): Uint8Array | null {
@@ -56,7 +59,9 @@ function parseObject(bytes: Uint8Array): JsonObject | null {
     if (error instanceof AgentError) return null;
     throw error;
   }
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as JsonObject)
+    : null;
 }
 
 interface Split {
@@ -81,7 +86,8 @@ function split(value: string | undefined): Split | string {
   const header = parseObject(head);
   const claims = parseObject(body);
   if (header === null || claims === null) return "header or claims are not a JSON object";
-  for (const name in header) if (!headerFields.has(name)) return `header field ${name.slice(0, 20)}`;
+  for (const name in header)
+    if (!headerFields.has(name)) return `header field ${name.slice(0, 20)}`;
   const { alg, typ, kid } = header;
   if (typ !== undefined && (typeof typ !== "string" || !/^jwt$/i.test(typ))) return "typ";
   if (typeof alg !== "string" || typeof kid !== "string") return "alg or kid missing";
@@ -98,7 +104,8 @@ export function kidOf(value: string | undefined): string | null {
 }
 
 async function signatureFits(token: string, key: KeyRow, sealingKey: Uint8Array): Promise<boolean> {
-  if (key.secretBox !== null) return macFits(token, key, openSecret(key.secretBox, key.id, sealingKey));
+  if (key.secretBox !== null)
+    return macFits(token, key, openSecret(key.secretBox, key.id, sealingKey));
   try {
     await compactVerify(token, publicKeyFromHex(key.publicKey ?? ""), { algorithms: [key.alg] });
     return true;
@@ -144,7 +151,9 @@ function bindingProblem(claims: JsonObject, key: KeyRow, request: TokenRequest):
   if (typeof bodyHash !== "string" || !/^[0-9a-fA-F]{64}$/.test(bodyHash)) return "bodyHash";
   const claimed = Buffer.from(bodyHash, "hex");
   if (!strict && timingSafeEqual(claimed, hashOfNothing)) return null;
-  return timingSafeEqual(claimed, createHash("sha256").update(request.body).digest()) ? null : "bodyHash";
+  return timingSafeEqual(claimed, createHash("sha256").update(request.body).digest())
+    ? null
+    : "bodyHash";
 }
 
 function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
@@ -161,7 +170,11 @@ function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
 }
 
 /** The reasons that another time on this machine's clock would take away. */
-const clockReasons: ReadonlySet<string> = new Set(["issued in the future", "expired", "not valid yet"]);
+const clockReasons: ReadonlySet<string> = new Set([
+  "issued in the future",
+  "expired",
+  "not valid yet",
+]);
 
 /**
  * Verifies a token for one request, or for no particular request if it is null. Does not check
@@ -171,7 +184,12 @@ const clockReasons: ReadonlySet<string> = new Set(["issued in the future", "expi
 export async function verifyToken(
   value: string | undefined,
   request: TokenRequest | null,
-  at: { readonly store: Store; readonly sealingKey: Uint8Array; readonly publicUrl: string; readonly nowMs: number },
+  at: {
+    readonly store: Store;
+    readonly sealingKey: Uint8Array;
+    readonly publicUrl: string;
+    readonly nowMs: number;
+  },
 ): Promise<TokenVerdict> {
   const parts = split(value);
   if (typeof parts === "string") return no(parts);
@@ -188,5 +206,10 @@ export async function verifyToken(
   const binding = request === null ? null : bindingProblem(claims, key, request);
   if (binding !== null) return no(binding);
   if (times !== null) return { ok: false, reason: times, isTimeAlone: true };
-  return { ok: true, key, jti: claims.jti, expiresAtMs: ((claims.exp as number) + skewSeconds) * 1000 };
+  return {
+    ok: true,
+    key,
+    jti: claims.jti,
+    expiresAtMs: ((claims.exp as number) + skewSeconds) * 1000,
+  };
 }

@@ -60,10 +60,14 @@ export function balanceOf(
   const gone = unsweepableUnits(database, merchant, currency.id);
   const sweepingAll = sweepingUnits(database, merchant, currency.id, funds.block);
   const sweeping = sweepingAll > gone ? sweepingAll - gone : 0n;
-  const topped = currency.contract === "" ? toppedUnitsAfter(database, merchant, currency.network, funds.block) : 0n;
+  const topped =
+    currency.contract === ""
+      ? toppedUnitsAfter(database, merchant, currency.network, funds.block)
+      : 0n;
   const text = (units: bigint): string => formatAmount(units, currency.decimal);
   const native = nativeOf(config, currency.network);
-  const nativeFunds = agent === undefined || native === undefined ? null : fundsOf(database, agent, native);
+  const nativeFunds =
+    agent === undefined || native === undefined ? null : fundsOf(database, agent, native);
   const feeUnits = agent === undefined ? 0n : maxFeeUnits(pairedCurrencies(agent), currency.id);
   const { availableUnits, fundsUnits, block } = funds;
   const balance = {
@@ -87,5 +91,7 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
   const read = balanceOf(service, merchant, currency);
   if (read === null) return say("unavailable", {}, { "Retry-After": "5" });
   // Written by hand, because a serializer would turn a small number into 1e-7.
-  return json(`{"balance":${balanceNumber(read.availableUnits, currency.decimal)},${JSON.stringify(read.balance).slice(1)}`);
+  return json(
+    `{"balance":${balanceNumber(read.availableUnits, currency.decimal)},${JSON.stringify(read.balance).slice(1)}`,
+  );
 }

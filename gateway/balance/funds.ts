@@ -33,8 +33,13 @@ export function pairedCurrencies(agent: AgentRow): readonly PairedCurrency[] {
 }
 
 /** The currency that pays the fees on a network; undefined if the configuration names none. */
-export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: string): GatewayCurrency | undefined {
-  return Object.values(config.currencies).find((currency) => currency.network === network && currency.contract === "");
+export function nativeOf(
+  config: Pick<GatewayConfig, "currencies">,
+  network: string,
+): GatewayCurrency | undefined {
+  return Object.values(config.currencies).find(
+    (currency) => currency.network === network && currency.contract === "",
+  );
 }
 
 /**
@@ -43,7 +48,8 @@ export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: str
  */
 export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string): bigint {
   const row = paired.find((entry) => entry.id === currency);
-  const fee = row === undefined ? null : parseAmount(row.maxFee, familyOf(row.network).fees.decimal);
+  const fee =
+    row === undefined ? null : parseAmount(row.maxFee, familyOf(row.network).fees.decimal);
   return fee?.ok === true ? fee.units : 0n;
 }
 
@@ -64,7 +70,12 @@ function promisedOf(
   return (isOfCurrency ? rows.amountUnits : 0n) + feeUnits;
 }
 
-function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurrency, block: number): bigint {
+function reservedOf(
+  database: Database,
+  agent: AgentRow,
+  currency: GatewayCurrency,
+  block: number,
+): bigint {
   const paired = pairedCurrencies(agent);
   const account = hotWalletAddressOn(agent, currency.network);
   let units = 0n;
@@ -87,12 +98,25 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
  * Funds in one currency; null until the watcher has read the account. Must run inside the
  * transaction that reserves.
  */
-export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCurrency): Funds | null {
-  const balance = readBalanceRow(database, hotWalletAddressOn(agent, currency.network), currency.id);
+export function fundsOf(
+  database: Database,
+  agent: AgentRow,
+  currency: GatewayCurrency,
+): Funds | null {
+  const balance = readBalanceRow(
+    database,
+    hotWalletAddressOn(agent, currency.network),
+    currency.id,
+  );
   if (balance === undefined) return null;
   const fundsUnits = BigInt(balance.units);
   const reservedUnits = reservedOf(database, agent, currency, balance.block);
   const { block } = balance;
   const boundUnits = reservedUnits + unusableUnitsOf(database, balance.account, currency.id);
-  return { block, fundsUnits, reservedUnits, availableUnits: fundsUnits > boundUnits ? fundsUnits - boundUnits : 0n };
+  return {
+    block,
+    fundsUnits,
+    reservedUnits,
+    availableUnits: fundsUnits > boundUnits ? fundsUnits - boundUnits : 0n,
+  };
 }

@@ -40,7 +40,10 @@ const sliceMax = 250; // about the size of a chain interface's own batch
 const pageMax = 500;
 
 /** @returns the hot wallets of the paired agents */
-export function hotWalletAccounts(database: Database, { network, merchant }: Scope): readonly Account[] {
+export function hotWalletAccounts(
+  database: Database,
+  { network, merchant }: Scope,
+): readonly Account[] {
   return listPairedWallets(database, network)
     .filter((agent) => merchant === null || agent.merchant === merchant)
     .map((agent) => ({
@@ -67,15 +70,22 @@ export function countDepositAccounts(database: Database, { network, merchant }: 
  * database was restored from a backup, a slice at a time. None on a chain with tags, where the hot
  * wallet holds the money.
  */
-export function* depositSlices(database: Database, { network, merchant }: Scope): Generator<readonly Account[]> {
+export function* depositSlices(
+  database: Database,
+  { network, merchant }: Scope,
+): Generator<readonly Account[]> {
   if (hasTags(network)) return;
   const start = startOf(network);
   const addressSpace = addressSpaceOf(network);
   yield* slicesOf((place) => listBookAddresses(database, { start, merchant }, place, sliceMax));
-  yield* slicesOf((place) => listForgottenBookAddresses(database, { addressSpace, merchant }, place, sliceMax));
+  yield* slicesOf((place) =>
+    listForgottenBookAddresses(database, { addressSpace, merchant }, place, sliceMax),
+  );
 }
 
-function* slicesOf(listAfter: (place: number) => readonly BookAddress[]): Generator<readonly Account[]> {
+function* slicesOf(
+  listAfter: (place: number) => readonly BookAddress[],
+): Generator<readonly Account[]> {
   for (let rows = listAfter(0); rows.length > 0; rows = listAfter(rows.at(-1)?.place ?? 0)) {
     yield rows.map(({ address, merchant, agent }) => ({
       address,
@@ -98,20 +108,28 @@ export async function sheetsOf(
   rest: () => Promise<void>,
   onMove: ((address: string, move: Move) => void) | null = null,
 ): Promise<ReadonlyMap<string, Sheet>> {
-  const hearer = (address: string) => (onMove === null ? null : (move: Move) => onMove(address, move));
+  const hearer = (address: string) =>
+    onMove === null ? null : (move: Move) => onMove(address, move);
   const addresses = accounts.map(({ address }) => address);
   const entries = new Map<string, BookEntryRow[]>(addresses.map((address) => [address, []]));
-  for (const entry of listBookEntries(database, network, addresses)) entries.get(entry.address)?.push(entry);
-  const sheets = new Map([...entries].map(([address, own]) => [address, new Sheet(own, hearer(address))]));
+  for (const entry of listBookEntries(database, network, addresses))
+    entries.get(entry.address)?.push(entry);
+  const sheets = new Map(
+    [...entries].map(([address, own]) => [address, new Sheet(own, hearer(address))]),
+  );
   const deposits = accounts.filter(({ kind }) => kind === "deposit").map(({ address }) => address);
   for (const row of deposits.length === 0 ? [] : listDepositMoves(database, network, deposits))
     for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
-  const summed = accounts.filter(({ kind }) => kind === "deposit" || hasTags(network)).map(({ address }) => address);
+  const summed = accounts
+    .filter(({ kind }) => kind === "deposit" || hasTags(network))
+    .map(({ address }) => address);
   for (const row of summed.length === 0 ? [] : listSumMoves(database, network, summed))
     for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
   for (const { address: account, kind } of accounts) {
     if (kind !== "hot") continue;
-    for (const side of hasTags(network) ? (["out", "in", "tagged"] as const) : (["out", "in"] as const)) {
+    for (const side of hasTags(network)
+      ? (["out", "in", "tagged"] as const)
+      : (["out", "in"] as const)) {
       let after = { block: -1, row: 0 };
       for (let isMore = true; isMore; ) {
         const place = { network, account };
@@ -119,7 +137,8 @@ export async function sheetsOf(
           side === "tagged"
             ? listTaggedMoves(database, place, after, pageMax)
             : listHotWalletMoves(database, side, place, after, pageMax);
-        for (const row of page) for (const move of movesOf(row, coin)) sheets.get(account)?.add(move);
+        for (const row of page)
+          for (const move of movesOf(row, coin)) sheets.get(account)?.add(move);
         after = page.at(-1) ?? after;
         isMore = page.length === pageMax;
         if (isMore) await rest();

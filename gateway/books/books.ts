@@ -113,7 +113,10 @@ export function startBooks(options: BooksOptions): Books {
   };
 }
 
-function closingOf({ store, config, clock }: BooksOptions, { network, reader }: ReadChain): Omit<ClosingOptions, "rest"> {
+function closingOf(
+  { store, config, clock }: BooksOptions,
+  { network, reader }: ReadChain,
+): Omit<ClosingOptions, "rest"> {
   const currencies = Object.values(config.currencies).filter((one) => one.network === network);
   const coin = currencies.find(({ contract }) => contract === "")?.id ?? null;
   return { store, network, reader, currencies, coin, merchant: null, isWhole: true, clock };
@@ -137,9 +140,21 @@ function tell(
 ): void {
   if (closed.isStopped) return;
   const { addresses, hotWallets, compared, firstBlock, lastBlock, differences, left } = closed;
-  const counts = { addresses, hotWallets, compared, differences: differences.length, firstBlock, lastBlock };
-  const uncompared = left.map(({ currency, code, balances }) => `${balances} of ${currency}: ${code}`);
-  log.info({ event: "books-closed", chain, ...counts, uncompared: uncompared.join("; ") }, "the books were closed");
+  const counts = {
+    addresses,
+    hotWallets,
+    compared,
+    differences: differences.length,
+    firstBlock,
+    lastBlock,
+  };
+  const uncompared = left.map(
+    ({ currency, code, balances }) => `${balances} of ${currency}: ${code}`,
+  );
+  log.info(
+    { event: "books-closed", chain, ...counts, uncompared: uncompared.join("; ") },
+    "the books were closed",
+  );
   for (const row of closed.news) {
     const { address: about, currency, sinceBlock, detail } = row;
     const fields = { chain, code: "BOOKS_DIFFERENCE", about, currency, sinceBlock, detail };

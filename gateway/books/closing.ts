@@ -6,8 +6,19 @@
  */
 import type { BookEntryRow, ClosingRow, DifferenceRow } from "../store/books.ts";
 import { listDifferences, readClosing, readDifference } from "../store/books.ts";
-import { type Account, countDepositAccounts, depositSlices, hotWalletAccounts } from "./accounts.ts";
-import { type BookCurrency, type ClosingOptions, type Compared, Comparison, type Left } from "./compare.ts";
+import {
+  type Account,
+  countDepositAccounts,
+  depositSlices,
+  hotWalletAccounts,
+} from "./accounts.ts";
+import {
+  type BookCurrency,
+  type ClosingOptions,
+  type Compared,
+  Comparison,
+  type Left,
+} from "./compare.ts";
 import { type Closed, keepClosed } from "./keeping.ts";
 import { sinceBlock } from "./since.ts";
 import { type Verdict, verdictOf } from "./verdict.ts";
@@ -75,12 +86,16 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
 }
 
 /** Hot wallets one by one, then the deposit addresses. */
-function* slicesOf(options: ClosingOptions, hotWallet: readonly Account[]): Generator<readonly Account[]> {
+function* slicesOf(
+  options: ClosingOptions,
+  hotWallet: readonly Account[],
+): Generator<readonly Account[]> {
   for (const one of hotWallet) yield [one];
   yield* depositSlices(options.store.database, options);
 }
 
-const nameOf = ({ address, currency }: Pick<DifferenceRow, "address" | "currency">): string => `${address} ${currency}`;
+const nameOf = ({ address, currency }: Pick<DifferenceRow, "address" | "currency">): string =>
+  `${address} ${currency}`;
 
 function stoppedAt({ network, clock }: ClosingOptions, { comparison, compared }: Progress): Closed {
   const { firstBlock, lastBlock } = comparison;
@@ -128,7 +143,11 @@ function keepLeft({ left }: Progress, { currency, code, balances }: Left): void 
  * Compares the suspects again at a later block, because a payment may be read a little later than
  * its block, and a node may answer for another block.
  */
-async function lookAgain(options: ClosingOptions, progress: Progress, suspects: readonly Compared[]): Promise<readonly Found[]> {
+async function lookAgain(
+  options: ClosingOptions,
+  progress: Progress,
+  suspects: readonly Compared[],
+): Promise<readonly Found[]> {
   const { store, network, rest, isStopped } = options;
   const found: Found[] = [];
   let doubtful = suspects;
@@ -140,14 +159,21 @@ async function lookAgain(options: ClosingOptions, progress: Progress, suspects: 
       const { compared, left } = await progress.comparison.compare(accounts, [currency]);
       for (const each of left) {
         keepLeft(progress, each);
-        for (const { address } of accounts) progress.seen.delete(nameOf({ address, currency: currency.id }));
+        for (const { address } of accounts)
+          progress.seen.delete(nameOf({ address, currency: currency.id }));
       }
       again.push(...compared);
     }
     const judged = again.map((one) => ({ one, verdict: verdictOf(store.database, network, one) }));
     const isLast = looks === looksMax;
-    found.push(...judged.flatMap(({ one, verdict }) => (isSettled(verdict, isLast) ? [{ one, verdict }] : [])));
-    doubtful = judged.filter(({ verdict }) => verdict.kind !== "fits" && !isSettled(verdict, isLast)).map(({ one }) => one);
+    found.push(
+      ...judged.flatMap(({ one, verdict }) =>
+        isSettled(verdict, isLast) ? [{ one, verdict }] : [],
+      ),
+    );
+    doubtful = judged
+      .filter(({ verdict }) => verdict.kind !== "fits" && !isSettled(verdict, isLast))
+      .map(({ one }) => one);
     if (!isLast) continue;
     for (const { account, currency } of doubtful) {
       keepLeft(progress, { currency: currency.id, code: "moving", balances: 1 });
@@ -159,10 +185,14 @@ async function lookAgain(options: ClosingOptions, progress: Progress, suspects: 
 }
 
 /** Accounts to ask at once, by currency. */
-function groupsOf(doubtful: readonly Compared[]): readonly (readonly [BookCurrency, readonly Account[]])[] {
+function groupsOf(
+  doubtful: readonly Compared[],
+): readonly (readonly [BookCurrency, readonly Account[]])[] {
   const groups: [BookCurrency, Account[]][] = [];
   for (const { currency, account } of doubtful) {
-    const group = groups.find(([one, accounts]) => one.id === currency.id && accounts.length < groupMax);
+    const group = groups.find(
+      ([one, accounts]) => one.id === currency.id && accounts.length < groupMax,
+    );
     if (group === undefined) groups.push([currency, [account]]);
     else group[1].push(account);
   }
@@ -178,11 +208,24 @@ function isSettled(verdict: Verdict, isLast: boolean): verdict is Found["verdict
   return verdict.kind === "opening" || isLast;
 }
 
-function entryOf({ network, clock }: ClosingOptions, { one, verdict }: Found): readonly BookEntryRow[] {
+function entryOf(
+  { network, clock }: ClosingOptions,
+  { one, verdict }: Found,
+): readonly BookEntryRow[] {
   if (verdict.kind === "difference" || verdict.kind === "moving") return [];
   const { account, currency, block } = one;
   const place = { network, address: account.address, currency: currency.id };
-  return [{ ...place, kind: verdict.kind, units: verdict.units.toString(), block, at: clock(), operator: "", reason: "" }];
+  return [
+    {
+      ...place,
+      kind: verdict.kind,
+      units: verdict.units.toString(),
+      block,
+      at: clock(),
+      operator: "",
+      reason: "",
+    },
+  ];
 }
 
 /** The number of entries that an account had when it was compared. */
@@ -190,7 +233,10 @@ function countsOf(found: readonly Found[]): ReadonlyMap<string, number> {
   return new Map(found.map(({ one }) => [one.account.address, one.sheet.entries]));
 }
 
-async function differencesOf(options: ClosingOptions, found: readonly Found[]): Promise<readonly DifferenceRow[]> {
+async function differencesOf(
+  options: ClosingOptions,
+  found: readonly Found[],
+): Promise<readonly DifferenceRow[]> {
   const { store, network, clock } = options;
   const closing = readClosing(store.database, network);
   const rows: DifferenceRow[] = [];
@@ -224,14 +270,23 @@ async function sinceOf(
   closing: ClosingRow | undefined,
   isLookedFor: boolean,
 ): Promise<{ readonly block: number | null; readonly why: string }> {
-  if (verdict.kind === "difference" && verdict.foreignAt !== null) return { block: verdict.foreignAt, why: "" };
+  if (verdict.kind === "difference" && verdict.foreignAt !== null)
+    return { block: verdict.foreignAt, why: "" };
   const rest = one.foundUnits - one.expectedUnits;
-  const isOld = before !== undefined && BigInt(before.foundUnits) - BigInt(before.expectedUnits) === rest;
+  const isOld =
+    before !== undefined && BigInt(before.foundUnits) - BigInt(before.expectedUnits) === rest;
   if (isOld && before.sinceBlock !== null) return { block: before.sinceBlock, why: "" };
-  if (!isLookedFor) return { block: null, why: `its first block is not looked for beyond ${sinceMax} differences` };
-  const openedAt = Math.max(one.sheet.openedAt(one.currency.id) ?? -1, one.sheet.settledAt(one.currency.id));
+  if (!isLookedFor)
+    return { block: null, why: `its first block is not looked for beyond ${sinceMax} differences` };
+  const openedAt = Math.max(
+    one.sheet.openedAt(one.currency.id) ?? -1,
+    one.sheet.settledAt(one.currency.id),
+  );
   const wasEven = before === undefined && closing !== undefined && closing.closedAt !== null;
-  const even = wasEven && closing.lastBlock > openedAt && closing.lastBlock < one.block ? closing.lastBlock : null;
+  const even =
+    wasEven && closing.lastBlock > openedAt && closing.lastBlock < one.block
+      ? closing.lastBlock
+      : null;
   const since = await sinceBlock(options, one, { floor: openedAt, even });
   return since.block === null ? since : { block: since.block, why: "" };
 }

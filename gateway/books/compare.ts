@@ -91,7 +91,9 @@ export class Comparison {
     const { store, network } = this.#options;
     const cursor = readCursor(store.database, network);
     if (cursor === undefined)
-      throw new AgentError("BOOKS_UNREAD", "none", `no final block of ${network} was read yet`, { network });
+      throw new AgentError("BOOKS_UNREAD", "none", `no final block of ${network} was read yet`, {
+        network,
+      });
     return cursor.block;
   }
 
@@ -120,14 +122,18 @@ export class Comparison {
     const left: Left[] = [];
     for (const currency of currencies) {
       const reading = await this.#read(accounts, currency);
-      if (typeof reading === "string") left.push({ currency: currency.id, code: reading, balances: accounts.length });
+      if (typeof reading === "string")
+        left.push({ currency: currency.id, code: reading, balances: accounts.length });
       else readings.push([currency, reading]);
     }
     // Read after the balances, so that the database is complete up to their last block.
     const sheets = await sheetsOf(store.database, this.#options, accounts, () => rest(restMinMs));
     const compared = readings.flatMap(([currency, reading]) =>
       accounts.map((account, at) =>
-        judge(account, currency, sheets.get(account.address) as Sheet, { ...reading, found: reading.units[at] as bigint }),
+        judge(account, currency, sheets.get(account.address) as Sheet, {
+          ...reading,
+          found: reading.units[at] as bigint,
+        }),
       ),
     );
     return { compared, left };
@@ -149,7 +155,12 @@ export class Comparison {
         if (await this.#isReadTo(last)) return { first, last: Math.max(first, last), units };
         code = "BOOKS_UNREAD";
       } catch (error) {
-        if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || !error.code.startsWith("NODE_")) throw error;
+        if (
+          !(error instanceof AgentError) ||
+          error.code === "NODE_CLOSED" ||
+          !error.code.startsWith("NODE_")
+        )
+          throw error;
         code = error.code;
       }
       await rest(firstRestMs * 2 ** tries);
@@ -184,5 +195,14 @@ function judge(
   const values = sheet.between(currency.id, first, last);
   const isFit = values.includes(found);
   const expectedUnits = isFit ? found : (values[0] ?? 0n);
-  return { account, currency, block: last, foundUnits: found, expectedUnits, sheet, isFit, isExact: values.length === 1 };
+  return {
+    account,
+    currency,
+    block: last,
+    foundUnits: found,
+    expectedUnits,
+    sheet,
+    isFit,
+    isExact: values.length === 1,
+  };
 }

@@ -42,7 +42,11 @@ interface Kept {
 }
 
 /** @returns the closing with the entries that were written */
-export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entryCounts }: Kept): Closed {
+export function keepClosed(
+  options: ClosingOptions,
+  closed: Closed,
+  { seen, entryCounts }: Kept,
+): Closed {
   const { store, network, currencies, clock } = options;
   return store.write((database) => {
     const entries = closed.entries.filter((entry) => isCurrent(database, entry, entryCounts));
@@ -52,7 +56,12 @@ export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entr
     for (const row of closed.differences) keepDifference(database, row);
     const news = closed.differences.filter((row) => {
       const detail = differenceWords(row, currencies);
-      const alarm = { code: "BOOKS_DIFFERENCE", cause: causeOf(row), subject: row.address, detail } as const;
+      const alarm = {
+        code: "BOOKS_DIFFERENCE",
+        cause: causeOf(row),
+        subject: row.address,
+        detail,
+      } as const;
       return recordAlarm(database, { ...alarm, at: clock(), actor: "books" });
     });
     if (options.isWhole) {
@@ -79,7 +88,11 @@ export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entr
  * False if another entry was written for the account since its comparison; the next closing
  * compares it again.
  */
-function isCurrent(database: Database, { network, address }: BookEntryRow, counts: ReadonlyMap<string, number>): boolean {
+function isCurrent(
+  database: Database,
+  { network, address }: BookEntryRow,
+  counts: ReadonlyMap<string, number>,
+): boolean {
   return listBookEntries(database, network, [address]).length === counts.get(address);
 }
 
@@ -88,8 +101,22 @@ function isCurrent(database: Database, { network, address }: BookEntryRow, count
  * @param code of the fault
  */
 export function keepFailed(database: Database, network: string, code: string, nowMs: number): void {
-  const none = { closedAt: null, firstBlock: 0, lastBlock: 0, addresses: 0, hotWallets: 0, compared: 0, left: 0 };
-  keepClosing(database, { ...none, ...readClosing(database, network), network, triedAt: nowMs, fault: code });
+  const none = {
+    closedAt: null,
+    firstBlock: 0,
+    lastBlock: 0,
+    addresses: 0,
+    hotWallets: 0,
+    compared: 0,
+    left: 0,
+  };
+  keepClosing(database, {
+    ...none,
+    ...readClosing(database, network),
+    network,
+    triedAt: nowMs,
+    fault: code,
+  });
 }
 
 /**
@@ -106,7 +133,10 @@ export function causeOf({
 }
 
 /** A difference in one sentence; the same difference always gives the same sentence. */
-export function differenceWords(row: DifferenceRow, currencies: readonly Pick<BookCurrency, "id" | "decimal">[]): string {
+export function differenceWords(
+  row: DifferenceRow,
+  currencies: readonly Pick<BookCurrency, "id" | "decimal">[],
+): string {
   const { currency, kind, expectedUnits, foundUnits, sinceBlock } = row;
   const rest = BigInt(foundUnits) - BigInt(expectedUnits);
   const amount = amountWords(rest < 0n ? -rest : rest, currency, currencies);

@@ -42,7 +42,14 @@ export async function openBooks(options: ClosingOptions): Promise<void> {
     store.write((database) => {
       for (const { currency, foundUnits, block } of exact) {
         const place = { network, address: account.address, currency: currency.id };
-        const opening = { kind: "opening", units: foundUnits.toString(), block, at: clock(), operator: "", reason: "" } as const;
+        const opening = {
+          kind: "opening",
+          units: foundUnits.toString(),
+          block,
+          at: clock(),
+          operator: "",
+          reason: "",
+        } as const;
         addBookEntry(database, { ...place, ...opening });
       }
     });

@@ -41,7 +41,10 @@ type PeriodOptions = Pick<
 const restMs = 5;
 
 const fields: Readonly<
-  Record<MoveKind, keyof Pick<PeriodSums, "inUnits" | "outUnits" | "feeUnits" | "broughtUnits" | "correctedUnits">>
+  Record<
+    MoveKind,
+    keyof Pick<PeriodSums, "inUnits" | "outUnits" | "feeUnits" | "broughtUnits" | "correctedUnits">
+  >
 > = {
   in: "inUnits",
   out: "outUnits",
@@ -91,12 +94,16 @@ export async function sumPeriod(
         line.closingUnits += closing;
       }
     }
-    if (isCompared) for (const currency of currencies) await compare(options, slice, sheets, currency, { before, last }, lineOf);
+    if (isCompared)
+      for (const currency of currencies)
+        await compare(options, slice, sheets, currency, { before, last }, lineOf);
     done += slice.length;
     options.onProgress?.(done, done);
     await rest(restMs);
   }
-  return [...lines.values()].filter((line) => !isEmpty(line)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  return [...lines.values()]
+    .filter((line) => !isEmpty(line))
+    .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
 const nameOf = ({ merchant, currency }: PeriodLine): string => `${merchant} ${currency}`;
@@ -134,7 +141,10 @@ async function compare(
 ): Promise<void> {
   const startsBy = ({ address, kind }: Account, block: number): boolean =>
     block >= 0 && (kind === "deposit" || (sheets.get(address)?.openedAt(id) ?? block + 1) <= block);
-  const ask = async (block: number, add: (line: PeriodLine, units: bigint) => void): Promise<void> => {
+  const ask = async (
+    block: number,
+    add: (line: PeriodLine, units: bigint) => void,
+  ): Promise<void> => {
     const counted = accounts.filter((account) => startsBy(account, block));
     if (counted.length === 0) return;
     const questions = counted.map(({ address: account }) => ({ account, contract }));
@@ -162,7 +172,8 @@ export async function lastBlockBefore(
   final: number,
   atMs: number,
 ): Promise<number> {
-  const isBefore = async (block: number): Promise<boolean> => (await timestamp(block)) * 1000 < atMs;
+  const isBefore = async (block: number): Promise<boolean> =>
+    (await timestamp(block)) * 1000 < atMs;
   if (await isBefore(final)) return final;
   let [low, high] = [-1, final];
   while (high - low > 1) {

@@ -30,7 +30,8 @@ export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
   const { kind, side, status, block } = row;
   const currency = kind === "topup" ? coin : row.currency;
   const units = side === "in" ? BigInt(row.units) : -BigInt(row.units);
-  const moved = status === 1 && currency !== null ? [{ kind: moveKindOf(row), currency, units, block }] : [];
+  const moved =
+    status === 1 && currency !== null ? [{ kind: moveKindOf(row), currency, units, block }] : [];
   if (side === "in" || coin === null || row.feeUnits === "") return moved;
   return [...moved, { kind: "fee", currency: coin, units: -BigInt(row.feeUnits), block }];
 }
@@ -58,7 +59,8 @@ export class Sheet {
   constructor(entries: readonly BookEntryRow[], onMove: ((move: Move) => void) | null = null) {
     this.#onMove = onMove;
     this.entries = entries.length;
-    for (const { kind, currency, block } of entries) if (kind === "opening") this.#openedAt.set(currency, block);
+    for (const { kind, currency, block } of entries)
+      if (kind === "opening") this.#openedAt.set(currency, block);
     for (const { kind, currency, block } of entries)
       if (kind === "note") this.#settledAt.set(currency, Math.max(block, this.settledAt(currency)));
     for (const { kind, currency, block, units } of entries)
@@ -91,7 +93,9 @@ export class Sheet {
 
   /** The distinct balances at the ends of all blocks from `first` to `last`, newest first. */
   between(currency: string, first: number, last: number): readonly bigint[] {
-    const ends = [...(this.#moves.get(currency)?.keys() ?? [])].filter((block) => block >= first && block <= last);
+    const ends = [...(this.#moves.get(currency)?.keys() ?? [])].filter(
+      (block) => block >= first && block <= last,
+    );
     const blocks = [...new Set([last, ...ends.sort((a, b) => b - a), first])];
     return [...new Set(blocks.map((block) => this.at(currency, block)))];
   }

@@ -24,9 +24,12 @@ export async function sinceBlock(
 ): Promise<Since> {
   const { reader, rest } = options;
   const { account, currency, block, foundUnits, expectedUnits, sheet } = difference;
-  if (reader.tellsNewestBalances === true) return { block: null, why: "the nodes tell of their newest final block alone" };
+  if (reader.tellsNewestBalances === true)
+    return { block: null, why: "the nodes tell of their newest final block alone" };
   const isThere = async (at: number): Promise<boolean> => {
-    const [units = 0n] = valuesIn(await reader.balances([{ account: account.address, contract: currency.contract }], at));
+    const [units = 0n] = valuesIn(
+      await reader.balances([{ account: account.address, contract: currency.contract }], at),
+    );
     await rest(restMs);
     return units - sheet.at(currency.id, at) === foundUnits - expectedUnits;
   };
@@ -39,7 +42,12 @@ export async function sinceBlock(
       else before = middle;
     }
   } catch (error) {
-    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || !error.code.startsWith("NODE_")) throw error;
+    if (
+      !(error instanceof AgentError) ||
+      error.code === "NODE_CLOSED" ||
+      !error.code.startsWith("NODE_")
+    )
+      throw error;
     return { block: null, why: `the nodes keep no old state: ${error.code}` };
   }
   return { block: from };

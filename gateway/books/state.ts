@@ -26,10 +26,13 @@ export function booksState(database: Database, network: string, nowMs: number): 
   const isFailed = closing !== undefined && closing.fault !== "";
   const words = [
     ...(open.length === 0 ? [] : [differencesText(open)]),
-    ...(closing === undefined || closing.left === 0 ? [] : [`${closing.left} balances not compared`]),
+    ...(closing === undefined || closing.left === 0
+      ? []
+      : [`${closing.left} balances not compared`]),
     ...(isFailed ? [`newest try: ${closing.fault}`] : []),
   ];
-  const when = closedAt === null ? "no whole closing yet" : `newest whole closing at ${momentOf(closedAt)}`;
+  const when =
+    closedAt === null ? "no whole closing yet" : `newest whole closing at ${momentOf(closedAt)}`;
   const detail = words.length === 0 && !isLate ? "" : [...words, when].join(", ");
   const ok = open.length === 0 && !isLate && !(closedAt === null && isFailed);
   return { ok, detail, differences: open.length, closedAt };
@@ -37,5 +40,7 @@ export function booksState(database: Database, network: string, nowMs: number): 
 
 function differencesText(open: readonly DifferenceRow[]): string {
   const since = momentOf(Math.min(...open.map(({ at }) => at)));
-  return open.length === 1 ? `1 difference, found at ${since}` : `${open.length} differences, the first found at ${since}`;
+  return open.length === 1
+    ? `1 difference, found at ${since}`
+    : `${open.length} differences, the first found at ${since}`;
 }

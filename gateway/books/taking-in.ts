@@ -6,7 +6,13 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { recordAct } from "../store/audit.ts";
-import { addBookEntry, type BookEntryRow, type BookPlace, dropDifference, readDifference } from "../store/books.ts";
+import {
+  addBookEntry,
+  type BookEntryRow,
+  type BookPlace,
+  dropDifference,
+  readDifference,
+} from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 
 export interface TakingIn extends BookPlace {
@@ -27,7 +33,10 @@ export function signedAmount(units: bigint, decimal: number): string {
  * unordered payments up to that block. Refuses GATEWAY_NO_DIFFERENCE if there is none, or it has
  * another amount. Returns when the entry is durable; a second call is refused.
  */
-export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
+export function takeIn(
+  store: Store,
+  taking: TakingIn,
+): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
   const { network, address, currency, decimal, amount, operator, reason, nowMs } = taking;
   return store.write((database) => {
     const row = readDifference(database, taking);
@@ -50,7 +59,13 @@ export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; rea
     addBookEntry(database, entry);
     dropDifference(database, taking);
     const detail = `${shown} ${currency} at block ${row.block}, by ${operator}: ${reason}`;
-    recordAct(database, { at: nowMs, actor: `operator ${operator}`, act: "difference taken in", subject: address, detail });
+    recordAct(database, {
+      at: nowMs,
+      actor: `operator ${operator}`,
+      act: "difference taken in",
+      subject: address,
+      detail,
+    });
     return { ok: true, entry };
   });
 }

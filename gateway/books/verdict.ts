@@ -26,7 +26,9 @@ export function verdictOf(database: Database, network: string, one: Compared): V
   if (account.kind === "hot" && sheet.openedAt(currency.id) === null)
     return isExact ? { kind: "opening", units: foundUnits } : { kind: "moving" };
   const foreign = account.kind === "hot" ? foreignOutgoing(database, network, one) : [];
-  const took = foreign.filter(({ contract, units }) => contract === currency.contract && units !== "0");
+  const took = foreign.filter(
+    ({ contract, units }) => contract === currency.contract && units !== "0",
+  );
   if (isFit && took.length === 0) return { kind: "fits" };
   const unended = listUnended(database, network, account.address, unendedMax);
   const rest = foundUnits - expectedUnits;
@@ -36,8 +38,12 @@ export function verdictOf(database: Database, network: string, one: Compared): V
     if (!account.isOurs && rest < 0n) return { kind: "owner", units: rest };
   }
   const words = [
-    ...foreign.slice(0, namedMax).map(({ txHash, block }) => `${txHash} in block ${block} was ordered by nobody here`),
-    ...unended.slice(0, namedMax).map(({ id, operation, stage }) => `${operation} ${id} is ${stage}`),
+    ...foreign
+      .slice(0, namedMax)
+      .map(({ txHash, block }) => `${txHash} in block ${block} was ordered by nobody here`),
+    ...unended
+      .slice(0, namedMax)
+      .map(({ id, operation, stage }) => `${operation} ${id} is ${stage}`),
   ];
   return { kind: "difference", detail: words.join("; "), foreignAt: foreign[0]?.block ?? null };
 }
@@ -68,6 +74,12 @@ function foreignOutgoing(
   { account, currency, block, sheet }: Compared,
 ): readonly OutgoingRow[] {
   const after = Math.max(sheet.openedAt(currency.id) ?? -1, sheet.settledAt(currency.id));
-  const outgoing = listForeignOutgoing(database, { network, account: account.address }, { after, last: block, most: 100 });
-  return outgoing.filter(({ contract }) => currency.contract === "" || contract === currency.contract);
+  const outgoing = listForeignOutgoing(
+    database,
+    { network, account: account.address },
+    { after, last: block, most: 100 },
+  );
+  return outgoing.filter(
+    ({ contract }) => currency.contract === "" || contract === currency.contract,
+  );
 }

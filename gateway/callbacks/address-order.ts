@@ -25,7 +25,13 @@ const noRouteCodes: ReadonlySet<string> = new Set(["ENETUNREACH", "EADDRNOTAVAIL
 /** The result of an attempt at one address. */
 export type Attempt = "took" | "answered" | "failed";
 
-const ranks: Readonly<Record<Attempt | "new" | "no route", number>> = { took: 0, new: 1, answered: 2, failed: 3, "no route": 4 };
+const ranks: Readonly<Record<Attempt | "new" | "no route", number>> = {
+  took: 0,
+  new: 1,
+  answered: 2,
+  failed: 3,
+  "no route": 4,
+};
 
 export class AddressOrder {
   /** By name: the newest attempts by address, the oldest first. */
@@ -46,7 +52,10 @@ export class AddressOrder {
       const isCutOff = last !== "took" && (this.#noRouteUntil.get(isIP(address)) ?? nowMs) > nowMs;
       return ranks[isCutOff ? "no route" : last];
     };
-    const ranked = alternating([...new Set(addresses)]).map((address) => ({ address, rank: rank(address) }));
+    const ranked = alternating([...new Set(addresses)]).map((address) => ({
+      address,
+      rank: rank(address),
+    }));
     ranked.sort((a, b) => a.rank - b.rank);
     return ranked.slice(0, addressesMax).map(({ address }) => address);
   }
@@ -55,7 +64,8 @@ export class AddressOrder {
    * Keeps the result of an attempt. `code` is the system's for a connection that failed, else "".
    */
   keep(name: string, address: string, attempt: Attempt, code: string): void {
-    if (noRouteCodes.has(code)) this.#noRouteUntil.set(isIP(address), this.#monotonic() + noRouteMs);
+    if (noRouteCodes.has(code))
+      this.#noRouteUntil.set(isIP(address), this.#monotonic() + noRouteMs);
     if (attempt !== "failed") this.#noRouteUntil.delete(isIP(address));
     const others = [...(this.#names.get(name) ?? [])].filter(([known]) => known !== address);
     // One address at most is first: the one that took the newest callback.
@@ -71,5 +81,7 @@ export class AddressOrder {
 function alternating(addresses: readonly string[]): readonly string[] {
   const families = [4, 6].map((family) => addresses.filter((address) => isIP(address) === family));
   const longest = Math.max(...families.map(({ length }) => length));
-  return Array.from({ length: longest }, (_, index) => families.flatMap((family) => family.slice(index, index + 1))).flat();
+  return Array.from({ length: longest }, (_, index) =>
+    families.flatMap((family) => family.slice(index, index + 1)),
+  ).flat();
 }

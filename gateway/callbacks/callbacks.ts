@@ -90,7 +90,11 @@ export function startCallbacks(options: CallbacksOptions): Callbacks {
  * The secrets that sign for a target now, newest first.
  * @throws AgentError GATEWAY_SECRET_SEALED
  */
-export function secretsOf(target: CallbackTargetRow, sealingKey: Uint8Array, nowMs: number): readonly string[] {
+export function secretsOf(
+  target: CallbackTargetRow,
+  sealingKey: Uint8Array,
+  nowMs: number,
+): readonly string[] {
   const { id, secretBox, oldSecretBox, oldValidUntil } = target;
   const isBoth = oldSecretBox !== null && oldValidUntil !== null && nowMs < oldValidUntil;
   const boxes = isBoth ? [secretBox, oldSecretBox] : [secretBox];
@@ -156,17 +160,22 @@ class Dispatcher {
         const told = tellChanges(database, this.#options);
         for (const { key, error } of told.aside) after.push(() => tellAside(log, key, error));
         for (const target of told.full) {
-          const full = (): void => log.warn({ event: "callback-full", target }, "too much waits for a callback target");
+          const full = (): void =>
+            log.warn({ event: "callback-full", target }, "too much waits for a callback target");
           after.push(full);
         }
       });
       this.#outcomes = [];
-      for (const { target, delivery } of outcomes) this.#busy.get(target.target)?.delete(delivery.id);
+      for (const { target, delivery } of outcomes)
+        this.#busy.get(target.target)?.delete(delivery.id);
       for (const tell of after) tell();
       return true;
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      log.warn({ event: "callbacks-unstored", err: error }, "outcomes of callbacks could not be stored; it is tried again");
+      log.warn(
+        { event: "callbacks-unstored", err: error },
+        "outcomes of callbacks could not be stored; it is tried again",
+      );
       return false;
     }
   }
@@ -179,22 +188,34 @@ class Dispatcher {
       return;
     }
     const key = { kind: "value", id: row.id, about: row.id } as const;
-    if (keepAside(database, key, value.error, clock())) after.push(() => tellAside(log, key, value.error));
+    if (keepAside(database, key, value.error, clock()))
+      after.push(() => tellAside(log, key, value.error));
   }
 
   #forget(database: Database): void {
     const nowMs = this.#options.clock();
-    const isDone = forgetEvents(database, nowMs - logDays * dayMs, forgottenAtOnce) < forgottenAtOnce;
+    const isDone =
+      forgetEvents(database, nowMs - logDays * dayMs, forgottenAtOnce) < forgottenAtOnce;
     this.#forgetAt = nowMs + (isDone ? forgetEveryMs : lookMs);
   }
 
   #store(database: Database, { target, delivery, at, sent }: Outcome, after: (() => void)[]): void {
     const { log, clock } = this.#options;
-    const made: CallbackTry = { at, status: sent.status, durationMs: sent.durationMs, answer: sent.answer };
+    const made: CallbackTry = {
+      at,
+      status: sent.status,
+      durationMs: sent.durationMs,
+      answer: sent.answer,
+    };
     const touched = new Set(delivery.transactionId === null ? [] : [delivery.transactionId]);
     const nowMs = clock();
     if (isTaken(sent)) {
-      keepTry(database, delivery.id, made, { state: "delivered", nextAt: at, restUntil: 0, isCounted: true });
+      keepTry(database, delivery.id, made, {
+        state: "delivered",
+        nextAt: at,
+        restUntil: 0,
+        isCounted: true,
+      });
       bringForward(database, target.target, nowMs, aheadOf);
     } else {
       const isGone = sent.status === 410;
@@ -205,9 +226,21 @@ class Dispatcher {
       if (isGone && switchTargetOff(database, target.target, nowMs)) {
         for (const id of giveUpTarget(database, target.target)) touched.add(id);
         const detail = `callback target ${target.target} of ${target.merchant} answered 410`;
-        recordAlarm(database, { at: nowMs, actor: "callbacks", code: "CALLBACK_OFF", subject: target.target, detail }, "once");
-        after.push(() => log.warn({ event: "callback-off", ...about }, "a callback target answered 410 and is switched off"));
-      } else if (isOver) after.push(() => log.warn({ event: "callback-given-up", ...about }, "a callback was given up"));
+        recordAlarm(
+          database,
+          { at: nowMs, actor: "callbacks", code: "CALLBACK_OFF", subject: target.target, detail },
+          "once",
+        );
+        after.push(() =>
+          log.warn(
+            { event: "callback-off", ...about },
+            "a callback target answered 410 and is switched off",
+          ),
+        );
+      } else if (isOver)
+        after.push(() =>
+          log.warn({ event: "callback-given-up", ...about }, "a callback was given up"),
+        );
     }
     refreshStatus(database, touched);
   }
@@ -218,11 +251,25 @@ class Dispatcher {
     const nowMs = clock();
     const retryAfterMs = retryAfterOf(retryAfter, nowMs);
     if (scheduledAt !== null && scheduledAt > at)
-      return { state: "waiting", ...afterExtraTry({ scheduledAt, nowMs, retryAfterMs }), isCounted: false };
+      return {
+        state: "waiting",
+        ...afterExtraTry({ scheduledAt, nowMs, retryAfterMs }),
+        isCounted: false,
+      };
     const chance = Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
-    const next = nextTry(config.callbacks.retryMs, { tries: tries + 1, nowMs, retryAfterMs, chance });
+    const next = nextTry(config.callbacks.retryMs, {
+      tries: tries + 1,
+      nowMs,
+      retryAfterMs,
+      chance,
+    });
     const restUntil = retryAfterMs === 0 ? 0 : nowMs + retryAfterMs;
-    return { state: next === null ? "given up" : "waiting", nextAt: next ?? nowMs, restUntil, isCounted: true };
+    return {
+      state: next === null ? "given up" : "waiting",
+      nextAt: next ?? nowMs,
+      restUntil,
+      isCounted: true,
+    };
   }
 
   /**
@@ -235,7 +282,8 @@ class Dispatcher {
     const waiting = waitingTargets(store.database);
     const targets = new Set(waiting.map(({ target }) => target));
     this.#permits.keepOnly(targets);
-    for (const [target, busy] of this.#busy) if (busy.size === 0 && !targets.has(target)) this.#busy.delete(target);
+    for (const [target, busy] of this.#busy)
+      if (busy.size === 0 && !targets.has(target)) this.#busy.delete(target);
     let due = waiting.filter(({ nextAt }) => nextAt <= nowMs);
     for (let next = this.#permits.take(due); next !== null; next = this.#permits.take(due)) {
       const { target } = next;
@@ -250,7 +298,10 @@ class Dispatcher {
       this.#send(next, row, delivery);
     }
     if (hasChanges(store.database) || hasCompletions(store.database)) return paceMs;
-    return waiting.reduce((soonest, { nextAt }) => (nextAt > nowMs ? Math.min(soonest, nextAt - nowMs) : soonest), lookMs);
+    return waiting.reduce(
+      (soonest, { nextAt }) => (nextAt > nowMs ? Math.min(soonest, nextAt - nowMs) : soonest),
+      lookMs,
+    );
   }
 
   #dueOf(target: string, nowMs: number): DueDelivery | undefined {
@@ -286,11 +337,21 @@ class Dispatcher {
       });
   }
 
-  async #sign(row: CallbackTargetRow, { event, body, transactionId }: DueDelivery, nowMs: number): Promise<Sent> {
+  async #sign(
+    row: CallbackTargetRow,
+    { event, body, transactionId }: DueDelivery,
+    nowMs: number,
+  ): Promise<Sent> {
     const secrets = secretsOf(row, this.#options.sealingKey, nowMs);
-    const signed = guarded(() => signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body }));
+    const signed = guarded(() =>
+      signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body }),
+    );
     if (!signed.ok) {
-      putAside(this.#options, { kind: "event", id: event, about: transactionId ?? event }, signed.error);
+      putAside(
+        this.#options,
+        { kind: "event", id: event, about: transactionId ?? event },
+        signed.error,
+      );
       return { status: 0, answer: "ROW_SET_ASIDE", retryAfter: undefined, durationMs: 0 };
     }
     const headers = signed.value;

@@ -53,7 +53,8 @@ export class DeliveryConcurrency {
   take<W extends Waiting>(waiting: readonly W[]): W | null {
     if (this.#taken >= permitsMax) return null;
     let next: W | null = null;
-    for (const one of waiting) if (this.#mayHave(one) && (next === null || this.#isBefore(one, next))) next = one;
+    for (const one of waiting)
+      if (this.#mayHave(one) && (next === null || this.#isBefore(one, next))) next = one;
     if (next === null) return null;
     const share = this.#share(next);
     this.#turn += 1;
@@ -80,17 +81,21 @@ export class DeliveryConcurrency {
 
   /** Forgets targets without a waiting delivery. */
   keepOnly(targets: ReadonlySet<string>): void {
-    for (const [target, share] of this.#shares) if (share.taken === 0 && !targets.has(target)) this.#shares.delete(target);
+    for (const [target, share] of this.#shares)
+      if (share.taken === 0 && !targets.has(target)) this.#shares.delete(target);
   }
 
   #mayHave(one: Waiting): boolean {
     const { taken, health } = this.#share(one);
-    const hasRoom = this.#ofHealth[health] < permitsOf[health] && (this.#ofMerchant.get(one.merchant) ?? 0) < perMerchantMax;
+    const hasRoom =
+      this.#ofHealth[health] < permitsOf[health] &&
+      (this.#ofMerchant.get(one.merchant) ?? 0) < perMerchantMax;
     return hasRoom && taken < perTargetMax[health];
   }
 
   #isBefore(one: Waiting, other: Waiting): boolean {
-    const fewer = (this.#ofMerchant.get(one.merchant) ?? 0) - (this.#ofMerchant.get(other.merchant) ?? 0);
+    const fewer =
+      (this.#ofMerchant.get(one.merchant) ?? 0) - (this.#ofMerchant.get(other.merchant) ?? 0);
     return fewer === 0 ? this.#share(one).turn < this.#share(other).turn : fewer < 0;
   }
 

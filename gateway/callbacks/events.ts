@@ -66,7 +66,10 @@ const waitsForPerson: ReadonlySet<string> = new Set(["awaiting_approval", "await
 const onItsWay: ReadonlySet<string> = new Set(["broadcast", "confirming"]);
 
 /** @returns the change's events in the order of sending; empty for a change without an event */
-export function eventsOf(change: Omit<RecordChange, "id">, circumstances: Circumstances): readonly EventType[] {
+export function eventsOf(
+  change: Omit<RecordChange, "id">,
+  circumstances: Circumstances,
+): readonly EventType[] {
   const { row, before, payment } = change;
   if (payment !== null) return ["deposit.unattributed"];
   if (before === null) return row.operation === "withdraw" ? ["withdrawal.created"] : [];
@@ -75,16 +78,27 @@ export function eventsOf(change: Omit<RecordChange, "id">, circumstances: Circum
     : depositEvents(before, row, BigInt(row.amountUnits), circumstances);
 }
 
-function withdrawalEvents(before: Glimpse, after: Glimpse, { wasBroadcast }: Circumstances): readonly EventType[] {
+function withdrawalEvents(
+  before: Glimpse,
+  after: Glimpse,
+  { wasBroadcast }: Circumstances,
+): readonly EventType[] {
   // An operator may name the transaction that paid an order after it had failed.
-  if (before.status !== 0) return before.status === 2 && after.status === 1 ? ["withdrawal.completed"] : [];
+  if (before.status !== 0)
+    return before.status === 2 && after.status === 1 ? ["withdrawal.completed"] : [];
   if (after.status === 1) return ["withdrawal.completed"];
   // A refusal, by an operator or by policy, has its own event, and ends the withdrawal like any
   // other failure.
-  if (after.status === 2) return after.stage === "refused" ? ["withdrawal.rejected", "withdrawal.failed"] : ["withdrawal.failed"];
+  if (after.status === 2)
+    return after.stage === "refused"
+      ? ["withdrawal.rejected", "withdrawal.failed"]
+      : ["withdrawal.failed"];
   const isApproved = before.stage === "awaiting_approval" && !waitsForPerson.has(after.stage);
   const isBroadcast = onItsWay.has(after.stage) && !onItsWay.has(before.stage) && !wasBroadcast;
-  return [...(isApproved ? (["withdrawal.approved"] as const) : []), ...(isBroadcast ? (["withdrawal.broadcast"] as const) : [])];
+  return [
+    ...(isApproved ? (["withdrawal.approved"] as const) : []),
+    ...(isBroadcast ? (["withdrawal.broadcast"] as const) : []),
+  ];
 }
 
 function depositEvents(
@@ -102,11 +116,14 @@ function depositEvents(
     const isBack = before.stage === revokedStage && after.status === 1;
     if (isMore && !isBack) types.push("deposit.late");
     if (before.status === 2 && after.status === 1) types.push("deposit.completed");
-    if (before.status === 1 && receivedUnits < BigInt(before.amountReceivedUnits)) types.push("deposit.reorged");
+    if (before.status === 1 && receivedUnits < BigInt(before.amountReceivedUnits))
+      types.push("deposit.reorged");
     return types;
   }
   if (after.status === 1)
-    return receivedUnits - refundedUnits > amountUnits ? ["deposit.completed", "deposit.overpaid"] : ["deposit.completed"];
+    return receivedUnits - refundedUnits > amountUnits
+      ? ["deposit.completed", "deposit.overpaid"]
+      : ["deposit.completed"];
   if (after.status === 2) return ["deposit.expired"];
   const [seenBefore = 0, seenNow = 0] = [seenBy[before.stage], seenBy[after.stage]];
   if (seenNow < seenBefore) types.push("deposit.reorged");

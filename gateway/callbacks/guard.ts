@@ -20,9 +20,31 @@ const webPorts: ReadonlySet<number> = new Set([443]);
  * metadata.
  */
 const closed4 = [
-  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
-  ...["192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24"],
-  ...["198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"],
+  ...[
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+  ],
+  ...[
+    "192.0.2.0/24",
+    "192.31.196.0/24",
+    "192.52.193.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "192.175.48.0/24",
+  ],
+  ...[
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "168.63.129.16/32",
+  ],
 ];
 /**
  * Only global unicast of IPv6 is open, without the blocks that wrap or document other addresses.
@@ -44,7 +66,10 @@ const open = blocks(open6);
 const loopback = blocks(["127.0.0.0/8", "::1/128"]);
 
 /** True if a callback may be sent to this IP address; false for a text that is no address. */
-export function mayReach(address: string, { allowLoopback, allowNetworks }: GuardSettings): boolean {
+export function mayReach(
+  address: string,
+  { allowLoopback, allowNetworks }: GuardSettings,
+): boolean {
   const version = isIP(address);
   if (version === 0 || address.includes("%")) return false;
   const family = version === 6 ? "ipv6" : "ipv4";
@@ -78,13 +103,19 @@ export function urlProblem(text: string, settings: GuardSettings): string {
   }
   const host = hostOf(url);
   const isLocal = settings.allowLoopback && isLoopback(url.hostname);
-  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLocal)) return "must begin with https://";
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLocal))
+    return "must begin with https://";
   if (url.username !== "" || url.password !== "") return "must have no user name";
   if (url.hash !== "") return "must have no #";
   const port = Number(url.port);
-  if (url.port !== "" && port <= lowPortMax && !webPorts.has(port)) return "must use port 443, or one above 1023";
-  if (isIP(host) !== 0) return mayReach(host, settings) ? "" : "leads to an address that is not public";
-  if (!isLocal && (!host.includes(".") || /(?:^|\.)(?:localhost|local|internal|home\.arpa|onion)\.?$/.test(host)))
+  if (url.port !== "" && port <= lowPortMax && !webPorts.has(port))
+    return "must use port 443, or one above 1023";
+  if (isIP(host) !== 0)
+    return mayReach(host, settings) ? "" : "leads to an address that is not public";
+  if (
+    !isLocal &&
+    (!host.includes(".") || /(?:^|\.)(?:localhost|local|internal|home\.arpa|onion)\.?$/.test(host))
+  )
     return "leads to a name that is not public";
   return "";
 }

@@ -67,18 +67,26 @@ export function tellChanges(database: Database, options: OutboxOptions): Told {
     const key = { kind: "change", id: String(change.id), about: change.row.id } as const;
     const told = guardedWrite(database, () => tell(database, change, round, options));
     if (told.ok) touched.add(change.row.id);
-    else if (keepAside(database, key, told.error, options.clock())) aside.push({ key, error: told.error });
+    else if (keepAside(database, key, told.error, options.clock()))
+      aside.push({ key, error: told.error });
   }
   refreshStatus(database, touched);
   return { full: [...round.full], aside };
 }
 
-function tell(database: Database, change: RecordChange, { targets, room, full }: Round, options: OutboxOptions): void {
+function tell(
+  database: Database,
+  change: RecordChange,
+  { targets, room, full }: Round,
+  options: OutboxOptions,
+): void {
   const { merchant } = change.row;
   const takers = targets.get(merchant) ?? liveTargets(database, merchant);
   targets.set(merchant, takers);
   for (const type of typesOf(database, change, options)) {
-    const wanting = takers.filter(({ events }) => events === "" || events.split(",").includes(type));
+    const wanting = takers.filter(
+      ({ events }) => events === "" || events.split(",").includes(type),
+    );
     if (wanting.length === 0 && !keepsEvents(database, merchant)) continue;
     const event = eventOf(database, change, type, options);
     insertEvent(database, event, options.clock());
@@ -87,28 +95,50 @@ function tell(database: Database, change: RecordChange, { targets, room, full }:
       room.set(target, left - 1);
       if (left <= 0) full.add(target);
       const state = left > 0 ? "waiting" : "given up";
-      insertDelivery(database, { event: event.id, target, state, nextAt: options.clock(), rank: rankOf(type) });
+      insertDelivery(database, {
+        event: event.id,
+        target,
+        state,
+        nextAt: options.clock(),
+        rank: rankOf(type),
+      });
     }
   }
   forgetChange(database, change.id);
 }
 
-function typesOf(database: Database, change: RecordChange, { config }: OutboxOptions): readonly EventType[] {
+function typesOf(
+  database: Database,
+  change: RecordChange,
+  { config }: OutboxOptions,
+): readonly EventType[] {
   const currency = config.currencies[change.row.currency];
-  const least = currency === undefined ? null : parseAmount(currency.minPaymentAmount, currency.decimal);
+  const least =
+    currency === undefined ? null : parseAmount(currency.minPaymentAmount, currency.decimal);
   return eventsOf(change, {
     minPaymentUnits: least?.ok === true ? least.units : 0n,
-    refundedUnits: change.row.operation === "deposit" ? refundedUnits(database, change.row.id, change.row.changedAt) : 0n,
+    refundedUnits:
+      change.row.operation === "deposit"
+        ? refundedUnits(database, change.row.id, change.row.changedAt)
+        : 0n,
     wasBroadcast: hasEvent(database, change.row.id, "withdrawal.broadcast"),
   });
 }
 
-function eventOf(database: Database, change: RecordChange, type: EventType, options: OutboxOptions): CallbackEventRow {
+function eventOf(
+  database: Database,
+  change: RecordChange,
+  type: EventType,
+  options: OutboxOptions,
+): CallbackEventRow {
   const { row, payment } = change;
   const nowMs = options.clock();
   const sequence = Math.max(newestSequence(database, row.id) + 1, nowMs);
   const at = payment === null ? row.changedAt : nowMs;
-  const record = { ...options.recordOf({ ...row, callbackStatus: 0 }), ...(payment === null ? {} : other(change, options)) };
+  const record = {
+    ...options.recordOf({ ...row, callbackStatus: 0 }),
+    ...(payment === null ? {} : other(change, options)),
+  };
   return {
     id: newEventId(options.random),
     merchant: row.merchant,
@@ -125,10 +155,17 @@ function other({ payment }: RecordChange, { config }: OutboxOptions): object {
   if (payment === null) return {};
   const { currency, units, txHash } = payment;
   const decimal = config.currencies[currency]?.decimal;
-  return { unattributed: { currency, amount: decimal === undefined ? "" : formatAmount(BigInt(units), decimal), txHash } };
+  return {
+    unattributed: {
+      currency,
+      amount: decimal === undefined ? "" : formatAmount(BigInt(units), decimal),
+      txHash,
+    },
+  };
 }
 
-const newEventId = (random: OutboxOptions["random"]): string => `msg_${Buffer.from(random(idBytes)).toString("hex")}`;
+const newEventId = (random: OutboxOptions["random"]): string =>
+  `msg_${Buffer.from(random(idBytes)).toString("hex")}`;
 
 /** An event without a record, for one target that an operator tests. */
 export function testEvent(
@@ -137,6 +174,19 @@ export function testEvent(
 ): CallbackEventRow {
   const at = clock();
   const data = { callbackId: target.id, merchantId: target.merchant };
-  const body = JSON.stringify({ type: testType, timestamp: new Date(at).toISOString(), data, sequence: at });
-  return { id: newEventId(random), merchant: target.merchant, transactionId: null, type: testType, sequence: at, at, body };
+  const body = JSON.stringify({
+    type: testType,
+    timestamp: new Date(at).toISOString(),
+    data,
+    sequence: at,
+  });
+  return {
+    id: newEventId(random),
+    merchant: target.merchant,
+    transactionId: null,
+    type: testType,
+    sequence: at,
+    at,
+    body,
+  };
 }

@@ -22,7 +22,10 @@ export function nextTry(
 ): number | null {
   const delayMs = retryMs[failed.tries - 1];
   if (delayMs === undefined) return null;
-  return failed.nowMs + Math.max(Math.trunc(delayMs * (1 + jitterShare * failed.chance)), failed.retryAfterMs);
+  return (
+    failed.nowMs +
+    Math.max(Math.trunc(delayMs * (1 + jitterShare * failed.chance)), failed.retryAfterMs)
+  );
 }
 
 /**
@@ -41,7 +44,10 @@ export function afterExtraTry(failed: {
 }): { readonly nextAt: number; readonly restUntil: number } {
   const { scheduledAt, nowMs, retryAfterMs } = failed;
   const nextAt = Math.max(scheduledAt, nowMs + retryAfterMs);
-  return { nextAt, restUntil: nowMs + Math.max(retryAfterMs, Math.trunc((nextAt - nowMs) * restShare)) };
+  return {
+    nextAt,
+    restUntil: nowMs + Math.max(retryAfterMs, Math.trunc((nextAt - nowMs) * restShare)),
+  };
 }
 
 /**

@@ -56,7 +56,12 @@ const otherFamilyMs = 300;
 export function createCallbackSender(options: CallbackSenderOptions): CallbackSender {
   const underWay = new Set<() => void>();
   let isClosed = false;
-  const way: Way = { ...options, underWay, isClosed: () => isClosed, order: new AddressOrder(options.monotonic) };
+  const way: Way = {
+    ...options,
+    underWay,
+    isClosed: () => isClosed,
+    order: new AddressOrder(options.monotonic),
+  };
   return {
     async send(letter) {
       const startedAt = options.monotonic();
@@ -99,7 +104,12 @@ async function tryOnce(letter: Letter, way: Way): Promise<Received> {
 /**
  * Connects to one accepted address after the other. Once the request has left, its outcome counts.
  */
-async function tryAddresses(url: URL, letter: Letter, lookUp: LookUp, way: Way & { readonly endMs: number }): Promise<Received> {
+async function tryAddresses(
+  url: URL,
+  letter: Letter,
+  lookUp: LookUp,
+  way: Way & { readonly endMs: number },
+): Promise<Received> {
   const { settings, monotonic, order, endMs } = way;
   const codes = new Set<string>();
   const tried = new Set<string>();
@@ -117,10 +127,17 @@ async function tryAddresses(url: URL, letter: Letter, lookUp: LookUp, way: Way &
     }
     tried.add(address);
     const isLast = left.length === 1 && !lookUp.isPending();
-    const connectMs = isLast ? leftMs : Math.min(attemptMsMax, Math.max(attemptMsMin, leftMs / (left.length + 1)));
-    const outcome = await exchange(url, address, letter, { ...way, timeoutMs: Math.max(1, leftMs), connectMs });
+    const connectMs = isLast
+      ? leftMs
+      : Math.min(attemptMsMax, Math.max(attemptMsMin, leftMs / (left.length + 1)));
+    const outcome = await exchange(url, address, letter, {
+      ...way,
+      timeoutMs: Math.max(1, leftMs),
+      connectMs,
+    });
     order.keep(url.host, address, attemptOf(outcome), outcome.ok ? "" : outcome.code);
-    if (outcome.ok || outcome.kind !== "unreachable" || !outcome.isUnsent) return receivedOf(outcome);
+    if (outcome.ok || outcome.kind !== "unreachable" || !outcome.isUnsent)
+      return receivedOf(outcome);
     codes.add(outcome.code || "?");
   }
 }
@@ -128,7 +145,8 @@ async function tryAddresses(url: URL, letter: Letter, lookUp: LookUp, way: Way &
 /** True for a status by which a receiver accepts an event. */
 export const isTaken = ({ status }: Pick<Sent, "status">): boolean => status >= 200 && status < 300;
 
-const attemptOf = (outcome: Outcome): Attempt => (!outcome.ok ? "failed" : isTaken(outcome) ? "took" : "answered");
+const attemptOf = (outcome: Outcome): Attempt =>
+  !outcome.ok ? "failed" : isTaken(outcome) ? "took" : "answered";
 
 /** A look-up under way. */
 interface LookUp {
@@ -185,7 +203,9 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp
     codes.push(error.code ?? "");
     return [];
   };
-  const all = Promise.all([resolver.resolve4(host), resolver.resolve6(host)].map((one) => one.catch(none).then(answered)));
+  const all = Promise.all(
+    [resolver.resolve4(host), resolver.resolve6(host)].map((one) => one.catch(none).then(answered)),
+  );
   const rest = all.then(() => {});
   return {
     usable: Promise.race([rest, early]),
@@ -211,9 +231,12 @@ function startLookUp(url: URL, { settings, nameServers, underWay }: Way): LookUp
  */
 export function whyNoAddress(codes: readonly string[]): string {
   const has = (...some: readonly string[]): boolean => codes.some((code) => some.includes(code));
-  if (has("ESERVFAIL", "EREFUSED", "EFORMERR", "ENOTIMP")) return `the name servers cannot say (${codes.join(", ")})`;
+  if (has("ESERVFAIL", "EREFUSED", "EFORMERR", "ENOTIMP"))
+    return `the name servers cannot say (${codes.join(", ")})`;
   if (has("ETIMEOUT", "ECANCELLED", "ECONNREFUSED")) return "the name servers do not answer";
-  return codes.length > 0 && codes.every((code) => code === "ENOTFOUND") ? nameFaults.missing : nameFaults.empty;
+  return codes.length > 0 && codes.every((code) => code === "ENOTFOUND")
+    ? nameFaults.missing
+    : nameFaults.empty;
 }
 
 interface Exchange extends Way {
@@ -255,7 +278,11 @@ function exchange(url: URL, address: string, letter: Letter, options: Exchange):
 export function receivedOf(outcome: Outcome): Received {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;
-    return { status, answer: body.toString("utf8"), retryAfter: retryAfter === "" ? undefined : retryAfter };
+    return {
+      status,
+      answer: body.toString("utf8"),
+      retryAfter: retryAfter === "" ? undefined : retryAfter,
+    };
   }
   switch (outcome.kind) {
     case "timeout":

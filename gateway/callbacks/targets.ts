@@ -67,7 +67,12 @@ export interface Added {
 }
 
 /** Adds a target of an existing merchant. */
-export function addTarget(database: Database, by: Actor, wanted: NewTarget, settings: GuardSettings): Added | NotAdded {
+export function addTarget(
+  database: Database,
+  by: Actor,
+  wanted: NewTarget,
+  settings: GuardSettings,
+): Added | NotAdded {
   const problem = urlProblem(wanted.url, settings);
   if (problem !== "") return { ok: false, why: "url", problem };
   const { merchant } = wanted;
@@ -77,7 +82,12 @@ export function addTarget(database: Database, by: Actor, wanted: NewTarget, sett
   if (countTargets(database, merchant) >= targetsMax) return { ok: false, why: "full" };
   const id = `cb_${Buffer.from(by.random(targetIdBytes)).toString("hex")}`;
   const secret = newSecret(by.random);
-  const secretBox = sealSecret(Buffer.from(secret, "utf8"), id, by.gatewayKey.sealingKey, by.random);
+  const secretBox = sealSecret(
+    Buffer.from(secret, "utf8"),
+    id,
+    by.gatewayKey.sealingKey,
+    by.random,
+  );
   const events = eventTypes.filter((type) => wanted.events.includes(type)).join(",");
   insertTarget(database, { id, merchant, url, events, secretBox, createdAt: by.nowMs });
   audit(database, by, "callback added", id, `${merchant} ${events || "all events"}`);
@@ -89,7 +99,11 @@ function audit(database: Database, by: Actor, act: string, subject: string, deta
 }
 
 /** A merchant's own target that is not removed; undefined for a target of another merchant. */
-export function findOwnTarget(database: Database, merchant: string, id: string): CallbackTargetRow | undefined {
+export function findOwnTarget(
+  database: Database,
+  merchant: string,
+  id: string,
+): CallbackTargetRow | undefined {
   const target = findTarget(database, id);
   return target?.merchant === merchant ? target : undefined;
 }
@@ -136,7 +150,13 @@ export function keepTest(
   if (waiting !== undefined) return waiting;
   const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
   insertEvent(database, event, by.nowMs);
-  const delivery = { event: event.id, target: target.id, state: "waiting", nextAt: by.nowMs, rank: 1 } as const;
+  const delivery = {
+    event: event.id,
+    target: target.id,
+    state: "waiting",
+    nextAt: by.nowMs,
+    rank: 1,
+  } as const;
   insertDelivery(database, { ...delivery, tries: retryMs.length });
   audit(database, by, "callback tested", target.id, event.id);
   return event.id;
@@ -169,7 +189,11 @@ export function sendAgain(
   of: { readonly target: string; readonly sinceMs: number },
   step: AgainStep,
 ): { readonly isDone: boolean; readonly step: AgainStep } {
-  const found = listUndelivered(database, { ...of, rank: step.rank, after: step.after }, againAtOnce);
+  const found = listUndelivered(
+    database,
+    { ...of, rank: step.rank, after: step.after },
+    againAtOnce,
+  );
   let { left } = step;
   let room = waitingMax - countWaiting(database, of.target, waitingMax);
   const touched: string[] = [];

@@ -16,7 +16,8 @@ const writtenMax = 128;
 export function readAddress(text: string): string | null {
   if (text.length > writtenMax) return null;
   const bare = /^\s*"?(.*?)"?\s*$/.exec(text)?.[1] ?? "";
-  const host = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(bare)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(bare)?.[1] ?? bare;
+  const host =
+    /^\[([^\]]*)\](?::\d{1,5})?$/.exec(bare)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(bare)?.[1] ?? bare;
   const address = host.replace(/%[\w.~-]*$/, "");
   if (isIP(address) === 0) return null;
   return unmapped(address.toLowerCase());
@@ -28,7 +29,10 @@ function unmapped(address: string): string {
   if (dotted !== undefined) return dotted;
   const hex = /^(?:0{0,4}:){2,5}ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(address);
   if (hex === null) return address;
-  const [high, low] = [Number.parseInt(hex[1] as string, 16), Number.parseInt(hex[2] as string, 16)];
+  const [high, low] = [
+    Number.parseInt(hex[1] as string, 16),
+    Number.parseInt(hex[2] as string, 16),
+  ];
   return [high >> 8, high & 255, low >> 8, low & 255].join(".");
 }
 
@@ -48,7 +52,8 @@ export function addressList(entries: readonly string[]): (address: string | unde
   // Many requests in a row come from one proxy.
   let newest = { address: "", isIn: false };
   return (address = "") => {
-    if (address !== newest.address) newest = { address, isIn: isIP(address) !== 0 && list.check(address, familyOf(address)) };
+    if (address !== newest.address)
+      newest = { address, isIn: isIP(address) !== 0 && list.check(address, familyOf(address)) };
     return newest.isIn;
   };
 }

@@ -7,7 +7,8 @@ import { shapeFault } from "../../protocol/shape.ts";
  */
 export function amountIn(text: string, decimal: number, path: string): string {
   const amount = parseAmount(text, decimal);
-  if (!amount.ok) throw shapeFault(path, `must be an amount above zero with at most ${decimal} decimals`);
+  if (!amount.ok)
+    throw shapeFault(path, `must be an amount above zero with at most ${decimal} decimals`);
   return formatAmount(amount.units, decimal);
 }
 
@@ -18,7 +19,11 @@ export function amountIn(text: string, decimal: number, path: string): string {
  */
 export function toleranceIn(text: string, least: string, decimal: number, path: string): string {
   if (text === "0") return text;
-  const [tolerance, floor] = [parseAmount(amountIn(text, decimal, path), decimal), parseAmount(least, decimal)];
-  if (!tolerance.ok || !floor.ok || tolerance.units >= floor.units) throw shapeFault(path, "must be below minPaymentAmount");
+  const [tolerance, floor] = [
+    parseAmount(amountIn(text, decimal, path), decimal),
+    parseAmount(least, decimal),
+  ];
+  if (!tolerance.ok || !floor.ok || tolerance.units >= floor.units)
+    throw shapeFault(path, "must be below minPaymentAmount");
   return formatAmount(tolerance.units, decimal);
 }

@@ -17,9 +17,16 @@ export const bareUrl: Reader<string> = (value, path) => {
   } catch {
     throw shapeFault(path, "must be a URL");
   }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") throw shapeFault(path, "must begin with http:// or https://");
-  if (parsed.search !== "" || parsed.hash !== "" || parsed.username !== "" || parsed.password !== "")
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
+    throw shapeFault(path, "must begin with http:// or https://");
+  if (
+    parsed.search !== "" ||
+    parsed.hash !== "" ||
+    parsed.username !== "" ||
+    parsed.password !== ""
+  )
     throw shapeFault(path, "must be a bare origin or folder");
-  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
+  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname))
+    throw shapeFault(path, "must be https off loopback");
   return text.replace(/\/+$/, "");
 };

@@ -1,6 +1,14 @@
 /** `callbacks` of gateway.config.json. Source: docs/api.md, section on running it. */
 import { isIP } from "node:net";
-import { boolean, integer, list, object, type Reader, shapeFault, string } from "../../protocol/shape.ts";
+import {
+  boolean,
+  integer,
+  list,
+  object,
+  type Reader,
+  shapeFault,
+  string,
+} from "../../protocol/shape.ts";
 
 export interface CallbackSettings {
   readonly allowLoopback: boolean; // development: plain http and this machine
@@ -17,7 +25,15 @@ const weekSeconds = 7 * 24 * hourSeconds;
 
 /** Standard Webhooks, section on the recommended schedule of retries. */
 const retrySecondsDefault = [
-  ...[5, 5 * minuteSeconds, 30 * minuteSeconds, 2 * hourSeconds, 5 * hourSeconds, 10 * hourSeconds, 14 * hourSeconds],
+  ...[
+    5,
+    5 * minuteSeconds,
+    30 * minuteSeconds,
+    2 * hourSeconds,
+    5 * hourSeconds,
+    10 * hourSeconds,
+    14 * hourSeconds,
+  ],
   ...[20 * hourSeconds, 24 * hourSeconds],
 ];
 const timeoutSecondsDefault = 15;
@@ -26,7 +42,8 @@ const network: Reader<string> = (value, path) => {
   const text = string({ min: 2, max: 64 })(value, path);
   const [address = "", bits = isIP(address) === 6 ? "128" : "32", ...more] = text.split("/");
   const fits = /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 6 ? 128 : 32);
-  if (isIP(address) === 0 || !fits || more.length > 0) throw shapeFault(path, "must be an IP address or network");
+  if (isIP(address) === 0 || !fits || more.length > 0)
+    throw shapeFault(path, "must be an IP address or network");
   return text;
 };
 
@@ -44,10 +61,20 @@ export const callbacksShape = object(
  * @param isLocal true if the gateway serves only its own machine
  * @throws AgentError JSON_SHAPE
  */
-export function callbackSettings(raw: ReturnType<typeof callbacksShape> | undefined, isLocal: boolean): CallbackSettings {
-  const { allowPrivate = false, allowNetworks = [], retrySeconds = retrySecondsDefault } = raw ?? {};
+export function callbackSettings(
+  raw: ReturnType<typeof callbacksShape> | undefined,
+  isLocal: boolean,
+): CallbackSettings {
+  const {
+    allowPrivate = false,
+    allowNetworks = [],
+    retrySeconds = retrySecondsDefault,
+  } = raw ?? {};
   if (allowPrivate && !isLocal)
-    throw shapeFault("config.callbacks.allowPrivate", "is for development: listen and publicUrl must be loopback");
+    throw shapeFault(
+      "config.callbacks.allowPrivate",
+      "is for development: listen and publicUrl must be loopback",
+    );
   return {
     allowLoopback: allowPrivate,
     allowNetworks,

@@ -11,10 +11,14 @@ export interface CertificateState {
 
 /** @param endsAtMs null without a certificate, which never ends */
 export function certificateState(endsAtMs: number | null, nowMs: number): CertificateState {
-  if (endsAtMs === null || endsAtMs - nowMs >= certificateWarningMs) return { left: "enough", words: "" };
+  if (endsAtMs === null || endsAtMs - nowMs >= certificateWarningMs)
+    return { left: "enough", words: "" };
   if (endsAtMs <= nowMs) {
     const words = `the certificate ended at ${momentOf(endsAtMs)}: shops and agents refuse it; renew it, then reload`;
     return { left: "none", words };
   }
-  return { left: "little", words: `the certificate ends at ${momentOf(endsAtMs)}: renew it, then reload` };
+  return {
+    left: "little",
+    words: `the certificate ends at ${momentOf(endsAtMs)}: renew it, then reload`,
+  };
 }

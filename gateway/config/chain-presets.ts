@@ -20,14 +20,21 @@ export function expanded(value: JsonValue): {
   readonly chainPreset: PresetOf;
   readonly currencyPreset: PresetOf;
 } {
-  const none = { value, chainPreset: new Map<string, string>(), currencyPreset: new Map<string, string>() };
+  const none = {
+    value,
+    chainPreset: new Map<string, string>(),
+    currencyPreset: new Map<string, string>(),
+  };
   if (!isObject(value) || value.chains === undefined || value.currencies === undefined) return none;
   if (!isObject(value.chains) || !isObject(value.currencies)) return none;
   const { chains, currencies, ...presets } = expandPresets(value.chains, value.currencies, {
     chainLines,
     currencyLines,
     wrong: (path, problem, known) =>
-      shapeFault(`config.${path}`, known.length === 0 ? problem : `${problem}; known are ${known.join(", ")}`),
+      shapeFault(
+        `config.${path}`,
+        known.length === 0 ? problem : `${problem}; known are ${known.join(", ")}`,
+      ),
   });
   return { value: { ...value, chains, currencies }, ...presets };
 }

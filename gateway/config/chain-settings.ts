@@ -4,8 +4,21 @@
 import { resolve } from "node:path";
 import { families } from "../../chains/families.ts";
 import { type ChainId, type ConfiguredChain, familyNames } from "../../chains/family.ts";
-import { type NodeLines, questionsPerHourMax, questionsPerHourMin, serversOf } from "../../chains/server-lines.ts";
-import { integer, list, object, oneOf, type Reader, shapeFault, string } from "../../protocol/shape.ts";
+import {
+  type NodeLines,
+  questionsPerHourMax,
+  questionsPerHourMin,
+  serversOf,
+} from "../../chains/server-lines.ts";
+import {
+  integer,
+  list,
+  object,
+  oneOf,
+  type Reader,
+  shapeFault,
+  string,
+} from "../../protocol/shape.ts";
 
 export const url: Reader<string> = (value, path) => {
   const text = string({ min: 1, max: 2048 })(value, path);
@@ -15,7 +28,8 @@ export const url: Reader<string> = (value, path) => {
   } catch {
     throw shapeFault(path, "must be a URL");
   }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") throw shapeFault(path, "must begin with http:// or https://");
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:")
+    throw shapeFault(path, "must begin with http:// or https://");
   return text;
 };
 
@@ -23,7 +37,9 @@ export const positive = (max: number): Reader<number> => integer({ min: 1, max }
 
 /** The family decides which kind of id a chain has. */
 const chainId: Reader<ChainId> = (value, path) =>
-  typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : integer({ min: 0 })(value, path);
+  typeof value === "string"
+    ? string({ min: 1, max: 64 })(value, path)
+    : integer({ min: 0 })(value, path);
 
 /** An address alone, or one with the lines of its server. */
 const node: Reader<NodeLines> = (value, path) =>
@@ -42,7 +58,8 @@ export const chainShape = object(
     family: oneOf(...familyNames),
     chainId,
     nodes: list(node, 8),
-    confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
+    confirmations: (value, path) =>
+      (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
   },
   { agentNodes: list(url, 8), feeModel: string({ max: 32 }), explorer: url },
 );
@@ -54,7 +71,8 @@ export function chainIdOf(
 ): ChainId {
   const family = families[name];
   const id = family.readChainId(chainId);
-  if (id === null) throw shapeFault(`${path}.chainId`, `is the id of no chain of the family ${name}`);
+  if (id === null)
+    throw shapeFault(`${path}.chainId`, `is the id of no chain of the family ${name}`);
   if (feeModel !== undefined && !family.feeModels.includes(feeModel)) {
     const { feeModels } = family;
     throw shapeFault(
@@ -63,7 +81,10 @@ export function chainIdOf(
     );
   }
   if (confirmations !== "finalized" && !family.countsConfirmations)
-    throw shapeFault(`${path}.confirmations`, 'must be "finalized": this chain says by itself which blocks are final');
+    throw shapeFault(
+      `${path}.confirmations`,
+      'must be "finalized": this chain says by itself which blocks are final',
+    );
   return id;
 }
 

@@ -23,13 +23,20 @@ const shownMax = 64;
  * Returns a function from a request to its client's address. `trusted` has addresses and networks
  * such as 10.0.0.0/8.
  */
-export function addressReader(trusted: readonly string[]): (request: IncomingMessage) => ClientAddress {
+export function addressReader(
+  trusted: readonly string[],
+): (request: IncomingMessage) => ClientAddress {
   const isProxy = addressList(trusted);
   return (request) => {
     const remote = request.socket.remoteAddress ?? "";
     let address = readAddress(remote) ?? remote;
     if (!isProxy(address)) return { address, unreadable: "" };
-    const entries = [request.headers["x-forwarded-for"] ?? []].flat().join(",").split(",").slice(-entriesMax).reverse();
+    const entries = [request.headers["x-forwarded-for"] ?? []]
+      .flat()
+      .join(",")
+      .split(",")
+      .slice(-entriesMax)
+      .reverse();
     for (const entry of entries) {
       if (!isProxy(address) || entry.trim() === "") break;
       const read = readAddress(entry);

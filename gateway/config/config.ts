@@ -14,7 +14,17 @@ import type { ChainId, FamilyName, ServerLines } from "../../chains/family.ts";
 import { findCurrencyPreset } from "../../chains/presets.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
-import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
+import {
+  boolean,
+  integer,
+  list,
+  object,
+  oneOf,
+  type Reader,
+  record,
+  shapeFault,
+  string,
+} from "../../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
 import { amountIn, toleranceIn } from "./amount-settings.ts";
 import { bareUrl } from "./bare-url.ts";
@@ -23,7 +33,13 @@ import { expanded, type PresetOf } from "./chain-presets.ts";
 import { chainIdOf, chainShape, nodesIn, positive, url } from "./chain-settings.ts";
 import { withoutNodeKey } from "./node-keys.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
-import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
+import {
+  type GatewaySweep,
+  sweepOf,
+  sweepShape,
+  sweepsAtOnce,
+  sweepsAtOnceDefault,
+} from "./sweep-settings.ts";
 
 export interface GatewayChain {
   readonly family: FamilyName;
@@ -116,7 +132,8 @@ const alertUrl: Reader<string> = (value, path) => {
   const parsed = new URL(url(value, path));
   if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
     throw shapeFault(path, "must have no user name and no #");
-  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
+  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname))
+    throw shapeFault(path, "must be https off loopback");
   return parsed.href;
 };
 
@@ -187,8 +204,13 @@ const file = object(
     sweepsAtOnce,
     books: object({}, { hour: integer({ max: 23 }) }),
     callbacks: callbacksShape,
-    alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
-    metrics: object({ listen: string({ pattern: /^(?:127(?:\.\d{1,3}){3}|\[::1\]):[1-9]\d{0,4}$/ }) }),
+    alerts: object(
+      {},
+      { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) },
+    ),
+    metrics: object({
+      listen: string({ pattern: /^(?:127(?:\.\d{1,3}){3}|\[::1\]):[1-9]\d{0,4}$/ }),
+    }),
     logLevel: oneOf("debug", "info", "warn", "error", "silent"),
   },
 );
@@ -205,21 +227,37 @@ const defaultLimits: GatewayLimits = {
   listMax: 0,
 };
 
-const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, confirmingHours: 24, withdrawalHours: 24, approvalDays: 7 };
+const defaultLifetimes: GatewayLifetimes = {
+  depositMinutes: 60,
+  confirmingHours: 24,
+  withdrawalHours: 24,
+  approvalDays: 7,
+};
 
 type File = ReturnType<typeof file>;
 
-function chainsOf(chains: File["chains"], presetOf: PresetOf, base: string): Record<string, GatewayChain> {
+function chainsOf(
+  chains: File["chains"],
+  presetOf: PresetOf,
+  base: string,
+): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
     const path = `config.chains.${name}`;
     const chain = { ...entry, chainId: chainIdOf(entry, path), ...nodesIn(entry, path, base) };
     const id = networkOf(chain);
-    if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
+    if (networks.has(id))
+      throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
     const { agentNodes = [...new Set(chain.nodes.map(withoutNodeKey))], explorer = "" } = entry;
-    result[name] = { ...chain, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
+    result[name] = {
+      ...chain,
+      preset: presetOf.get(name) ?? "",
+      explorer,
+      network: id,
+      agentNodes,
+    };
   }
   return result;
 }
@@ -240,7 +278,8 @@ function currenciesOf(
     let contract = "";
     if (entry.contract !== undefined && entry.contract !== "") {
       const parsed = family.parseAddress(entry.contract, on.network);
-      if (!parsed.ok) throw shapeFault(`${path}.contract`, "is not an address, or its checksum does not fit");
+      if (!parsed.ok)
+        throw shapeFault(`${path}.contract`, "is not an address, or its checksum does not fit");
       contract = parsed.address;
     } else if (entry.decimal !== coinDecimal) {
       throw shapeFault(`${path}.decimal`, `must be ${coinDecimal} for a native coin`);
@@ -248,7 +287,11 @@ function currenciesOf(
     const asset = `${on.network}/${contract}`;
     if (assets.has(asset)) throw shapeFault(path, "is the same asset as another currency");
     assets.add(asset);
-    const minPaymentAmount = amountIn(entry.minPaymentAmount, entry.decimal, `${path}.minPaymentAmount`);
+    const minPaymentAmount = amountIn(
+      entry.minPaymentAmount,
+      entry.decimal,
+      `${path}.minPaymentAmount`,
+    );
     const minWithdrawAmount = amountIn(
       entry.minWithdrawAmount ?? entry.minPaymentAmount,
       entry.decimal,
@@ -271,7 +314,12 @@ function currenciesOf(
       contract,
       minPaymentAmount,
       minWithdrawAmount,
-      paymentTolerance: toleranceIn(entry.paymentTolerance ?? "0", minPaymentAmount, decimal, `${path}.paymentTolerance`),
+      paymentTolerance: toleranceIn(
+        entry.paymentTolerance ?? "0",
+        minPaymentAmount,
+        decimal,
+        `${path}.paymentTolerance`,
+      ),
       enabled,
       depositOnly: entry.depositOnly ?? false,
       market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
@@ -294,7 +342,8 @@ function alertsOf({
     throw shapeFault("config.alerts", "needs command or url, and not both");
   if (address !== undefined) return { target: { kind: "url", url: address }, agentAwayMinutes };
   const [program = ""] = command ?? [];
-  if (!program.startsWith("/")) throw shapeFault("config.alerts.command", "must begin with the whole path of a program");
+  if (!program.startsWith("/"))
+    throw shapeFault("config.alerts.command", "must begin with the whole path of a program");
   return { target: { kind: "command", command: command ?? [] }, agentAwayMinutes };
 }
 
@@ -316,8 +365,14 @@ function databasePath(text: string, base: string): string {
  * is when it was written (the age of its manual prices).
  * @throws AgentError JSON_*, JSON_SHAPE naming the key
  */
-export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
-  const { value, chainPreset, currencyPreset } = expanded(parseJson(readable(text), { bytesMax: configBytesMax, keysMax: 512 }));
+export function parseConfig(
+  text: string | Uint8Array,
+  base: string,
+  changedAtMs: number,
+): GatewayConfig {
+  const { value, chainPreset, currencyPreset } = expanded(
+    parseJson(readable(text), { bytesMax: configBytesMax, keysMax: 512 }),
+  );
   const raw = file(value, "config");
   const chains = chainsOf(raw.chains, chainPreset, base);
   const currencies = currenciesOf(raw.currencies, chains, currencyPreset);
@@ -330,7 +385,10 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     listen: {
       host: raw.listen.host,
       port: raw.listen.port,
-      tls: tls === undefined ? null : { certificate: resolve(base, tls.certificate), key: resolve(base, tls.key) },
+      tls:
+        tls === undefined
+          ? null
+          : { certificate: resolve(base, tls.certificate), key: resolve(base, tls.key) },
     },
     publicUrl: raw.publicUrl,
     trustProxy,
@@ -343,7 +401,10 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
     sweepsAtOnce: raw.sweepsAtOnce ?? sweepsAtOnceDefault,
     books: { hour: raw.books?.hour ?? booksHourDefault },
-    callbacks: callbackSettings(raw.callbacks, isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname)),
+    callbacks: callbackSettings(
+      raw.callbacks,
+      isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname),
+    ),
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),
     metrics: raw.metrics === undefined ? null : placeOf(raw.metrics.listen),
     logLevel: raw.logLevel ?? "info",
@@ -377,7 +438,13 @@ export function readConfigText(path: string): ReadConfig {
     return { config: parseConfig(text, dirname(resolve(path)), changedAtMs), text, changedAtMs };
   } catch (cause) {
     if (!(cause instanceof AgentError)) throw cause;
-    throw new AgentError("GATEWAY_CONFIG_INVALID", "none", `${path}: ${cause.message}`, { path, code: cause.code }, { cause });
+    throw new AgentError(
+      "GATEWAY_CONFIG_INVALID",
+      "none",
+      `${path}: ${cause.message}`,
+      { path, code: cause.code },
+      { cause },
+    );
   }
 }
 
@@ -393,7 +460,10 @@ function readable(text: string | Uint8Array): Uint8Array {
 function readDated(path: string): { readonly text: Uint8Array; readonly changedAtMs: number } {
   const descriptor = openSync(path, "r");
   try {
-    return { changedAtMs: Math.trunc(fstatSync(descriptor).mtimeMs), text: readFileSync(descriptor) };
+    return {
+      changedAtMs: Math.trunc(fstatSync(descriptor).mtimeMs),
+      text: readFileSync(descriptor),
+    };
   } finally {
     closeSync(descriptor);
   }

@@ -20,13 +20,16 @@ export function withoutNodeKey(address: string): string {
   const { protocol, host, username, password, pathname, search, hash } = new URL(address);
   const parts = pathname.split("/");
   const hasUser = username !== "" || password !== "";
-  if (!hasUser && search === "" && hash === "" && parts.every((part) => plainPart.test(part))) return address;
+  if (!hasUser && search === "" && hash === "" && parts.every((part) => plainPart.test(part)))
+    return address;
   const path = parts.map((part) => (plainPart.test(part) ? part : nodeKeyPlaceholder)).join("/");
   const asked = search
     .slice(1)
     .split("&")
     .filter((one) => one !== "");
-  const query = asked.map((one) => (one.includes("=") ? `${one.split("=", 1)[0]}=${nodeKeyPlaceholder}` : nodeKeyPlaceholder));
+  const query = asked.map((one) =>
+    one.includes("=") ? `${one.split("=", 1)[0]}=${nodeKeyPlaceholder}` : nodeKeyPlaceholder,
+  );
   const user = hasUser ? `${nodeKeyPlaceholder}@` : "";
   return `${protocol}//${user}${host}${path === "/" ? "" : path}${query.length === 0 ? "" : `?${query.join("&")}`}`;
 }

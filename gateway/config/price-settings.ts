@@ -15,7 +15,15 @@ export interface ManualPrice {
   readonly atMs: number | null; // when it was right; null: the file's time
 }
 
-export const sourceNames = ["coinbase", "kraken", "bitstamp", "coingecko", "btcturk", "paribu", "binance"] as const;
+export const sourceNames = [
+  "coinbase",
+  "kraken",
+  "bitstamp",
+  "coingecko",
+  "btcturk",
+  "paribu",
+  "binance",
+] as const;
 export type SourceName = (typeof sourceNames)[number];
 
 export interface PriceSource {
@@ -42,7 +50,11 @@ const positivePrice: Reader<string> = (value, path) => {
 };
 
 const time: Reader<number> = (value, path) => {
-  const text = string({ min: 10, max: 24, pattern: /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{3})?)?Z)?$/ })(value, path);
+  const text = string({
+    min: 10,
+    max: 24,
+    pattern: /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{3})?)?Z)?$/,
+  })(value, path);
   const at = Date.parse(text);
   if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)))
     throw shapeFault(path, "must be a time such as 2026-01-02T03:04Z");
@@ -58,10 +70,13 @@ const positive = (max: number): Reader<number> => integer({ min: 1, max });
 export const priceSection = object(
   {},
   {
-    manual: record(object({ usd: positivePrice, eur: positivePrice, try: positivePrice }, { at: time }), {
-      keysMax: 512,
-      keyPattern: currencyPattern,
-    }),
+    manual: record(
+      object({ usd: positivePrice, eur: positivePrice, try: positivePrice }, { at: time }),
+      {
+        keysMax: 512,
+        keyPattern: currencyPattern,
+      },
+    ),
     manualHoursMax: positive(8_760),
     sources: record(object({}, { url: bareUrl }), { keysMax: 16, keyPattern: /^[a-z]{1,16}$/ }),
     everySeconds: integer({ min: 15, max: 3_600 }),
@@ -78,7 +93,8 @@ const defaults = { manualHoursMax: 24, everySeconds: 60, guardPercent: 5, staleM
 function sourcesOf(section: NonNullable<PriceSection["sources"]>): readonly PriceSource[] {
   return Object.entries(section).map(([name, { url = "" }]) => {
     const known = sourceNames.find((one) => one === name);
-    if (known === undefined) throw shapeFault(`config.prices.sources.${name}`, `is none of ${sourceNames.join(", ")}`);
+    if (known === undefined)
+      throw shapeFault(`config.prices.sources.${name}`, `is none of ${sourceNames.join(", ")}`);
     return { name: known, url };
   });
 }
@@ -95,10 +111,17 @@ export function priceSettings(
 ): PriceSettings {
   const typed: Record<string, ManualPrice> = {};
   for (const [id, { at, ...one }] of Object.entries(manual)) {
-    if (!Object.hasOwn(currencies, id)) throw shapeFault(`config.prices.manual.${id}`, "is not one of config.currencies");
+    if (!Object.hasOwn(currencies, id))
+      throw shapeFault(`config.prices.manual.${id}`, "is not one of config.currencies");
     typed[id] = { ...one, atMs: at ?? null };
   }
-  const settings = { ...defaults, ...numbers, manual: typed, sources: sourcesOf(sources), changedAtMs };
+  const settings = {
+    ...defaults,
+    ...numbers,
+    manual: typed,
+    sources: sourcesOf(sources),
+    changedAtMs,
+  };
   if (settings.staleMinutes * minuteSeconds < settings.everySeconds * 2)
     throw shapeFault("config.prices.staleMinutes", "must be at least two rounds of everySeconds");
   return settings;

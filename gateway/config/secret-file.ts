@@ -15,13 +15,18 @@ const bytesMax = 1_048_576;
  * @throws AgentError NODE_HEADERS
  */
 export function readSecretFile(path: string): Uint8Array {
-  const wrong = (what: string): AgentError => new AgentError("NODE_HEADERS", "none", `${path} ${what}`);
+  const wrong = (what: string): AgentError =>
+    new AgentError("NODE_HEADERS", "none", `${path} ${what}`);
   // Without O_NONBLOCK, a named pipe without a writer would wait without end.
-  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const descriptor = openSync(
+    path,
+    constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+  );
   try {
     const { mode, uid, size } = fstatSync(descriptor);
     if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw wrong("is not a file");
-    if (uid !== 0 && uid !== process.geteuid?.()) throw wrong(`belongs to user ${uid}, not to the one of this program`);
+    if (uid !== 0 && uid !== process.geteuid?.())
+      throw wrong(`belongs to user ${uid}, not to the one of this program`);
     if ((mode & othersBits) !== 0) throw wrong("can be reached by others than its owner");
     if (size > bytesMax) throw wrong("is larger than 1 MiB");
     return readFileSync(descriptor);

@@ -8,10 +8,24 @@
 import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
 import { isAnyAgentBehind } from "../store/agent-state.ts";
-import { endAwaitedCeiling, keepDepositCeiling, listAgentsEver, readAgent, skipDepositIndexes } from "../store/agents.ts";
+import {
+  endAwaitedCeiling,
+  keepDepositCeiling,
+  listAgentsEver,
+  readAgent,
+  skipDepositIndexes,
+} from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
-import { countForgottenIndexes, hasForgottenIndexes, insertForgottenRange } from "../store/forgotten-ranges.ts";
-import { listReceivingKeys, moveReceivingKey, nextDepositIndexUnder } from "../store/receiving-keys.ts";
+import {
+  countForgottenIndexes,
+  hasForgottenIndexes,
+  insertForgottenRange,
+} from "../store/forgotten-ranges.ts";
+import {
+  listReceivingKeys,
+  moveReceivingKey,
+  nextDepositIndexUnder,
+} from "../store/receiving-keys.ts";
 import {
   beginVouched,
   endRestored,
@@ -42,7 +56,11 @@ interface Holder {
   readonly merchant: string;
   readonly agent: string | null;
   readonly next: number;
-  readonly accounts: readonly { readonly family: string; readonly id: string; readonly firstAddress: string }[];
+  readonly accounts: readonly {
+    readonly family: string;
+    readonly id: string;
+    readonly firstAddress: string;
+  }[];
   skipTo(database: Database, next: number): void;
 }
 
@@ -76,9 +94,14 @@ type MarkOf = (account: string) => AddressMark | undefined;
 
 /** Undefined if none of its accounts has a mark. */
 function markOf(holder: Holder, of: MarkOf): AddressMark | undefined {
-  const marks = holder.accounts.map(({ firstAddress }) => of(firstAddress)).filter((mark) => mark !== undefined);
+  const marks = holder.accounts
+    .map(({ firstAddress }) => of(firstAddress))
+    .filter((mark) => mark !== undefined);
   if (marks.length === 0) return undefined;
-  return { next: Math.max(...marks.map(({ next }) => next)), ceiling: Math.max(...marks.map(({ ceiling }) => ceiling)) };
+  return {
+    next: Math.max(...marks.map(({ next }) => next)),
+    ceiling: Math.max(...marks.map(({ ceiling }) => ceiling)),
+  };
 }
 
 /**
@@ -90,7 +113,15 @@ function skip(database: Database, holder: Holder, to: number, nowMs: number): nu
   if (to <= holder.next) return 0;
   const { merchant, agent, next } = holder;
   for (const { family, id } of holder.accounts)
-    insertForgottenRange(database, { account: id, family, merchant, agent, next, indexesEnd: to, at: nowMs });
+    insertForgottenRange(database, {
+      account: id,
+      family,
+      merchant,
+      agent,
+      next,
+      indexesEnd: to,
+      at: nowMs,
+    });
   holder.skipTo(database, to);
   return to - holder.next;
 }
@@ -99,7 +130,10 @@ function skip(database: Database, holder: Holder, to: number, nowMs: number): nu
  * Every deposit account that a merchant ever had here, with its first index whose address has not
  * left, and the ceiling in the agent's ledger.
  */
-export function listDepositAccounts(database: Database, merchant: string): readonly DepositAccount[] {
+export function listDepositAccounts(
+  database: Database,
+  merchant: string,
+): readonly DepositAccount[] {
   const own = holders(database).filter((holder) => holder.merchant === merchant);
   return own.flatMap(({ agent, next, accounts }) => {
     const ceiling = agent === null ? 0 : (readAgent(database, agent)?.depositCeiling ?? 0);
@@ -126,7 +160,11 @@ export interface DepositAccount {
 export function passOver(database: Database, firstAddress: string, to: number): number {
   let passed = 0;
   for (const holder of holders(database)) {
-    if (to <= holder.next || !holder.accounts.some((account) => account.firstAddress === firstAddress)) continue;
+    if (
+      to <= holder.next ||
+      !holder.accounts.some((account) => account.firstAddress === firstAddress)
+    )
+      continue;
     holder.skipTo(database, to);
     passed = Math.max(passed, to - holder.next);
   }
@@ -145,7 +183,11 @@ export interface Found {
  * Compares the database with the marks outside it, before anything is read or given out. `marks` is
  * null if there is no file. A restored database continues at its ceilings.
  */
-export function compareMarks(database: Database, marks: ReadonlyMap<string, AddressMark> | null, nowMs: number): Found {
+export function compareMarks(
+  database: Database,
+  marks: ReadonlyMap<string, AddressMark> | null,
+  nowMs: number,
+): Found {
   const reason = reasonOf(database, marks);
   keepHasMarksFile(database);
   beginVouched(database);
@@ -155,7 +197,8 @@ export function compareMarks(database: Database, marks: ReadonlyMap<string, Addr
   for (const holder of holders(database)) {
     const mark = markOf(holder, (account) => marks?.get(account));
     // An agent reports the ceiling in its ledger, so the gateway waits for the agent.
-    const unknown = holder.agent === null && (marks === null || holder.next > 0) ? farBehind(holder) : 0;
+    const unknown =
+      holder.agent === null && (marks === null || holder.next > 0) ? farBehind(holder) : 0;
     skipped += skip(database, holder, mark?.ceiling ?? unknown, nowMs);
   }
   return { reason, skipped };
@@ -165,7 +208,10 @@ export function compareMarks(database: Database, marks: ReadonlyMap<string, Addr
  * The marks next to the database from now on: the earlier marks, raised to the database's own
  * counts.
  */
-export function marksOf(database: Database, known: ReadonlyMap<string, AddressMark> | null): ReadonlyMap<string, AddressMark> {
+export function marksOf(
+  database: Database,
+  known: ReadonlyMap<string, AddressMark> | null,
+): ReadonlyMap<string, AddressMark> {
   const marks = new Map(known ?? []);
   for (const { accounts, next } of holders(database)) {
     for (const { firstAddress } of next === 0 ? [] : accounts) {
@@ -179,20 +225,33 @@ export function marksOf(database: Database, known: ReadonlyMap<string, AddressMa
 
 function reasonOf(database: Database, marks: ReadonlyMap<string, AddressMark> | null): string {
   if (isCopy(database)) return "it is a copy that backup made";
-  if (marks === null) return hasMarksFile(database) ? "the file of addresses beside it is gone or damaged" : "";
+  if (marks === null)
+    return hasMarksFile(database) ? "the file of addresses beside it is gone or damaged" : "";
   for (const holder of holders(database)) {
     const mark = markOf(holder, (account) => marks.get(account));
     const whose = holder.agent === null ? `merchant ${holder.merchant}` : `agent ${holder.agent}`;
     if (mark !== undefined && mark.next > holder.next)
       return `it counts ${holder.next} addresses of ${whose}, and ${mark.next} left`;
-    if (mark === undefined && holder.next > 0) return `the file of addresses beside it does not know ${whose}`;
+    if (mark === undefined && holder.next > 0)
+      return `the file of addresses beside it does not know ${whose}`;
   }
   return "";
 }
 
-function noteRestored(database: Database, reason: string, nowMs: number, caughtUpIn?: string): void {
+function noteRestored(
+  database: Database,
+  reason: string,
+  nowMs: number,
+  caughtUpIn?: string,
+): void {
   if (restoredOf(database) === null) {
-    recordAct(database, { at: nowMs, actor: "gateway", act: "database restored", subject: "database", detail: reason });
+    recordAct(database, {
+      at: nowMs,
+      actor: "gateway",
+      act: "database restored",
+      subject: "database",
+      detail: reason,
+    });
   }
   markRestored(database, { at: nowMs, reason }, caughtUpIn);
 }
@@ -219,7 +278,11 @@ interface Doubt {
  * database has forgotten. Agents that have caught up in this run are not asked again. Runs in the
  * caller's transaction. Harmless to call twice.
  */
-export function doubtDatabase(database: Database, agentId: string, { reason, run, nowMs }: Doubt): void {
+export function doubtDatabase(
+  database: Database,
+  agentId: string,
+  { reason, run, nowMs }: Doubt,
+): void {
   const agent = readAgent(database, agentId);
   if (agent !== undefined && isNews(agent, run)) markRestored(database, { at: nowMs, reason }, run);
 }
@@ -237,7 +300,8 @@ export function learnCeiling(
   const agent = readAgent(database, agentId);
   if (agent === undefined) return;
   const isUnasked = ceiling > Math.max(agent.depositCeiling, wantedCeiling(agent.nextDepositIndex));
-  if (isUnasked && isNews(agent, run)) noteRestored(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs, run);
+  if (isUnasked && isNews(agent, run))
+    noteRestored(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs, run);
   keepDepositCeiling(database, agentId, ceiling);
 }
 
@@ -249,10 +313,17 @@ export function learnCeiling(
 export function settleAgent(
   database: Database,
   agentId: string,
-  { marks, run, nowMs }: { readonly marks: AddressMarks; readonly run: string; readonly nowMs: number },
+  {
+    marks,
+    run,
+    nowMs,
+  }: { readonly marks: AddressMarks; readonly run: string; readonly nowMs: number },
 ): number {
   const agent = readAgent(database, agentId);
-  const skipped = agent?.awaitsCeiling === 1 ? skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs) : 0;
+  const skipped =
+    agent?.awaitsCeiling === 1
+      ? skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs)
+      : 0;
   endAwaitedCeiling(database, agentId);
   if (countForgottenIndexes(database) > 0) return skipped;
   if (!isAnyAgentBehind(database, run)) vouchForCursors(database);
@@ -273,8 +344,14 @@ function knownEnd(agent: AgentRow, marks: AddressMarks): number {
  */
 export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) => boolean): boolean {
   const restored = restoredOf(database);
-  if (restored === null || !isReadSince(restored.at) || countForgottenIndexes(database) > 0) return false;
-  if (listAgentsEver(database).some(({ unpairedAt, awaitsCeiling }) => unpairedAt === null && awaitsCeiling === 1)) return false;
+  if (restored === null || !isReadSince(restored.at) || countForgottenIndexes(database) > 0)
+    return false;
+  if (
+    listAgentsEver(database).some(
+      ({ unpairedAt, awaitsCeiling }) => unpairedAt === null && awaitsCeiling === 1,
+    )
+  )
+    return false;
   endRestored(database);
   return true;
 }
@@ -314,14 +391,19 @@ function placeOf(database: Database, holder: Holder, agent: AgentRow | null, ask
   const { marks, firstAddress, isRead, nowMs } = asked;
   const mark = marks.of(firstAddress);
   if (mark !== undefined && mark.next > holder.next) {
-    noteRestored(database, `it counts ${holder.next} addresses of an account, and ${mark.next} left`, nowMs);
+    noteRestored(
+      database,
+      `it counts ${holder.next} addresses of an account, and ${mark.next} left`,
+      nowMs,
+    );
     skip(database, holder, mark.ceiling, nowMs);
     return { ok: false, reason: "catching_up" };
   }
   const restored = restoredOf(database);
   if (agent !== null && (agent.awaitsCeiling === 1 || holder.next >= agent.depositCeiling))
     return { ok: false, reason: "server_away" };
-  const isBehind = restored !== null && (!isRead(restored.at) || hasForgottenIndexes(database, holder.merchant));
+  const isBehind =
+    restored !== null && (!isRead(restored.at) || hasForgottenIndexes(database, holder.merchant));
   if (isBehind) return { ok: false, reason: "catching_up" };
   marks.raise(firstAddress, wantedCeiling(holder.next));
   return { ok: true, index: holder.next };

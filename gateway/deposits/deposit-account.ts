@@ -9,7 +9,13 @@ import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { idIn } from "../faults/fault.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
-import { issuedAddress, lookMs, readAddressState, wasLookedAt, wasUsed } from "../store/address-states.ts";
+import {
+  issuedAddress,
+  lookMs,
+  readAddressState,
+  wasLookedAt,
+  wasUsed,
+} from "../store/address-states.ts";
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
 import { skipDepositIndexes } from "../store/agents.ts";
 import { hasStoodSince } from "../store/faults.ts";
@@ -61,7 +67,8 @@ export function takeAddress(
   const agent = liveAgent(database, merchant, "deposits_not_ready");
   // An agent has accounts only of the families of its own chains.
   const account = isAnswer(agent) ? undefined : depositsAccountOn(agent, currency.network);
-  if (!isAnswer(agent) && account !== undefined) return underAgent(database, agent, account, currency, beside);
+  if (!isAnswer(agent) && account !== undefined)
+    return underAgent(database, agent, account, currency, beside);
   const key = receivingKeyOf(database, merchant, family.name);
   if (key === undefined) {
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
@@ -76,7 +83,11 @@ export function takeAddress(
   return { agent: null, account: key.firstDepositAddress, addressIndex, address };
 }
 
-const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, readAt, nowMs }: Beside) => ({
+const askedOf = (
+  firstAddress: string,
+  { network }: GatewayCurrency,
+  { marks, readAt, nowMs }: Beside,
+) => ({
   marks,
   firstAddress,
   nowMs,
@@ -84,16 +95,23 @@ const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, re
 });
 
 /** Reasons that pass by themselves; docs/api.md explains each. */
-type Passing = Extract<Place, { ok: false }>["reason"] | "addresses_used" | "address_unchecked" | "currency_out_of_service";
+type Passing =
+  | Extract<Place, { ok: false }>["reason"]
+  | "addresses_used"
+  | "address_unchecked"
+  | "currency_out_of_service";
 
-export const later = (reason: Passing): Answer => say("unavailable", { reason }, { "Retry-After": retrySeconds });
+export const later = (reason: Passing): Answer =>
+  say("unavailable", { reason }, { "Retry-After": retrySeconds });
 
 /**
  * A look at this time or later counts. While no node answers, the chain stands still for this
  * gateway, so the last look still counts.
  */
-export const lookedSince = (network: string, { readAt, nowMs }: Pick<Beside, "readAt" | "nowMs">): number =>
-  (readAt(network) ?? nowMs) - lookMs;
+export const lookedSince = (
+  network: string,
+  { readAt, nowMs }: Pick<Beside, "readAt" | "nowMs">,
+): number => (readAt(network) ?? nowMs) - lookMs;
 
 function underAgent(
   database: Database,
@@ -103,7 +121,8 @@ function underAgent(
   beside: Beside,
 ): DepositAddress | Answer | Unlooked {
   const networks = JSON.parse(agent.networks) as readonly string[];
-  const canTake = networks.includes(currency.network) && (currency.depositOnly || pays(agent, currency));
+  const canTake =
+    networks.includes(currency.network) && (currency.depositOnly || pays(agent, currency));
   if (!canTake) return say("currency_not_payable", { field: "currency" });
   const place = indexUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
   if (!place.ok) return later(place.reason);
@@ -154,14 +173,21 @@ function firstUnused(
   const since = lookedSince(network, beside);
   const isUnread = (address: string): boolean =>
     beside.lookedIn.some((currency) =>
-      hasStoodSince(database, { domain: "address", network, id: idIn(address, currency) }, beside.nowMs - unreadMsMax),
+      hasStoodSince(
+        database,
+        { domain: "address", network, id: idIn(address, currency) },
+        beside.nowMs - unreadMsMax,
+      ),
     );
   let waiting: number | null = null; // the first index without a look
   for (let addressIndex = first; addressIndex < first + passedOverMax; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
     if (issuedAddress(database, address) !== undefined || wasUsed(database, address)) continue;
     const isLooked = wasLookedAt(readAddressState(database, network, address), since);
-    if (isLooked && !beside.lookedIn.some((currency) => hasLookGap(database, { network, address, currency })))
+    if (
+      isLooked &&
+      !beside.lookedIn.some((currency) => hasLookGap(database, { network, address, currency }))
+    )
       return { addressIndex, address, next: addressIndex + 1 };
     waiting ??= addressIndex;
     if (!isUnread(address)) break;

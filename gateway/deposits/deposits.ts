@@ -26,7 +26,13 @@ import { readTransaction, recordOfOrder } from "../store/transactions.ts";
 import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
 import { checkRenewal, renewalOf } from "../withdrawals/renewal.ts";
 import { askedCeiling } from "./ceilings.ts";
-import { type DepositAddress, later, lookedSince, takeAddress, type Unlooked } from "./deposit-account.ts";
+import {
+  type DepositAddress,
+  later,
+  lookedSince,
+  takeAddress,
+  type Unlooked,
+} from "./deposit-account.ts";
 
 export interface DepositRequest {
   readonly merchant: string;
@@ -42,7 +48,13 @@ const lookWaitMs = 5_000;
  * Hash of the requested amount, not of its conversion: the same fiat amount is the same order at
  * any price.
  */
-function contentHashOf({ currency, amount, fiat, expiresInMinutes, tolerancePercent }: Order): string {
+function contentHashOf({
+  currency,
+  amount,
+  fiat,
+  expiresInMinutes,
+  tolerancePercent,
+}: Order): string {
   const sum = fiat === null ? [currency, amount] : [currency, fiat.fiatCurrency, fiat.fiatAmount];
   const hasTerms = expiresInMinutes !== null || tolerancePercent !== "";
   const content = hasTerms ? [...sum, { expiresInMinutes, tolerancePercent }] : sum;
@@ -61,13 +73,17 @@ interface Fresh {
  * The amount of an order. A fiat amount is converted at the present price; only such an order uses
  * prices.
  */
-function amountOf({ config, prices }: Service, order: Order): Pick<Fresh, "amount" | "quote"> | Answer {
+function amountOf(
+  { config, prices }: Service,
+  order: Order,
+): Pick<Fresh, "amount" | "quote"> | Answer {
   if (order.fiat === null) return { amount: order.amount, quote: "" };
   const currency = checkCurrency(config, order.currency);
   if (isAnswer(currency)) return currency;
   const quoted = quote(prices, currency, order.fiat);
   if (quoted.ok) return { amount: quoted.amount, quote: JSON.stringify(quoted.quote) };
-  const later: Record<string, string> = quoted.code === "price_stale" && quoted.comes ? { "Retry-After": "60" } : {};
+  const later: Record<string, string> =
+    quoted.code === "price_stale" && quoted.comes ? { "Retry-After": "60" } : {};
   return say(quoted.code, { field: "fiatCurrency" }, later);
 }
 
@@ -91,21 +107,36 @@ function toleranceOf({ tolerancePercent }: Order, { currency, amountUnits }: Fre
 const payTokenBytes = 16;
 
 /** Names the payment page. Nothing of the order goes into it, so nobody guesses it. */
-const newPayToken = ({ random }: Pick<Service, "random">): string => Buffer.from(random(payTokenBytes)).toString("base64url");
+const newPayToken = ({ random }: Pick<Service, "random">): string =>
+  Buffer.from(random(payTokenBytes)).toString("base64url");
 
 /** True if the payment page may lead there: an origin on the merchant's list, or nowhere. */
 function mayReturn(database: Database, merchant: string, { returnUrl }: Order): boolean {
-  return returnUrl === "" || isAllowedOrigin(readMerchant(database, merchant)?.origins ?? "", returnUrl);
+  return (
+    returnUrl === "" || isAllowedOrigin(readMerchant(database, merchant)?.origins ?? "", returnUrl)
+  );
 }
 
-function insert(service: Service, database: Database, request: DepositRequest, order: Order, fresh: Fresh): TransactionRow {
+function insert(
+  service: Service,
+  database: Database,
+  request: DepositRequest,
+  order: Order,
+  fresh: Fresh,
+): TransactionRow {
   const { currency } = fresh;
   const { agent, addressIndex, address } = fresh.depositAddress;
   const payee = payeeOf(currency.network, address);
   const { merchant } = request;
   const nowMs = service.clock();
-  const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId, renews: order.renew });
-  const expiresAt = nowMs + (order.expiresInMinutes ?? service.config.lifetimes.depositMinutes) * minuteMs;
+  const id = transactionIdOf({
+    merchant,
+    operation: "deposit",
+    orderId: order.orderId,
+    renews: order.renew,
+  });
+  const expiresAt =
+    nowMs + (order.expiresInMinutes ?? service.config.lifetimes.depositMinutes) * minuteMs;
   insertDeposit(database, {
     id,
     merchant,
@@ -140,22 +171,42 @@ interface Made {
 }
 
 /** A renewal keeps what the shop leaves out. */
-function keptOf({ metadata, returnUrl }: Order, renewed: TransactionRow | null): Pick<Order, "metadata" | "returnUrl"> {
-  return { metadata: metadata || (renewed?.metadata ?? ""), returnUrl: returnUrl || (renewed?.returnUrl ?? "") };
+function keptOf(
+  { metadata, returnUrl }: Order,
+  renewed: TransactionRow | null,
+): Pick<Order, "metadata" | "returnUrl"> {
+  return {
+    metadata: metadata || (renewed?.metadata ?? ""),
+    returnUrl: returnUrl || (renewed?.returnUrl ?? ""),
+  };
 }
 
-function make(service: Service, request: DepositRequest, asked: Order): Promise<Made | Answer | Unlooked> {
+function make(
+  service: Service,
+  request: DepositRequest,
+  asked: Order,
+): Promise<Made | Answer | Unlooked> {
   return request.write((database) => {
-    const place = { merchant: request.merchant, operation: "deposit", orderId: asked.orderId, renews: asked.renew } as const;
+    const place = {
+      merchant: request.merchant,
+      operation: "deposit",
+      orderId: asked.orderId,
+      renews: asked.renew,
+    } as const;
     const known = recordOfOrder(database, place);
     if (known !== undefined) return { row: known, depositAddress: null };
     const renewed = checkRenewal(database, place, contentHashOf(asked));
     if (isAnswer(renewed)) return renewed;
     const order = { ...asked, ...keptOf(asked, renewed) };
-    if (!mayReturn(database, request.merchant, order)) return say("return_url_invalid", { field: "returnUrl" });
+    if (!mayReturn(database, request.merchant, order))
+      return say("return_url_invalid", { field: "returnUrl" });
     const sum = amountOf(service, order);
     if (isAnswer(sum)) return sum;
-    const amount = checkAmount(service.config, { ...order, amount: sum.amount }, "minPaymentAmount");
+    const amount = checkAmount(
+      service.config,
+      { ...order, amount: sum.amount },
+      "minPaymentAmount",
+    );
     if ("kind" in amount) return amount;
     if (service.outOfService(amount.currency.id) !== "") {
       return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
@@ -165,32 +216,50 @@ function make(service: Service, request: DepositRequest, asked: Order): Promise<
     const beside = { marks, readAt, nowMs: clock(), lookedIn };
     const depositAddress = takeAddress(database, request.merchant, amount.currency, beside);
     if (isAnswer(depositAddress) || "look" in depositAddress) return depositAddress;
-    return { row: insert(service, database, request, order, { depositAddress, ...sum, ...amount }), depositAddress };
+    return {
+      row: insert(service, database, request, order, { depositAddress, ...sum, ...amount }),
+      depositAddress,
+    };
   });
 }
 
 /** The coin of a currency's chain; the currency itself if none is configured. */
 function coinOf({ currencies }: Service["config"], currency: GatewayCurrency): GatewayCurrency {
-  return Object.values(currencies).find(({ network, contract }) => network === currency.network && contract === "") ?? currency;
+  return (
+    Object.values(currencies).find(
+      ({ network, contract }) => network === currency.network && contract === "",
+    ) ?? currency
+  );
 }
 
 /** True if no balance in the order's currency, or in the coin of its chain, can be read now. */
 function isCurrencyUnread({ config, unreadSince }: Service, order: Order): boolean {
-  const currency = Object.hasOwn(config.currencies, order.currency) ? config.currencies[order.currency] : undefined;
+  const currency = Object.hasOwn(config.currencies, order.currency)
+    ? config.currencies[order.currency]
+    : undefined;
   if (currency === undefined) return false;
   const coin = coinOf(config, currency);
-  return [currency, coin].some(({ id, network }) => unreadSince({ network, currency: id, address: "" }) !== null);
+  return [currency, coin].some(
+    ({ id, network }) => unreadSince({ network, currency: id, address: "" }) !== null,
+  );
 }
 
 /** Tries again after each look at the next addresses, until an unused address is known. */
-async function makeWhenLooked(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer> {
+async function makeWhenLooked(
+  service: Service,
+  request: DepositRequest,
+  order: Order,
+): Promise<Made | Answer> {
   const endMs = service.clock() + lookWaitMs;
   for (;;) {
     const made = await make(service, request, order);
     if (!("look" in made)) return made;
     const leftMs = endMs - service.clock();
     const isLooked = leftMs > 0 && (await service.waiters.looked(made.look, leftMs));
-    if (!isLooked) return later(isCurrencyUnread(service, order) ? "currency_out_of_service" : "address_unchecked");
+    if (!isLooked)
+      return later(
+        isCurrencyUnread(service, order) ? "currency_out_of_service" : "address_unchecked",
+      );
     // The look was made, and the address could not be read in the request's currency or the coin.
     if (isCurrencyUnread(service, order)) return later("currency_out_of_service");
   }
@@ -199,10 +268,18 @@ async function makeWhenLooked(service: Service, request: DepositRequest, order: 
 /** Asks long before the agent's ceiling is used up, and again while an order waits for it. */
 function askForCeiling({ store, signals }: Service, merchant: string): void {
   const agent = agentOfMerchant(store.database, merchant);
-  if (agent !== undefined && askedCeiling(agent) !== null) signals.emit("ceiling", { agent: agent.id });
+  if (agent !== undefined && askedCeiling(agent) !== null)
+    signals.emit("ceiling", { agent: agent.id });
 }
 
-const depositShape: OrderShape = { address: "none", tag: false, fiat: true, returnUrl: true, terms: true, refundOf: false };
+const depositShape: OrderShape = {
+  address: "none",
+  tag: false,
+  fiat: true,
+  returnUrl: true,
+  terms: true,
+  refundOf: false,
+};
 
 /**
  * Makes the deposit request, or finds the one that this orderId made before. Answers 400 or 503 if
@@ -221,7 +298,8 @@ export async function requestDeposit(service: Service, request: DepositRequest):
   await (depositAddress === null
     ? addressMarks.settled()
     : addressMarks.note(depositAddress.account, depositAddress.addressIndex + 1));
-  if (row.contentHash !== contentHashOf(order)) return say("order_id_reused", { transactionId: row.id });
+  if (row.contentHash !== contentHashOf(order))
+    return say("order_id_reused", { transactionId: row.id });
   if (depositAddress !== null) service.signals.emit("changed", { transactionId: row.id });
   return data({
     address: row.receiverAddress,

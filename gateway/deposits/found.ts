@@ -37,9 +37,15 @@ export function takeInFound(
   store: Store,
   accounts: readonly DepositAccount[],
   chains: readonly FoundOn[],
-  { networks, nowMs, actor }: { readonly networks: readonly string[]; readonly nowMs: number; readonly actor: string },
+  {
+    networks,
+    nowMs,
+    actor,
+  }: { readonly networks: readonly string[]; readonly nowMs: number; readonly actor: string },
 ): TakenIn {
-  const found = chains.flatMap(({ network, scanned }) => scanned.found.map((one) => ({ network, ...one })));
+  const found = chains.flatMap(({ network, scanned }) =>
+    scanned.found.map((one) => ({ network, ...one })),
+  );
   const ends = new Map(accounts.map((account) => [account, endOf(account, accounts, found)]));
   // Watches first, so that an interruption never leaves a skipped index unwatched.
   for (const [account, end] of ends) watchUpTo(store, account, end, nowMs);
@@ -47,25 +53,44 @@ export function takeInFound(
     const unswept: string[] = [];
     const addresses = new Set<string>();
     for (const one of found) {
-      const account = accounts.find(({ firstAddress }) => firstAddress === one.account.firstAddress);
+      const account = accounts.find(
+        ({ firstAddress }) => firstAddress === one.account.firstAddress,
+      );
       if (account === undefined) continue;
       addresses.add(one.address);
       const { addressIndex, address } = one;
       const addressSpace = addressSpaceOf(one.network);
-      const row = { address, merchant: account.merchant, agent: account.agent, addressIndex, addressSpace, at: nowMs };
+      const row = {
+        address,
+        merchant: account.merchant,
+        agent: account.agent,
+        addressIndex,
+        addressSpace,
+        at: nowMs,
+      };
       const [held] = one.balances;
       if (held === undefined) {
         insertForgotten(database, row);
         continue;
       }
       const blocks = blocksOf(database, chains, networks, addressSpace);
-      if (!takeFound(database, row, { currency: held.currency, network: one.network }, blocks)) unswept.push(address);
+      if (!takeFound(database, row, { currency: held.currency, network: one.network }, blocks))
+        unswept.push(address);
     }
-    const passedOver = [...ends].reduce((sum, [{ firstAddress }, end]) => sum + passOver(database, firstAddress, end), 0);
+    const passedOver = [...ends].reduce(
+      (sum, [{ firstAddress }, end]) => sum + passOver(database, firstAddress, end),
+      0,
+    );
     for (const { network, scanned } of chains) readAgainFrom(database, network, scanned.first);
     for (const merchant of new Set(accounts.map((one) => one.merchant))) {
       const detail = `${addresses.size} addresses that a scan found, ${passedOver} indexes passed over`;
-      recordAct(database, { at: nowMs, actor, act: "addresses watched", subject: merchant, detail });
+      recordAct(database, {
+        at: nowMs,
+        actor,
+        act: "addresses watched",
+        subject: merchant,
+        detail,
+      });
     }
     return { watched: addresses.size, passedOver, unswept };
   });
@@ -75,7 +100,11 @@ export function takeInFound(
  * The index after the last one found, if it is beyond the database's count. The accounts of an
  * agent share one count.
  */
-function endOf(account: DepositAccount, accounts: readonly DepositAccount[], found: readonly Found[]): number {
+function endOf(
+  account: DepositAccount,
+  accounts: readonly DepositAccount[],
+  found: readonly Found[],
+): number {
   const counted = accounts.filter(({ agent }) => agent !== null && agent === account.agent);
   const own = new Set([account, ...counted].map(({ firstAddress }) => firstAddress));
   return found.reduce(
@@ -125,7 +154,11 @@ function blocksOf(
 }
 
 /** Blocks since the scan are read again for an address that was not watched then. */
-function readAgainFrom(database: Database, network: string, { number: block, hash }: BlockId): void {
+function readAgainFrom(
+  database: Database,
+  network: string,
+  { number: block, hash }: BlockId,
+): void {
   const cursor = readCursor(database, network);
   if (cursor !== undefined && cursor.block > block) moveCursor(database, { network, block, hash });
 }

@@ -70,7 +70,10 @@ const retryMs = 500;
  * Scans accounts of a chain's family, one after the other.
  * @throws AgentError NODE_*
  */
-export async function scanAccounts(accounts: readonly ScannedAccount[], options: ScanOptions): Promise<Scanned> {
+export async function scanAccounts(
+  accounts: readonly ScannedAccount[],
+  options: ScanOptions,
+): Promise<Scanned> {
   const first = await options.reader.finalTip();
   const state = { block: first.number, asked: 0, named: 0, end: options.from };
   const found: Found[] = [];
@@ -88,7 +91,14 @@ export async function scanAccounts(accounts: readonly ScannedAccount[], options:
       options.onProgress(addressIndex);
     }
   }
-  return { first, last: state.block, asked: state.asked, named: state.named, end: state.end, found };
+  return {
+    first,
+    last: state.block,
+    asked: state.asked,
+    named: state.named,
+    end: state.end,
+    found,
+  };
 }
 
 interface State {
@@ -122,7 +132,9 @@ async function look(
   return unnamed.flatMap(({ addressIndex, address }, at) => {
     const held = balances[at]?.filter(({ units }) => units > 0n) ?? [];
     const wasUsed = used[at] === true;
-    return held.length === 0 && !wasUsed ? [] : [{ account, addressIndex, address, block, balances: held, wasUsed }];
+    return held.length === 0 && !wasUsed
+      ? []
+      : [{ account, addressIndex, address, block, balances: held, wasUsed }];
   });
 }
 
@@ -135,22 +147,32 @@ interface Answer {
 /**
  * Nodes that have dropped a block's state answer for a newer block; the scan then continues there.
  */
-async function ask(addresses: readonly string[], state: State, options: ScanOptions): Promise<Answer> {
+async function ask(
+  addresses: readonly string[],
+  state: State,
+  options: ScanOptions,
+): Promise<Answer> {
   const { reader, currencies, clock, rest } = options;
   for (let tries = 1; ; tries += 1) {
     const { block } = state;
     const askedAt = clock();
     try {
-      const questions = addresses.flatMap((account) => currencies.map(({ contract }) => ({ account, contract })));
+      const questions = addresses.flatMap((account) =>
+        currencies.map(({ contract }) => ({ account, contract })),
+      );
       const units = valuesIn(await reader.balances(questions, block));
       const used = valuesIn(await reader.wereUsed(addresses, block));
       await rest(Math.min(restMaxMs, Math.max(restMinMs, clock() - askedAt)));
       const balances = addresses.map((_, at) =>
-        currencies.map(({ id }, nth) => ({ currency: id, units: units[at * currencies.length + nth] ?? 0n })),
+        currencies.map(({ id }, nth) => ({
+          currency: id,
+          units: units[at * currencies.length + nth] ?? 0n,
+        })),
       );
       return { block, balances, used };
     } catch (error) {
-      if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || tries === triesMax) throw error;
+      if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || tries === triesMax)
+        throw error;
     }
     await rest(retryMs * 2 ** tries);
     state.block = Math.max(block, (await reader.finalTip()).number);

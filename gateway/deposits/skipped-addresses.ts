@@ -9,7 +9,11 @@ import type { GatewayLog } from "../../base/log.ts";
 import { familyNamed } from "../../chains/families.ts";
 import { addressSpaceOf, mainNetworks } from "../../chains/network-names.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
-import { countForgottenIndexes, firstForgottenRange, moveForgottenRange } from "../store/forgotten-ranges.ts";
+import {
+  countForgottenIndexes,
+  firstForgottenRange,
+  moveForgottenRange,
+} from "../store/forgotten-ranges.ts";
 import { restoredSince, rewindCursors } from "../store/restored-database.ts";
 import type { Database, Store } from "../store/store.ts";
 
@@ -29,7 +33,8 @@ export function watchSkipped(database: Database, indexesMax: number, nowMs: numb
   if (range === undefined) return 0;
   const { id, account, merchant, agent, at, next } = range;
   const family = familyNamed(range.family);
-  const end = family === undefined ? range.indexesEnd : Math.min(range.indexesEnd, next + indexesMax);
+  const end =
+    family === undefined ? range.indexesEnd : Math.min(range.indexesEnd, next + indexesMax);
   for (let addressIndex = next; family !== undefined && addressIndex < end; addressIndex += 1) {
     const address = family.depositAddress(account, addressIndex);
     const addressSpace = addressSpaceOf(mainNetworks[family.name]);
@@ -61,11 +66,15 @@ export function startWatchingSkipped({ store, log, clock }: Options): { close():
     try {
       if (firstForgottenRange(store.database) !== undefined) {
         left = store.write((database) => watchSkipped(database, placesAtOnce, clock()));
-        if (left === 0) log.info({ event: "skipped-watched" }, "every address that was skipped is watched");
+        if (left === 0)
+          log.info({ event: "skipped-watched" }, "every address that was skipped is watched");
       }
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      log.error({ event: "skipped-unwatched", code: error.code }, "skipped addresses could not be watched; it is tried again");
+      log.error(
+        { event: "skipped-unwatched", code: error.code },
+        "skipped addresses could not be watched; it is tried again",
+      );
     }
     timer = setTimeout(step, left > 0 ? restMs : lookMs);
   };

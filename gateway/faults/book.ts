@@ -85,18 +85,23 @@ export class FaultBook {
    * Parents of items that failed in this pass, which a control question can tell from their items.
    */
   doubts(): readonly FaultKey[] {
-    return [...this.#groups.values()].filter(({ failures }) => failures.size > 0).map(({ parent }) => parent);
+    return [...this.#groups.values()]
+      .filter(({ failures }) => failures.size > 0)
+      .map(({ parent }) => parent);
   }
 
   /** Ends the pass: faults rise. `controls`: answers to the control questions, by `keyText`. */
   endPass(controls: ReadonlyMap<string, Result<unknown>> = new Map()): void {
     const isHead = ({ parent }: Group): boolean => parent.domain === "head";
-    for (const [text, group] of [...this.#groups]) if (!isHead(group)) this.#judge(group, controls.get(text));
+    for (const [text, group] of [...this.#groups])
+      if (!isHead(group)) this.#judge(group, controls.get(text));
     // Parents that have risen are items here.
-    for (const [text, group] of [...this.#groups]) if (isHead(group)) this.#judge(group, controls.get(text));
+    for (const [text, group] of [...this.#groups])
+      if (isHead(group)) this.#judge(group, controls.get(text));
     this.#groups = new Map();
     const nowMs = this.#clock();
-    for (const [text, { retryAtMs }] of this.#faults) if (nowMs - retryAtMs > forgottenMs) this.#faults.delete(text);
+    for (const [text, { retryAtMs }] of this.#faults)
+      if (nowMs - retryAtMs > forgottenMs) this.#faults.delete(text);
     this.#sums.forget(nowMs);
     if (this.#suspects.size > keptMax) this.#suspects.clear();
   }
@@ -124,13 +129,17 @@ export class FaultBook {
    */
   keepStanding(domain: Domain, all: readonly Fault[]): void {
     const names = new Set(all.map(keyText));
-    for (const [text, one] of this.#faults) if (one.domain === domain && !names.has(text)) this.#faults.delete(text);
-    for (const one of all) if (this.#faults.has(keyText(one)) || this.#faults.size < keptMax) this.#faults.set(keyText(one), one);
+    for (const [text, one] of this.#faults)
+      if (one.domain === domain && !names.has(text)) this.#faults.delete(text);
+    for (const one of all)
+      if (this.#faults.has(keyText(one)) || this.#faults.size < keptMax)
+        this.#faults.set(keyText(one), one);
   }
 
   /** Forgets the items of a domain that are gone. */
   keepOnly(domain: Domain, isThere: (id: string) => boolean): void {
-    for (const [text, one] of this.#faults) if (one.domain === domain && !isThere(one.id)) this.#faults.delete(text);
+    for (const [text, one] of this.#faults)
+      if (one.domain === domain && !isThere(one.id)) this.#faults.delete(text);
   }
 
   /** Lets the item be asked for in the next pass. False if it has no fault. */
@@ -143,7 +152,8 @@ export class FaultBook {
 
   /** Takes faults of an earlier run: their age goes on, and they are asked for at once. */
   restore(kept: readonly Fault[]): void {
-    for (const fault of kept.slice(0, keptMax)) this.#faults.set(keyText(fault), { ...fault, retryAtMs: this.#clock() });
+    for (const fault of kept.slice(0, keptMax))
+      this.#faults.set(keyText(fault), { ...fault, retryAtMs: this.#clock() });
   }
 
   #note(key: FaultKey, fault: AgentError, isWaited: boolean): void {
@@ -156,7 +166,10 @@ export class FaultBook {
       return;
     }
     const tries = (before?.tries ?? 0) + 1;
-    const restMaxMs = Math.min(domains[key.domain].restMaxMs, isWaited ? waitedRestMaxMs : Number.POSITIVE_INFINITY);
+    const restMaxMs = Math.min(
+      domains[key.domain].restMaxMs,
+      isWaited ? waitedRestMaxMs : Number.POSITIVE_INFINITY,
+    );
     const restMs = restMsOf(tries, restMaxMs);
     const times = { sinceMs: before?.sinceMs ?? nowMs, retryAtMs: nowMs + restMs };
     this.#faults.set(text, { ...key, ...worded, ...times, tries, count: 1 });
@@ -184,7 +197,8 @@ export class FaultBook {
     const [first] = alike;
     // One merchant's things may be all that a pass asked for: an answer about nobody's decides
     // then.
-    const isMany = alike.length >= risenMin && 2 * alike.length >= asked.size && control?.ok !== true;
+    const isMany =
+      alike.length >= risenMin && 2 * alike.length >= asked.size && control?.ok !== true;
     const isRefused = control?.ok === false && control.fault.code === first?.fault.code;
     const above = this.#groupOf(parent);
     above?.asked.add(keyText(parent));
@@ -197,7 +211,8 @@ export class FaultBook {
       return;
     }
     if (asked.size > failures.size || control?.ok === true) this.#clear(parent);
-    for (const one of failures.values()) if (!isOfItem(one.fault)) this.#suspect(one, control?.ok === true);
+    for (const one of failures.values())
+      if (!isOfItem(one.fault)) this.#suspect(one, control?.ok === true);
   }
 
   /** The items have what they had before the pass. */
@@ -220,7 +235,8 @@ export class FaultBook {
 /** The largest number of failures with one code. */
 function mostAlike(failures: readonly Failure[]): readonly Failure[] {
   const byCode = new Map<string, Failure[]>();
-  for (const one of failures) byCode.set(one.fault.code, [...(byCode.get(one.fault.code) ?? []), one]);
+  for (const one of failures)
+    byCode.set(one.fault.code, [...(byCode.get(one.fault.code) ?? []), one]);
   return [...byCode.values()].sort((a, b) => b.length - a.length)[0] ?? [];
 }
 

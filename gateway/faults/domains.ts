@@ -22,7 +22,8 @@ interface DomainRow {
   readonly keeper: "book" | "nodes" | "rows" | "callbacks" | "prices";
 }
 
-const table = <const T extends Readonly<Record<string, DomainRow>>>(rows: T): Readonly<T> => Object.freeze(rows);
+const table = <const T extends Readonly<Record<string, DomainRow>>>(rows: T): Readonly<T> =>
+  Object.freeze(rows);
 
 const told = { toldAfterMs: 10 * minuteMs, keeper: "book" } as const;
 

@@ -34,6 +34,7 @@ export function idIn(address: string, currency: string): string {
 export function parentOf({ domain, network, id }: FaultKey): FaultKey | null {
   const { parent } = domains[domain];
   if (parent === null) return null;
-  if (parent === "currency") return { domain: "currency", network, id: id.slice(id.lastIndexOf(" ") + 1), merchant: "" };
+  if (parent === "currency")
+    return { domain: "currency", network, id: id.slice(id.lastIndexOf(" ") + 1), merchant: "" };
   return { domain: parent as Domain, network, id: domain, merchant: "" };
 }

@@ -18,13 +18,26 @@ interface Sum {
 export class FaultSums {
   readonly #sums = new Map<string, Sum>();
 
-  add({ domain, network, merchant, id, ...worded }: FaultKey & Pick<Fault, "code" | "words" | "plain">, nowMs: number): void {
+  add(
+    {
+      domain,
+      network,
+      merchant,
+      id,
+      ...worded
+    }: FaultKey & Pick<Fault, "code" | "words" | "plain">,
+    nowMs: number,
+  ): void {
     const text = `${domain} ${network} ${merchant} ${worded.code}`;
     const before = this.#sums.get(text);
     const items = before?.items ?? new Set<string>();
     if (items.size < namedMax) items.add(keyText({ domain, network, id }));
     const times = { sinceMs: before?.shown.sinceMs ?? nowMs, tries: 1, retryAtMs: nowMs };
-    this.#sums.set(text, { shown: { domain, network, merchant, id: "", ...worded, ...times }, items, seenMs: nowMs });
+    this.#sums.set(text, {
+      shown: { domain, network, merchant, id: "", ...worded, ...times },
+      items,
+      seenMs: nowMs,
+    });
   }
 
   remove(key: FaultKey): void {
@@ -32,7 +45,8 @@ export class FaultSums {
   }
 
   forget(nowMs: number): void {
-    for (const [text, { items, seenMs }] of this.#sums) if (items.size === 0 || nowMs - seenMs > sumMs) this.#sums.delete(text);
+    for (const [text, { items, seenMs }] of this.#sums)
+      if (items.size === 0 || nowMs - seenMs > sumMs) this.#sums.delete(text);
   }
 
   list(): readonly Fault[] {

@@ -43,7 +43,11 @@ export class Turns {
    * Things for at most `questionsMax` questions, but at least one thing. A merchant whose next
    * thing does not fit any more waits for the next pass, and comes first there.
    */
-  deal<One>(things: readonly One[], questionsMax: number, turnOf: (one: One) => Turn): readonly One[] {
+  deal<One>(
+    things: readonly One[],
+    questionsMax: number,
+    turnOf: (one: One) => Turn,
+  ): readonly One[] {
     const queues = this.#queuesOf(things, turnOf);
     const taken: One[] = [];
     let left = questionsMax;
@@ -77,11 +81,16 @@ export class Turns {
 
   #inOrder(merchants: Iterable<string>): readonly string[] {
     const dealtAt = (merchant: string): number => this.#dealt.get(merchant) ?? 0;
-    return [...merchants].sort((a, b) => this.#questionsOf(a) - this.#questionsOf(b) || dealtAt(a) - dealtAt(b));
+    return [...merchants].sort(
+      (a, b) => this.#questionsOf(a) - this.#questionsOf(b) || dealtAt(a) - dealtAt(b),
+    );
   }
 
   /** Things by merchant, the next at the end. */
-  #queuesOf<One>(things: readonly One[], turnOf: (one: One) => Turn): Map<string, { one: One; turn: Turn }[]> {
+  #queuesOf<One>(
+    things: readonly One[],
+    turnOf: (one: One) => Turn,
+  ): Map<string, { one: One; turn: Turn }[]> {
     const queues = new Map<string, { one: One; turn: Turn }[]>();
     for (const one of things) {
       const turn = turnOf(one);
@@ -89,7 +98,8 @@ export class Turns {
       if (queue === undefined) queues.set(turn.merchant, [{ one, turn }]);
       else queue.push({ one, turn });
     }
-    const askedAt = ({ turn: { id } }: { readonly turn: Turn }): number => (id === undefined ? 0 : (this.#asked.get(id) ?? 0));
+    const askedAt = ({ turn: { id } }: { readonly turn: Turn }): number =>
+      id === undefined ? 0 : (this.#asked.get(id) ?? 0);
     for (const queue of queues.values()) queue.sort((a, b) => askedAt(a) - askedAt(b)).reverse();
     return queues;
   }

@@ -10,7 +10,13 @@ import type { PlainCode } from "../../base/causes.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { momentOf } from "../../base/timestamp.ts";
 import { beginsLate, expiryExclusionOf, findFamily } from "../../chains/families.ts";
-import type { DecisionEntry, Entry, ObservedEntry, PausedEntry, SignedEntry } from "../../protocol/messages.ts";
+import type {
+  DecisionEntry,
+  Entry,
+  ObservedEntry,
+  PausedEntry,
+  SignedEntry,
+} from "../../protocol/messages.ts";
 import { attemptsMax } from "../../protocol/payloads.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { hotWalletAddressOn } from "../store/agent-accounts.ts";
@@ -61,7 +67,12 @@ export type Effect =
   | { readonly kind: "none" }
   // The job is answered; the first answer wakes a waiting request.
   | { readonly kind: "answer"; readonly change: Change }
-  | { readonly kind: "sign"; readonly change: Change; readonly newAttempt: boolean; readonly newSlot: boolean }
+  | {
+      readonly kind: "sign";
+      readonly change: Change;
+      readonly newAttempt: boolean;
+      readonly newSlot: boolean;
+    }
   | { readonly kind: "advance"; readonly change: Change }
   /**
    * The agent will sign nothing for the withdrawal, and an operator has said which transaction paid
@@ -103,7 +114,13 @@ export type Effect =
   /** Agent and database cannot both be right. */
   | { readonly kind: "contradiction"; readonly code: PlainCode; readonly detail: string };
 
-const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "awaiting_operator", "queued", "offered"]);
+const unsignedStages: ReadonlySet<string> = new Set([
+  "",
+  "awaiting_approval",
+  "awaiting_operator",
+  "queued",
+  "offered",
+]);
 
 /**
  * @returns the effect of `entry` on the database's content; the same input always gives the same
@@ -119,7 +136,9 @@ export function effectOf(entry: Entry, around: Around): Effect {
       return pauseEffect(entry);
     case "ceiling":
       if (entry.ceiling > around.agent.nextDepositIndex + ceilingAheadMax)
-        return contradiction(`record ${entry.seq} holds addresses up to ${entry.ceiling}, more than anybody asked for`);
+        return contradiction(
+          `record ${entry.seq} holds addresses up to ${entry.ceiling}, more than anybody asked for`,
+        );
       return { kind: "ceiling", ceiling: entry.ceiling };
     case "recovered":
       return contradiction(`record ${entry.seq} opens a ledger that is not awaited here`);
@@ -129,13 +148,20 @@ export function effectOf(entry: Entry, around: Around): Effect {
     case "signed":
     case "observed": {
       const { row } = around;
-      if (row === null) return { kind: "behind", detail: `it holds no transaction ${entry.transactionId}` };
-      if (row.operation === "deposit" || (around.jobAgent !== null && around.jobAgent !== around.agent.id)) {
+      if (row === null)
+        return { kind: "behind", detail: `it holds no transaction ${entry.transactionId}` };
+      if (
+        row.operation === "deposit" ||
+        (around.jobAgent !== null && around.jobAgent !== around.agent.id)
+      ) {
         return contradiction(`transaction ${row.id} was never asked of this agent`);
       }
-      if (around.jobAgent === null) return { kind: "behind", detail: `it holds no job for transaction ${entry.transactionId}` };
+      if (around.jobAgent === null)
+        return { kind: "behind", detail: `it holds no job for transaction ${entry.transactionId}` };
       if (entry.kind === "decision") return decisionEffect(entry, row, around);
-      return entry.kind === "signed" ? signedEffect(entry, row, around) : observedEffect(entry, row);
+      return entry.kind === "signed"
+        ? signedEffect(entry, row, around)
+        : observedEffect(entry, row);
     }
   }
 }
@@ -150,16 +176,27 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
   const { isSigned } = around;
   const isOver = entry.decision === "expired" && waits(row.network);
   if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
-    return contradiction(`transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiverAddress}`);
+    return contradiction(
+      `transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiverAddress}`,
+    );
   }
   // Text of an agent becomes the receiver that a page, a list and a question to a node name.
-  if (row.receiverAddress === "" && entry.address !== "" && !isAddress(entry.address, row.network)) {
-    return contradiction(`transaction ${row.id} was decided for ${entry.address}, which is no address of ${row.network}`);
+  if (
+    row.receiverAddress === "" &&
+    entry.address !== "" &&
+    !isAddress(entry.address, row.network)
+  ) {
+    return contradiction(
+      `transaction ${row.id} was decided for ${entry.address}, which is no address of ${row.network}`,
+    );
   }
-  const address = row.receiverAddress === "" && entry.address !== "" ? { receiverAddress: entry.address } : {};
+  const address =
+    row.receiverAddress === "" && entry.address !== "" ? { receiverAddress: entry.address } : {};
   if (entry.decision === "approved" || entry.decision === "held") {
     if (row.status !== 0 && !isSigned) {
-      return contradiction(`transaction ${row.id} was ${entry.decision} after it had ended unsigned`);
+      return contradiction(
+        `transaction ${row.id} was ${entry.decision} after it had ended unsigned`,
+      );
     }
     const stage = entry.decision === "approved" ? "queued" : "awaiting_approval";
     const moves = row.status === 0 && unsignedStages.has(row.stage);
@@ -167,18 +204,30 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
   }
   const isSwept = row.operation === "sweep" && !waits(row.network) && !isPinned(row.network);
   if (isSigned && entry.decision === "expired" && isSwept) return unreached(row);
-  if (isSigned && entry.decision === "expired" && isPinned(row.network)) return uncoined(row, around);
-  if (isSigned && entry.decision === "expired" && entry.code === belowCode && beginsLate(row.network)) return below(row);
-  if (isSigned && !isOver) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
+  if (isSigned && entry.decision === "expired" && isPinned(row.network))
+    return uncoined(row, around);
+  if (
+    isSigned &&
+    entry.decision === "expired" &&
+    entry.code === belowCode &&
+    beginsLate(row.network)
+  )
+    return below(row);
+  if (isSigned && !isOver)
+    return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
   if (isSigned && row.status === 1 && around.assigned === null)
     return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
   if (isSigned && !around.isVoid) {
-    if (row.status === 0 && !around.isHandshakeDone) return { kind: "expire", code: entry.code || entry.decision };
+    if (row.status === 0 && !around.isHandshakeDone)
+      return { kind: "expire", code: entry.code || entry.decision };
     return contradiction(`transaction ${row.id} was expired while an attempt of it is not void`);
   }
   if (row.status !== 0) return { kind: "answer", change: {} };
   if (around.assigned !== null) return { kind: "paid", by: around.assigned };
-  return { kind: "answer", change: { status: 2, stage: entry.decision, code: entry.code || entry.decision } };
+  return {
+    kind: "answer",
+    change: { status: 2, stage: entry.decision, code: entry.code || entry.decision },
+  };
 }
 
 /**
@@ -187,7 +236,8 @@ function decisionEffect(entry: DecisionEntry, row: Asked, around: Around): Effec
  */
 function unreached({ status, stage, code }: Asked): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
-  if (stage !== "stuck" || code !== unreachableCode) return { kind: "expire", code: unreachableCode };
+  if (stage !== "stuck" || code !== unreachableCode)
+    return { kind: "expire", code: unreachableCode };
   return { kind: "answer", change: { status: 2, stage: "expired", code: unreachableCode } };
 }
 
@@ -235,68 +285,97 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
     // constraints.
     "another spelling of slot or txHash",
     ({ entry }) => !isSpelled(entry),
-    ({ row }) => contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`),
+    ({ row }) =>
+      contradiction(
+        `transaction ${row.id} was signed with a slot or txHash that its chain does not have`,
+      ),
   ],
   [
     "another network or account",
-    ({ entry, row, around }) => entry.network !== row.network || entry.account !== senderOf(row, around.agent, entry.network),
-    ({ entry, row }) => contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`),
+    ({ entry, row, around }) =>
+      entry.network !== row.network || entry.account !== senderOf(row, around.agent, entry.network),
+    ({ entry, row }) =>
+      contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`),
   ],
   [
     "after the last attempt",
     ({ entry }) => entry.attempt > attemptsMax,
     ({ entry, row }) =>
-      contradiction(`transaction ${row.id} was signed in attempt ${entry.attempt}, and ${attemptsMax} is the last`),
+      contradiction(
+        `transaction ${row.id} was signed in attempt ${entry.attempt}, and ${attemptsMax} is the last`,
+      ),
   ],
   [
     "another withdrawal's slot",
     ({ row, around }) => around.slotOwner !== null && around.slotOwner !== row.id,
     ({ entry, row, around }) =>
-      slotReused(`slot ${entry.slot} of ${entry.account} on ${entry.network} belongs to ${around.slotOwner}, not ${row.id}`),
+      slotReused(
+        `slot ${entry.slot} of ${entry.account} on ${entry.network} belongs to ${around.slotOwner}, not ${row.id}`,
+      ),
   ],
   [
     "a second slot",
     ({ entry, around }) => around.slot !== null && around.slot !== entry.slot,
-    ({ entry, row, around }) => slotReused(`transaction ${row.id} holds slot ${around.slot} and was signed with ${entry.slot}`),
+    ({ entry, row, around }) =>
+      slotReused(
+        `transaction ${row.id} holds slot ${around.slot} and was signed with ${entry.slot}`,
+      ),
   ],
   [
     "an attempt signed twice",
     ({ entry, around: { known } }) => known !== null && known.txHash !== entry.txHash,
     ({ entry, row, around }) =>
-      contradiction(`${versionWords(entry, row)} was signed as ${around.known?.txHash} and as ${entry.txHash}`),
+      contradiction(
+        `${versionWords(entry, row)} was signed as ${around.known?.txHash} and as ${entry.txHash}`,
+      ),
   ],
   [
     "another end of validity",
     ({ entry: { network, validUntilMs = 0 }, around: { known } }) =>
-      waits(network) !== validUntilMs > 0 || (known !== null && known.validUntilMs !== validUntilMs),
-    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}`),
+      waits(network) !== validUntilMs > 0 ||
+      (known !== null && known.validUntilMs !== validUntilMs),
+    ({ entry, row }) =>
+      contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}`),
   ],
   [
     "an end that no attempt has",
     ({ entry, row, around }) => !isEnd(entry, row, around),
-    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}, which no signer does`),
+    ({ entry, row }) =>
+      contradiction(
+        `${versionWords(entry, row)} was signed ${untilWords(entry)}, which no signer does`,
+      ),
   ],
   [
     // The pin becomes a question to nodes.
     "another spelling of the pin",
     ({ entry: { network, pin } }) => pin !== undefined && findFamily(network)?.readPin(pin) !== pin,
-    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed with a pin that its chain does not have`),
+    ({ entry, row }) =>
+      contradiction(
+        `${versionWords(entry, row)} was signed with a pin that its chain does not have`,
+      ),
   ],
   [
     "another pin",
-    ({ entry: { network, pin = "" }, around }) => isPinned(network) !== (pin !== "") || (around.pin !== "" && around.pin !== pin),
-    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed with the coin ${entry.pin ?? "none"} in front`),
+    ({ entry: { network, pin = "" }, around }) =>
+      isPinned(network) !== (pin !== "") || (around.pin !== "" && around.pin !== pin),
+    ({ entry, row }) =>
+      contradiction(
+        `${versionWords(entry, row)} was signed with the coin ${entry.pin ?? "none"} in front`,
+      ),
   ],
   [
     "a cancel where there is none",
     ({ entry }) => entry.cancel === true && waits(entry.network),
-    ({ entry, row }) => contradiction(`${versionWords(entry, row)} is a cancel, and its chain has none`),
+    ({ entry, row }) =>
+      contradiction(`${versionWords(entry, row)} is a cancel, and its chain has none`),
   ],
   [
     "another withdrawal's txHash",
     ({ around }) => around.known === null && around.hashOwner !== null,
     ({ entry, row, around }) =>
-      contradiction(`${entry.txHash} of transaction ${row.id} is known as an attempt of ${around.hashOwner}`),
+      contradiction(
+        `${entry.txHash} of transaction ${row.id} is known as an attempt of ${around.hashOwner}`,
+      ),
   ],
   [
     // Only one attempt at a time, because only expiry keeps the earlier attempt out of a block.
@@ -306,7 +385,8 @@ export const signedGuards: readonly Guard<Signed, Effect>[] = [
       waits(entry.network) &&
       !(row.status === 0 && (!around.isSigned || around.isVoid)) &&
       around.isHandshakeDone,
-    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed while another is not void`),
+    ({ entry, row }) =>
+      contradiction(`${versionWords(entry, row)} was signed while another is not void`),
   ],
 ];
 
@@ -315,7 +395,12 @@ function signedEffect(entry: SignedEntry, row: Asked, around: Around): Effect {
   if (contradicts !== null) return contradicts;
   const moves = row.status === 0 && unsignedStages.has(row.stage);
   const change = moves ? { stage: "signed" } : {};
-  return { kind: "sign", change, newAttempt: around.known === null, newSlot: around.slotOwner === null };
+  return {
+    kind: "sign",
+    change,
+    newAttempt: around.known === null,
+    newSlot: around.slotOwner === null,
+  };
 }
 
 function isSpelled({ network, slot, txHash }: SignedEntry): boolean {
@@ -329,9 +414,17 @@ function isAddress(text: string, network: string): boolean {
 }
 
 /** True for an end that a signer can have given the attempt, and where there is none. */
-function isEnd({ network, validUntilMs }: SignedEntry, { createdAt }: Asked, { nowMs }: Around): boolean {
+function isEnd(
+  { network, validUntilMs }: SignedEntry,
+  { createdAt }: Asked,
+  { nowMs }: Around,
+): boolean {
   const exclusion = expiryExclusionOf(network);
-  return exclusion === null || validUntilMs === undefined || exclusion.readEnd(validUntilMs, createdAt, nowMs) !== null;
+  return (
+    exclusion === null ||
+    validUntilMs === undefined ||
+    exclusion.readEnd(validUntilMs, createdAt, nowMs) !== null
+  );
 }
 
 /** Returns the account that pays; a sweep is paid by the address that it empties. */

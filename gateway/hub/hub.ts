@@ -38,7 +38,11 @@ export const pendingLinks = { perBlock: 20, inAll: 1000 } as const;
  * docs/protocol.md section 4.3. The last three options are missing from the library's type
  * declarations.
  */
-const socketOptions: ServerOptions & { maxFragments: number; maxBufferedChunks: number; closeTimeout: number } = {
+const socketOptions: ServerOptions & {
+  maxFragments: number;
+  maxBufferedChunks: number;
+  closeTimeout: number;
+} = {
   noServer: true,
   perMessageDeflate: false,
   maxPayload: gatewayFrameBytesMax,
@@ -60,7 +64,10 @@ export interface HubOptions {
   readonly run: string; // names this process (store/owner.ts)
   readonly marks: AddressMarks; // use of deposit addresses, kept outside the database
   /** Answers what this gateway's nodes show; null for silence. Rejects only for bugs. */
-  readonly answerQuestion: (agentId: string, question: Question) => Promise<Pick<Sightings, "coins" | "next"> | null>;
+  readonly answerQuestion: (
+    agentId: string,
+    question: Question,
+  ) => Promise<Pick<Sightings, "coins" | "next"> | null>;
 }
 
 /** The agents' links, for the rooms that have news for an agent. */
@@ -81,7 +88,9 @@ export function startHub(options: HubOptions): Hub {
   const open = new Map<Session, string>(); // every connection, with its address block
   // A block with an earlier hello counts as known after a restart, when all agents connect at the
   // same time.
-  const pending = new PendingConnections<Session>(pendingLinks, (block) => isLinkBlock(options.store.database, block));
+  const pending = new PendingConnections<Session>(pendingLinks, (block) =>
+    isLinkBlock(options.store.database, block),
+  );
   const intake = new Intake(options);
   const clear = createClearing(options);
   const addressOf = addressReader(options.config.trustProxy);
@@ -168,7 +177,8 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
     signals.on("foreign", ({ agent }) => live.get(agent)?.tellNamed()),
     signals.on("ceiling", ({ agent }) => live.get(agent)?.askCeiling()),
     signals.on("changed", ({ transactionId, isOpen = false }) => {
-      const agent = isOpen || live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
+      const agent =
+        isOpen || live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
       if (agent !== undefined) live.get(agent)?.tellEnded([transactionId]);
     }),
     signals.on("void", ({ transactionId }) => {
@@ -212,11 +222,17 @@ function noteSeen(intake: Intake, agentIds: readonly string[], nowMs: number): v
 }
 
 /** The session sends what the nodes show, unless they show nothing. */
-function answer({ answerQuestion }: HubOptions, clear: ClearOrders, session: Session, question: Question): void {
+function answer(
+  { answerQuestion }: HubOptions,
+  clear: ClearOrders,
+  session: Session,
+  question: Question,
+): void {
   const agent = session.agentId ?? "";
   answerQuestion(agent, question).then((sighted) => {
     const orders = clear(agent, question.orders);
-    if (sighted !== null || orders.length > 0) session.sight({ ...(sighted ?? { coins: [], next: [] }), orders });
+    if (sighted !== null || orders.length > 0)
+      session.sight({ ...(sighted ?? { coins: [], next: [] }), orders });
   }, throwBug);
 }
 

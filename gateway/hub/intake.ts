@@ -24,7 +24,13 @@ import type { Database, Store } from "../store/store.ts";
 import { type Numbered, numberJobs } from "../withdrawals/jobs.ts";
 import type { CloseReason } from "./link-limits.ts";
 import type { Session } from "./session.ts";
-import { keepStanding, type Standing, standingOfHeartbeat, standingOfOverlap, standingOfStatement } from "./standing.ts";
+import {
+  keepStanding,
+  type Standing,
+  standingOfHeartbeat,
+  standingOfOverlap,
+  standingOfStatement,
+} from "./standing.ts";
 import { type Applied, applyStatements, type Halt, type Refused } from "./statements.ts";
 
 export interface IntakeRooms {
@@ -96,7 +102,8 @@ export class Intake {
         { event: "agent-behind", agent, code: "AGENT_BEHIND" },
         "the agent's ledger is older than what was acknowledged, or another",
       );
-    if (standing === "level") log.info({ event: "agent-whole", agent }, "the agent's ledger is whole again");
+    if (standing === "level")
+      log.info({ event: "agent-whole", agent }, "the agent's ledger is whole again");
   }
 
   /** Stores all statements that have arrived. Harmless if there are none. */
@@ -110,7 +117,8 @@ export class Intake {
       else group.push(arrival);
     }
     if (groups.size === 0) return;
-    if (!this.#store([...groups.values()])) for (const group of groups.values()) this.#store([group]);
+    if (!this.#store([...groups.values()]))
+      for (const group of groups.values()) this.#store([group]);
   }
 
   /**
@@ -122,9 +130,16 @@ export class Intake {
     const isNew = this.note((database) => {
       if (lock) lockAgentUnlessByHub(database, agentId, code);
       const { run, clock } = this.#rooms;
-      if (code === "HUB_DATABASE_BEHIND") doubtDatabase(database, agentId, { reason: detail, run, nowMs: clock() });
+      if (code === "HUB_DATABASE_BEHIND")
+        doubtDatabase(database, agentId, { reason: detail, run, nowMs: clock() });
       keepNotCaughtUp(database, agentId, code === "HUB_DATABASE_BEHIND");
-      const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
+      const alarm = {
+        at: this.#rooms.clock(),
+        actor: "hub",
+        code,
+        subject: agentId,
+        detail,
+      } as const;
       return recordAlarm(database, alarm, lock ? undefined : "once");
     });
     const { log } = this.#rooms;
@@ -141,7 +156,10 @@ export class Intake {
       return this.#rooms.store.write(fn);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      this.#rooms.log.warn({ event: "note-unstored", code: error.code }, "the database did not take what the hub noted");
+      this.#rooms.log.warn(
+        { event: "note-unstored", code: error.code },
+        "the database did not take what the hub noted",
+      );
       return null;
     }
   }
@@ -150,7 +168,8 @@ export class Intake {
   #store(groups: readonly (readonly Arrival[])[]): boolean {
     const verdict = this.#apply(groups);
     if (verdict.ok) {
-      for (const [index, group] of groups.entries()) this.#announce(group, verdict.taken[index] as Taken);
+      for (const [index, group] of groups.entries())
+        this.#announce(group, verdict.taken[index] as Taken);
       return true;
     }
     if (verdict.kind !== "unstored" && groups.length > 1) return false;
@@ -173,7 +192,8 @@ export class Intake {
     } catch (error) {
       // A row that a constraint refused is the same contradiction as one found by a query.
       const detail = "a unique constraint refused what the agent said";
-      if (isConflict(error)) return { ok: false, kind: "halt", code: "HUB_CONTRADICTION", lock: true, detail };
+      if (isConflict(error))
+        return { ok: false, kind: "halt", code: "HUB_CONTRADICTION", lock: true, detail };
       if (error instanceof AgentError) return { ok: false, kind: "unstored", code: error.code };
       throw error;
     }
@@ -184,19 +204,32 @@ export class Intake {
     const nowMs = this.#rooms.clock();
     const agentId = group[0]?.agentId ?? "";
     const statements = group.map((arrival) => arrival.statement);
-    const caughtUp = group.filter(({ session, statement }) => statement.handshake === session.nonce);
+    const caughtUp = group.filter(
+      ({ session, statement }) => statement.handshake === session.nonce,
+    );
     const told = new Set(caughtUp.map(({ statement }) => statement));
     const showsHandshake = (statement: Statement): boolean => told.has(statement);
-    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, showsHandshake, run, nowMs });
+    const done = applyStatements(database, agentId, statements, {
+      isOwn: this.#isOwn,
+      showsHandshake,
+      run,
+      nowMs,
+    });
     if (!done.ok) return done;
-    const isHandshakeDone = ({ session, statement }: Arrival): boolean => acceptsHandshake(statement, session.nonce, done.head);
+    const isHandshakeDone = ({ session, statement }: Arrival): boolean =>
+      acceptsHandshake(statement, session.nonce, done.head);
     const isCaughtUp = group.some(isHandshakeDone);
-    const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isHandshakeDone(arrival)));
+    const standings = group.map((arrival) =>
+      standingOfStatement(done.was.headSeq, arrival.statement, isHandshakeDone(arrival)),
+    );
     const standing = keepStanding(database, done.was, last(standings), nowMs);
-    if (!isCaughtUp || !keepCaughtUp(database, agentId, run)) return { ...done, standing, placed: 0, refused: [], moved: [] };
+    if (!isCaughtUp || !keepCaughtUp(database, agentId, run))
+      return { ...done, standing, placed: 0, refused: [], moved: [] };
     const skipped = settleAgent(database, agentId, { marks, run, nowMs });
-    const words = "addresses that may have left before the database was restored are skipped and watched";
-    if (skipped > 0) this.#rooms.log.warn({ event: "addresses-skipped", agent: agentId, skipped }, words);
+    const words =
+      "addresses that may have left before the database was restored are skipped and watched";
+    if (skipped > 0)
+      this.#rooms.log.warn({ event: "addresses-skipped", agent: agentId, skipped }, words);
     return { ...done, standing, ...numberJobs(database, agentId, nowMs) };
   }
 
@@ -211,15 +244,23 @@ export class Intake {
         end(verdict.reason);
         return;
       case "overlapping": {
-        const standings = group.map(({ session, statement }) => standingOfOverlap(session.toldSeq, statement));
+        const standings = group.map(({ session, statement }) =>
+          standingOfOverlap(session.toldSeq, statement),
+        );
         this.#keepStanding(agentId, () => last(standings));
-        log.info({ event: "agent-again", agent: agentId, reason: verdict.detail }, "the agent comes again");
+        log.info(
+          { event: "agent-again", agent: agentId, reason: verdict.detail },
+          "the agent comes again",
+        );
         end("busy");
         return;
       }
       case "unstored": {
         const fields = { agent: agentId, code: verdict.code };
-        log.error({ event: "statements-unstored", ...fields }, "statements could not be stored; the agent sends them again");
+        log.error(
+          { event: "statements-unstored", ...fields },
+          "statements could not be stored; the agent sends them again",
+        );
         end("busy");
         return;
       }
@@ -236,17 +277,25 @@ export class Intake {
       session.acknowledge(applied.head);
       if (applied.isRecovered || applied.placed > 0) session.goOn();
     }
-    if (applied.isRecovered) log.info({ event: "agent-recovered", agent, head: applied.head.seq }, "the agent was recovered");
+    if (applied.isRecovered)
+      log.info(
+        { event: "agent-recovered", agent, head: applied.head.seq },
+        "the agent was recovered",
+      );
     for (const { code, locked } of applied.alarms)
       log.error({ event: "agent-alarm", agent, code, locked }, "the agent raised an alarm");
     this.#announceStanding(agent, applied.standing);
     for (const transactionId of applied.refused) {
-      log.warn({ event: "refund-refused", transactionId, agent }, "its deposit is paid back already");
+      log.warn(
+        { event: "refund-refused", transactionId, agent },
+        "its deposit is paid back already",
+      );
       signals.emit("changed", { transactionId });
     }
     for (const transactionId of applied.moved) signals.emit("changed", { transactionId });
     for (const change of applied.changed) signals.emit("changed", change);
-    for (const transactionId of [...applied.refused, ...applied.decided]) signals.emit("decided", { transactionId });
+    for (const transactionId of [...applied.refused, ...applied.decided])
+      signals.emit("decided", { transactionId });
   }
 }
 

@@ -36,19 +36,30 @@ const kinds = ["statement", "heartbeat", "question"] as const;
  */
 export function readFrame(live: Live, frame: Uint8Array): AgentFrame | CloseReason {
   const publicKey = frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
-  const { kind, payload } = openEnvelope(frame, { kinds, publicKey, bytesMax: gatewayFrameBytesMax });
+  const { kind, payload } = openEnvelope(frame, {
+    kinds,
+    publicKey,
+    bytesMax: gatewayFrameBytesMax,
+  });
   if (kind === "heartbeat") {
     const message = parseHeartbeat(payload);
     return message.agent === live.id ? { kind, message } : "protocol";
   }
   const read: AgentFrame =
-    kind === "question" ? { kind, message: parseQuestion(payload) } : { kind: "statement", message: parseStatement(payload) };
+    kind === "question"
+      ? { kind, message: parseQuestion(payload) }
+      : { kind: "statement", message: parseStatement(payload) };
   if (read.message.agent !== live.id) return "protocol";
   return read.message.ledgerEpoch === live.ledgerEpoch ? read : "ledgerEpoch";
 }
 
 /** The welcome for the agent's run that gave `answers`, with what this database holds of it. */
-export function welcomeOf(agent: AgentRow, answers: string, challenge: string, at: number): Welcome {
+export function welcomeOf(
+  agent: AgentRow,
+  answers: string,
+  challenge: string,
+  at: number,
+): Welcome {
   return {
     agent: agent.id,
     wallet: agent.wallet,
@@ -62,7 +73,13 @@ export function welcomeOf(agent: AgentRow, answers: string, challenge: string, a
 }
 
 /** An envelope of jobs, each under the gateway's own signature. */
-export function jobsOf(agent: AgentRow, ledgerEpoch: number, batch: readonly PendingJob[], sign: JobSigner, at: number): Jobs {
+export function jobsOf(
+  agent: AgentRow,
+  ledgerEpoch: number,
+  batch: readonly PendingJob[],
+  sign: JobSigner,
+  at: number,
+): Jobs {
   return {
     agent: agent.id,
     wallet: agent.wallet,

@@ -18,7 +18,8 @@ export const closeCodes = {
 export type CloseReason = keyof typeof closeCodes;
 
 /** An earlier program shows its operator at most 120 characters of this. */
-const upgradeWords = "upgrade_required: bring this server's agent to the gateway's version: node autowithdraw.js upgrade";
+const upgradeWords =
+  "upgrade_required: bring this server's agent to the gateway's version: node autowithdraw.js upgrade";
 
 /** The words that go with a close: its name, and for an earlier program also the line to type. */
 export function closeWords(reason: CloseReason): string {

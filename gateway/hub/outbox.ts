@@ -23,18 +23,28 @@ const signatureBytes = 132;
 export type PendingJob = Pick<JobRow, "sequence" | "text" | "transactionId">;
 
 /** The sequence just before the first unanswered job; sending starts after it. */
-export function answeredUpTo(database: Database, agent: Pick<AgentRow, "id" | "jobSequence">): number {
+export function answeredUpTo(
+  database: Database,
+  agent: Pick<AgentRow, "id" | "jobSequence">,
+): number {
   const first = firstUnanswered(database, agent.id);
   return first === null ? agent.jobSequence : first - 1;
 }
 
 /** The next jobs after `sequence`, enough for one envelope. */
-export function jobsAfter(database: Database, agentId: string, sequence: number): readonly PendingJob[] {
+export function jobsAfter(
+  database: Database,
+  agentId: string,
+  sequence: number,
+): readonly PendingJob[] {
   return listJobsAfter(database, agentId, sequence, jobsPerFrameMax);
 }
 
 /** The longest beginning of `jobs` that fits in `bytesMax` of JSON, with at least one job. */
-export function fillEnvelope(jobs: readonly PendingJob[], bytesMax = jobsPayloadBytesMax): readonly PendingJob[] {
+export function fillEnvelope(
+  jobs: readonly PendingJob[],
+  bytesMax = jobsPayloadBytesMax,
+): readonly PendingJob[] {
   let bytes = frameBytes;
   let count = 0;
   for (const job of jobs) {

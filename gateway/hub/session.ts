@@ -9,7 +9,14 @@ import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import { AgentError } from "../../base/fault.ts";
 import * as envelope from "../../protocol/envelope.ts";
-import type { Ack, EnvelopeKind, Head, Heartbeat, Hello, OpenSlots } from "../../protocol/messages.ts";
+import type {
+  Ack,
+  EnvelopeKind,
+  Head,
+  Heartbeat,
+  Hello,
+  OpenSlots,
+} from "../../protocol/messages.ts";
 import { parseHello } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
 import { clearedMax, type Question, type Sightings } from "../../protocol/sightings.ts";
@@ -89,7 +96,10 @@ export class Session {
       if (reason !== null) this.end(reason);
     });
     this.#socket.on("error", (error) => {
-      this.#rooms.log.info({ event: "link-failed", agent: this.agentId ?? "", reason: error.message }, "link failed");
+      this.#rooms.log.info(
+        { event: "link-failed", agent: this.agentId ?? "", reason: error.message },
+        "link failed",
+      );
       this.cut();
     });
     this.#socket.on("close", () => this.#stop());
@@ -106,7 +116,13 @@ export class Session {
     const named = namedOf(this.#rooms.store.database, agent, this.#rooms.run);
     this.#named = JSON.stringify(named);
     const about = { agent: live.id, ledgerEpoch: live.ledgerEpoch, head };
-    this.#send("ack", { ...about, ...untold, ...named, ...ceiling, at: this.#rooms.clock() } satisfies Ack);
+    this.#send("ack", {
+      ...about,
+      ...untold,
+      ...named,
+      ...ceiling,
+      at: this.#rooms.clock(),
+    } satisfies Ack);
     this.#tellRestSoon();
   }
 
@@ -136,7 +152,8 @@ export class Session {
     if (agent === null || agent.headSeq === 0) return;
     const { database } = this.#rooms.store;
     this.#untold.addVoid(listVoidHashes(database, agent.id));
-    for (const range of this.#open) this.#untold.addVoid(listEndedVoidInRange(database, agent.id, range));
+    for (const range of this.#open)
+      this.#untold.addVoid(listEndedVoidInRange(database, agent.id, range));
     this.#tellRestSoon();
     this.tellNamed();
   }
@@ -145,7 +162,8 @@ export class Session {
   tellNamed(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null || agent.headSeq === 0) return;
-    const isNews = JSON.stringify(namedOf(this.#rooms.store.database, agent, this.#rooms.run)) !== this.#named;
+    const isNews =
+      JSON.stringify(namedOf(this.#rooms.store.database, agent, this.#rooms.run)) !== this.#named;
     if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
   }
 
@@ -155,7 +173,12 @@ export class Session {
   sight({ coins, next, orders }: Pick<Sightings, "coins" | "next" | "orders">): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null) return;
-    const about = { agent: agent.id, ledgerEpoch: agent.ledgerEpoch, answers: this.#runNonce, at: this.#rooms.clock() };
+    const about = {
+      agent: agent.id,
+      ledgerEpoch: agent.ledgerEpoch,
+      answers: this.#runNonce,
+      at: this.#rooms.clock(),
+    };
     this.#send("sightings", { ...about, coins, next, orders } satisfies Sightings);
   }
 
@@ -212,7 +235,10 @@ export class Session {
 
   end(reason: CloseReason): void {
     if (this.#ended) return;
-    this.#rooms.log.info({ event: "link-closed", agent: this.agentId ?? "", reason }, "link closed by the gateway");
+    this.#rooms.log.info(
+      { event: "link-closed", agent: this.agentId ?? "", reason },
+      "link closed by the gateway",
+    );
     this.#stop();
     this.#socket.close(closeCodes[reason], closeWords(reason));
   }
@@ -234,9 +260,13 @@ export class Session {
 
   #send(kind: EnvelopeKind, payload: object, done?: () => void): void {
     if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
-    this.#socket.send(envelope.sealEnvelope(kind, payload, this.#rooms.gatewayKey), { binary: true }, (error) => {
-      if (error === undefined || error === null) done?.();
-    });
+    this.#socket.send(
+      envelope.sealEnvelope(kind, payload, this.#rooms.gatewayKey),
+      { binary: true },
+      (error) => {
+        if (error === undefined || error === null) done?.();
+      },
+    );
     if (this.#socket.bufferedAmount > this.#rooms.limits.sendBytesMax) this.cut();
   }
 
@@ -250,7 +280,8 @@ export class Session {
    */
   #served({ id, ledgerEpoch }: Live): AgentRow | null {
     const agent = this.#readAgent(id);
-    if (agent !== undefined && agent.unpairedAt === null && agent.ledgerEpoch === ledgerEpoch) return agent;
+    if (agent !== undefined && agent.unpairedAt === null && agent.ledgerEpoch === ledgerEpoch)
+      return agent;
     this.end(agent === undefined || agent.unpairedAt !== null ? "refused" : "ledgerEpoch");
     return null;
   }
@@ -264,7 +295,10 @@ export class Session {
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       const { code, context } = error;
-      this.#rooms.log.warn({ event: "frame-refused", agent: live?.id ?? "", code, context }, "a frame was refused");
+      this.#rooms.log.warn(
+        { event: "frame-refused", agent: live?.id ?? "", code, context },
+        "a frame was refused",
+      );
       return live === null ? "refused" : "protocol";
     }
   }
@@ -273,7 +307,11 @@ export class Session {
     const agent = this.#readAgent(claimedAgent(frame));
     if (agent === undefined || agent.unpairedAt !== null) return "refused";
     const linkKey = envelope.publicKeyFromHex(agent.linkKey);
-    const { payload } = envelope.openEnvelope(frame, { kind: "hello", publicKey: linkKey, bytesMax: helloBytesMax });
+    const { payload } = envelope.openEnvelope(frame, {
+      kind: "hello",
+      publicKey: linkKey,
+      bytesMax: helloBytesMax,
+    });
     const hello = parseHello(payload);
     if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
     this.#rooms.onHello(this, agent.id, hello.software);
@@ -288,7 +326,12 @@ export class Session {
       return "behind";
     }
     if (agent.lockedCode.startsWith("HUB_")) return "locked";
-    this.#live = { id: agent.id, ledgerEpoch: agent.ledgerEpoch, linkKey, signerKey: envelope.publicKeyFromHex(agent.signerKey) };
+    this.#live = {
+      id: agent.id,
+      ledgerEpoch: agent.ledgerEpoch,
+      linkKey,
+      signerKey: envelope.publicKeyFromHex(agent.signerKey),
+    };
     this.#handshake(agent, hello);
     return null;
   }
@@ -298,9 +341,18 @@ export class Session {
     const { store, clock, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
     if (recovery === undefined || recovery.takenAt !== null) return "ledgerEpoch";
-    const parts = recoveryOffer(store.database, agent, recovery, { hello, sign: this.#signJob, nowMs: clock() });
+    const parts = recoveryOffer(store.database, agent, recovery, {
+      hello,
+      sign: this.#signJob,
+      nowMs: clock(),
+    });
     log.info(
-      { event: "recovery-offered", agent: agent.id, ledgerEpoch: agent.ledgerEpoch, parts: parts.length },
+      {
+        event: "recovery-offered",
+        agent: agent.id,
+        ledgerEpoch: agent.ledgerEpoch,
+        parts: parts.length,
+      },
       "a recovery is offered",
     );
     this.#sendParts(parts);
@@ -359,7 +411,11 @@ export class Session {
     if (agent === null) return;
     // Rises even if the clock was set back, because the agent takes a lower time for a replay.
     this.#heartbeatAt = Math.max(clock(), this.#heartbeatAt + 1);
-    this.#send("heartbeat", { agent: agent.id, head: headOf(agent), at: this.#heartbeatAt } satisfies Heartbeat);
+    this.#send("heartbeat", {
+      agent: agent.id,
+      head: headOf(agent),
+      at: this.#heartbeatAt,
+    } satisfies Heartbeat);
     this.#repeatEnded();
     // The question may have been lost, so it is asked again.
     this.#askedCeiling = 0;
@@ -376,7 +432,8 @@ export class Session {
 
   #stayAlive(): void {
     clearTimeout(this.#deadline);
-    if (!this.#ended) this.#deadline = setTimeout(() => this.end("silent"), this.#rooms.limits.deadMs);
+    if (!this.#ended)
+      this.#deadline = setTimeout(() => this.end("silent"), this.#rooms.limits.deadMs);
   }
 
   #admitFrame(live: Live, frame: Uint8Array): CloseReason | null {

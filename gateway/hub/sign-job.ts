@@ -11,10 +11,16 @@ import { isJobSignature, signJob } from "../../protocol/envelope.ts";
 export type JobSigner = (text: string) => string;
 
 /** `publicKey` is that of `privateKey`. A signature that does not fit is a bug, and never sent. */
-export function jobSigner(privateKey: KeyObject, publicKey: KeyObject = createPublicKey(privateKey)): JobSigner {
+export function jobSigner(
+  privateKey: KeyObject,
+  publicKey: KeyObject = createPublicKey(privateKey),
+): JobSigner {
   return (text) => {
     const signature = signJob(text, privateKey);
-    invariant(isJobSignature(text, signature, publicKey), "the gateway's own signature of a job fits");
+    invariant(
+      isJobSignature(text, signature, publicKey),
+      "the gateway's own signature of a job fits",
+    );
     return signature;
   };
 }

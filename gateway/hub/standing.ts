@@ -35,9 +35,15 @@ export function standingOfHeartbeat(agent: AgentRow, head: Head | null): Standin
  * sent again, so a lower head alone proves nothing; a lock in it does. `isHandshakeDone`: the
  * signer accepted this connection's welcome, and so the ledger head in the welcome.
  */
-export function standingOfStatement(storedSeq: number, { head, entries }: Statement, isHandshakeDone: boolean): Standing | null {
+export function standingOfStatement(
+  storedSeq: number,
+  { head, entries }: Statement,
+  isHandshakeDone: boolean,
+): Standing | null {
   if (isHandshakeDone || head.seq > storedSeq) return "level";
-  return head.seq < storedSeq && entries.some((entry) => entry.kind === "alarm" && entry.locked) ? "behind" : null;
+  return head.seq < storedSeq && entries.some((entry) => entry.kind === "alarm" && entry.locked)
+    ? "behind"
+    : null;
 }
 
 /**
@@ -53,7 +59,12 @@ export function standingOfOverlap(toldSeq: number, { after, head }: Statement): 
  * was read.
  * @returns the change, or null if there was none
  */
-export function keepStanding(database: Database, agent: AgentRow, standing: Standing | null, nowMs: number): Standing | null {
+export function keepStanding(
+  database: Database,
+  agent: AgentRow,
+  standing: Standing | null,
+  nowMs: number,
+): Standing | null {
   const [from, to] = standing === "behind" ? ["", code] : [code, ""];
   if (standing === null || agent.lockedCode !== from) return null;
   if (!changeLock(database, agent.id, from, to)) return null;

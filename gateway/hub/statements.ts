@@ -9,7 +9,14 @@ import { isPlainCode, type PlainCode } from "../../base/causes.ts";
 import { invariant } from "../../base/fault.ts";
 import { expiryExclusionOf } from "../../chains/families.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import type { AskedEntry, Entry, Head, RecoveredEntry, SignedEntry, Statement } from "../../protocol/messages.ts";
+import type {
+  AskedEntry,
+  Entry,
+  Head,
+  RecoveredEntry,
+  SignedEntry,
+  Statement,
+} from "../../protocol/messages.ts";
 import { doubtDatabase, learnCeiling } from "../deposits/ceilings.ts";
 import { type IsOwnJob, restoreLostJob } from "../recovery/job-restore.ts";
 import { awaitsRecovery, isOfRecovery, notOfRecovery, takeRecovery } from "../recovery/recovery.ts";
@@ -19,7 +26,12 @@ import { recordAlarm } from "../store/alarm.ts";
 import { type AssignedPayment, assignedOf, assignedTo } from "../store/assigned-payments.ts";
 import { recordAct } from "../store/audit.ts";
 import { forgetCurrencyStops, keepCurrencyStop } from "../store/currency-holds.ts";
-import { forgetForeignTold, forgetNetworkStops, keepForeignTold, keepNetworkStop } from "../store/foreign.ts";
+import {
+  forgetForeignTold,
+  forgetNetworkStops,
+  keepForeignTold,
+  keepNetworkStop,
+} from "../store/foreign.ts";
 import { markAnswered, readAsked } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, listSignatures, signedBy } from "../store/signatures.ts";
@@ -97,14 +109,20 @@ export function applyStatements(
   database: Database,
   agentId: string,
   statements: readonly Statement[],
-  { isOwn, showsHandshake, run, nowMs }: Pick<Progress, "isOwn" | "showsHandshake" | "run" | "nowMs">,
+  {
+    isOwn,
+    showsHandshake,
+    run,
+    nowMs,
+  }: Pick<Progress, "isOwn" | "showsHandshake" | "run" | "nowMs">,
 ): Applied | Refused {
   const agent = readAgent(database, agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
   // Checked inside the transaction, because a process that unpaired the agent or raised the epoch
   // relies on no further statement being stored.
   if (agent.unpairedAt !== null) return outdated("refused");
-  if (statements.some(({ ledgerEpoch }) => ledgerEpoch !== agent.ledgerEpoch)) return outdated("ledgerEpoch");
+  if (statements.some(({ ledgerEpoch }) => ledgerEpoch !== agent.ledgerEpoch))
+    return outdated("ledgerEpoch");
   const awaits = awaitsRecovery(database, agent);
   const progress: Progress = {
     database,
@@ -146,24 +164,43 @@ export function applyStatements(
  */
 function keepPolicy({ database, agent, nowMs }: Progress, policy: string): void {
   if (!keepPolicyDigest(database, agent.id, policy)) return;
-  recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "policy", subject: agent.id, detail: policy });
+  recordAct(database, {
+    at: nowMs,
+    actor: `agent ${agent.id}`,
+    act: "policy",
+    subject: agent.id,
+    detail: policy,
+  });
 }
 
-function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head | Refused {
+function applyStatement(
+  progress: Progress,
+  statement: Statement,
+  stored: Head | null,
+): Head | Refused {
   const storedSeq = stored?.seq ?? 0;
   // Also checked before a recovered ledger's first entry, because acknowledged bytes may be
   // released.
-  const isOwn = !progress.awaits || isOfRecovery(progress.database, progress.agent, statement.recovered ?? "");
+  const isOwn =
+    !progress.awaits || isOfRecovery(progress.database, progress.agent, statement.recovered ?? "");
   if (!isOwn) return behind(progress, notOfRecovery);
-  if (statement.after > storedSeq) return behind(progress, `its ledger's entries after ${storedSeq} are missing here`);
+  if (statement.after > storedSeq)
+    return behind(progress, `its ledger's entries after ${storedSeq} are missing here`);
   if (stored !== null && statement.head.seq === storedSeq && statement.head.hash !== stored.hash) {
-    return halt("HUB_LEDGER_FORKED", `record ${storedSeq} of the ledger is not the one acknowledged before`);
+    return halt(
+      "HUB_LEDGER_FORKED",
+      `record ${storedSeq} of the ledger is not the one acknowledged before`,
+    );
   }
   if (stored !== null && statement.head.seq <= storedSeq) return stored;
   // Another ledger may have the same numbers. The head moves only to entries that follow the stored
   // record itself.
   if (statement.after < storedSeq) {
-    return { ok: false, kind: "overlapping", detail: `it repeats records up to ${storedSeq} and goes on` };
+    return {
+      ok: false,
+      kind: "overlapping",
+      detail: `it repeats records up to ${storedSeq} and goes on`,
+    };
   }
   if (statement.previous !== (stored?.hash ?? zeroHash)) {
     const detail = `the ledger goes on from another record ${storedSeq} than the one acknowledged before`;
@@ -192,7 +229,12 @@ function open(progress: Progress, entry: RecoveredEntry, head: Head): Refused | 
   return null;
 }
 
-function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDone: boolean): Refused | null {
+function applyEntry(
+  progress: Progress,
+  entry: Entry,
+  head: Head,
+  isHandshakeDone: boolean,
+): Refused | null {
   const { database, agent, nowMs } = progress;
   if (entry.kind === "recovered" && progress.awaits) return open(progress, entry, head);
   const around = readAround(database, agent, entry);
@@ -244,17 +286,20 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
     case "sign":
     case "advance": {
       const transactionId = transactionOf(entry);
-      if (effect.kind === "sign" && effect.newSlot) insertSlot(database, entry as SignedEntry, transactionId);
+      if (effect.kind === "sign" && effect.newSlot)
+        insertSlot(database, entry as SignedEntry, transactionId);
       if (effect.kind === "sign" && effect.newAttempt) {
         if (around.assigned !== null) tellUnassigned(progress, around.assigned);
         insertSignature(database, attemptOf(agent, entry as SignedEntry));
       }
       // A signature also answers the job, so that a job whose first answer was lost with an older
       // database is not sent again and again.
-      if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs)) progress.decided.add(transactionId);
+      if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs))
+        progress.decided.add(transactionId);
       if (effect.kind === "answer") progress.decided.add(transactionId);
       const isOpen = around.row?.status === 0 && (effect.change.status ?? 0) === 0;
-      if (changeWithdrawal(database, transactionId, effect.change, nowMs)) noteChanged(progress, transactionId, isOpen);
+      if (changeWithdrawal(database, transactionId, effect.change, nowMs))
+        noteChanged(progress, transactionId, isOpen);
       return null;
     }
   }
@@ -264,7 +309,10 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isHandshakeDon
 function noteChanged({ changed }: Progress, transactionId: string, isOpen: boolean): void {
   const isStillOpen = isOpen && changed.get(transactionId)?.isOpen !== undefined;
   const isFirst = !changed.has(transactionId);
-  changed.set(transactionId, { transactionId, ...(isOpen && (isFirst || isStillOpen) ? { isOpen: true } : {}) });
+  changed.set(transactionId, {
+    transactionId,
+    ...(isOpen && (isFirst || isStillOpen) ? { isOpen: true } : {}),
+  });
 }
 
 /**
@@ -275,7 +323,11 @@ function keepAlarm(progress: Progress, said: string, locked: boolean): void {
   const { database, agent, nowMs, alarms } = progress;
   const code: PlainCode = isPlainCode(said) ? said : "ALARM_UNKNOWN";
   if (!alarms.has(code))
-    recordAlarm(database, { at: nowMs, actor: `agent ${agent.id}`, code, subject: agent.id, detail: "" }, "once");
+    recordAlarm(
+      database,
+      { at: nowMs, actor: `agent ${agent.id}`, code, subject: agent.id, detail: "" },
+      "once",
+    );
   if (locked) lockAgent(database, agent.id, code);
   alarms.set(code, { code: said, locked: locked || alarms.get(code)?.locked === true });
 }
@@ -301,7 +353,11 @@ const unsigned = {
  * Reads only the rows that the entry's kind needs, each by an index, because an agent may send many
  * entries and all agents wait.
  */
-function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isHandshakeDone" | "nowMs"> {
+function readAround(
+  database: Database,
+  agent: AgentRow,
+  entry: Entry,
+): Omit<Around, "isHandshakeDone" | "nowMs"> {
   if (!("transactionId" in entry)) {
     return { agent, row: null, jobAgent: null, ...unsigned };
   }
@@ -313,7 +369,14 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
   const isVoid = waits && isAllVoid(database, id, entry.kind === "signed" ? entry.txHash : "");
   const assigned = assignedOf(database, id) ?? null;
   if (entry.kind === "decision")
-    return { ...unsigned, ...base, isSigned: isSigned(database, id), isVoid, assigned, isCoinGone: isCoinGone(database, id) };
+    return {
+      ...unsigned,
+      ...base,
+      isSigned: isSigned(database, id),
+      isVoid,
+      assigned,
+      isCoinGone: isCoinGone(database, id),
+    };
   const attempts = listSignatures(database, id);
   return {
     ...base,
@@ -336,13 +399,33 @@ function otherAssigned(database: Database, entry: SignedEntry): string | null {
 }
 
 /** Records that a signature ends what an operator had assigned to its withdrawal. */
-function tellUnassigned({ database, agent, nowMs }: Progress, { transactionId, txHash }: AssignedPayment): void {
+function tellUnassigned(
+  { database, agent, nowMs }: Progress,
+  { transactionId, txHash }: AssignedPayment,
+): void {
   const detail = `agent ${agent.id} had signed it; ${txHash} is nobody's payment again`;
-  recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "payment not assigned", subject: transactionId, detail });
+  recordAct(database, {
+    at: nowMs,
+    actor: `agent ${agent.id}`,
+    act: "payment not assigned",
+    subject: transactionId,
+    detail,
+  });
 }
 
 function attemptOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "voidAt"> {
-  const { transactionId, attempt, network, account, slot, txHash, feeMax, seq, validUntilMs = 0, pin = "" } = entry;
+  const {
+    transactionId,
+    attempt,
+    network,
+    account,
+    slot,
+    txHash,
+    feeMax,
+    seq,
+    validUntilMs = 0,
+    pin = "",
+  } = entry;
   const cancel = entry.cancel === true ? 1 : 0;
   return {
     transactionId,
@@ -360,15 +443,34 @@ function attemptOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "voi
   };
 }
 
-function changeWithdrawal(database: Database, transactionId: string, change: Change, nowMs: number): boolean {
+function changeWithdrawal(
+  database: Database,
+  transactionId: string,
+  change: Change,
+  nowMs: number,
+): boolean {
   return Object.keys(change).length > 0 && updateWithdrawal(database, transactionId, change, nowMs);
 }
 
-const outdated = (reason: "ledgerEpoch" | "refused"): Refused => ({ ok: false, kind: "outdated", reason });
+const outdated = (reason: "ledgerEpoch" | "refused"): Refused => ({
+  ok: false,
+  kind: "outdated",
+  reason,
+});
 
-const halt = (code: PlainCode, detail: string): Refused => ({ ok: false, kind: "halt", code, lock: true, detail });
+const halt = (code: PlainCode, detail: string): Refused => ({
+  ok: false,
+  kind: "halt",
+  code,
+  lock: true,
+  detail,
+});
 
-const behind = ({ agent }: Progress, detail: string): Refused => ({ ok: false, kind: "halt", ...behindAgent(agent.id, detail) });
+const behind = ({ agent }: Progress, detail: string): Refused => ({
+  ok: false,
+  kind: "halt",
+  ...behindAgent(agent.id, detail),
+});
 
 /** The word on an agent whose program is of an earlier version; it is not locked. */
 export function outdatedAgent(agentId: string, software: string): Halt {
@@ -378,5 +480,9 @@ export function outdatedAgent(agentId: string, software: string): Halt {
 
 /** The halt for a database that lacks an entry which an agent has. */
 export function behindAgent(agentId: string, detail: string): Halt {
-  return { code: "HUB_DATABASE_BEHIND", lock: false, detail: `gateway database is behind agent ${agentId}: ${detail}` };
+  return {
+    code: "HUB_DATABASE_BEHIND",
+    lock: false,
+    detail: `gateway database is behind agent ${agentId}: ${detail}`,
+  };
 }

@@ -21,12 +21,18 @@ export interface Operation {
 const base = "/api/v1";
 const jsonType = "application/json";
 
-const whole = (description: string): Json => ({ description, schema: { type: "integer", minimum: 0 } });
+const whole = (description: string): Json => ({
+  description,
+  schema: { type: "integer", minimum: 0 },
+});
 const word = (description: string): Json => ({ description, schema: { type: "string" } });
 
 const headers: Readonly<Record<string, Json>> = {
   "X-Request-Id": word("Names this request in the gateway's log."),
-  "Content-Language": { description: "The language of `message`.", schema: { type: "string", enum: ["en", "tr"] } },
+  "Content-Language": {
+    description: "The language of `message`.",
+    schema: { type: "string", enum: ["en", "tr"] },
+  },
   "RateLimit-Limit": whole("Requests that the key may send in one burst."),
   "RateLimit-Remaining": whole("How many of them are left."),
   "RateLimit-Reset": whole("Seconds until one more may be sent; 0 while some are left."),
@@ -62,9 +68,23 @@ function refusals(codes: readonly AnswerCode[]): Json {
 }
 
 function operationOf({ method, scope }: Operation, id: string, about: Described): Json {
-  const { summary, description, parameters = [], order, answer, others = {}, headers: own = [] } = about;
-  const further = Object.entries(others).map(([type, words]) => [type, { schema: { type: "string", description: words } }]);
-  const body = order && { required: true, content: { [jsonType]: { schema: order.schema, example: order.example } } };
+  const {
+    summary,
+    description,
+    parameters = [],
+    order,
+    answer,
+    others = {},
+    headers: own = [],
+  } = about;
+  const further = Object.entries(others).map(([type, words]) => [
+    type,
+    { schema: { type: "string", description: words } },
+  ]);
+  const body = order && {
+    required: true,
+    content: { [jsonType]: { schema: order.schema, example: order.example } },
+  };
   return {
     operationId: id,
     summary,
@@ -105,9 +125,20 @@ function operationPaths(operations: readonly Operation[]): Json {
 function stationPath(id: string, summary: string, answers: Readonly<Record<number, string>>): Json {
   const responses = Object.entries(answers).map(([status, name]) => [
     status,
-    { description: status === "200" ? summary : "Not all of it is there.", content: { [jsonType]: { schema: reference(name) } } },
+    {
+      description: status === "200" ? summary : "Not all of it is there.",
+      content: { [jsonType]: { schema: reference(name) } },
+    },
   ]);
-  return { get: { operationId: id, summary, tags: ["Station"], security: [], responses: Object.fromEntries(responses) } };
+  return {
+    get: {
+      operationId: id,
+      summary,
+      tags: ["Station"],
+      security: [],
+      responses: Object.fromEntries(responses),
+    },
+  };
 }
 
 const tokenWords =
@@ -131,11 +162,16 @@ export function createDocument(of: {
     },
     servers: [{ url: of.publicUrl }],
     tags: [
-      { name: "Orders", description: "What moves money. Each order has an `orderId` and may be sent again permanently." },
+      {
+        name: "Orders",
+        description:
+          "What moves money. Each order has an `orderId` and may be sent again permanently.",
+      },
       { name: "Reading", description: "What is there. Nothing changes." },
       {
         name: "Callbacks",
-        description: "What the service sends to a shop's server, at least once and in any order, and its targets.",
+        description:
+          "What the service sends to a shop's server, at least once and in any order, and its targets.",
       },
       { name: "Station", description: "For anybody who runs the gateway; no token." },
     ],
@@ -152,12 +188,20 @@ export function createDocument(of: {
         "Accept-Language": {
           name: "Accept-Language",
           in: "header",
-          description: "The language of messages: `en` or `tr`, with weights. The merchant's own without it.",
+          description:
+            "The language of messages: `en` or `tr`, with weights. The merchant's own without it.",
           schema: text("Language ranges.", { examples: ["tr, en;q=0.5"] }),
         },
         ...webhookParameters,
       },
-      securitySchemes: { signatureToken: { type: "apiKey", in: "header", name: "signatureToken", description: tokenWords } },
+      securitySchemes: {
+        signatureToken: {
+          type: "apiKey",
+          in: "header",
+          name: "signatureToken",
+          description: tokenWords,
+        },
+      },
     },
   };
 }

@@ -23,7 +23,8 @@ const withdrawn = {
   stage: "completed",
   code: "",
   txHash: "0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
-  explorerUrl: "https://etherscan.io/tx/0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
+  explorerUrl:
+    "https://etherscan.io/tx/0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060",
   changedAt: "2026-01-02T03:18:40.120Z",
   expiresAt: "2026-01-03T03:04:05.678Z",
   metadata: { customer: "C-1042" },
@@ -32,7 +33,12 @@ const withdrawn = {
   fee: "0.00042",
 };
 
-const sent = { message: "The withdrawal request was sent.", transactionId: withdrawn.transactionId, status: 0, stage: "queued" };
+const sent = {
+  message: "The withdrawal request was sent.",
+  transactionId: withdrawn.transactionId,
+  status: 0,
+  stage: "queued",
+};
 
 const ethBalance = {
   balance: 8.99,
@@ -160,8 +166,16 @@ export const answerExamples: Readonly<Record<string, object>> = {
   pauseCallback: { ...callbackTarget, state: "paused" },
   resumeCallback: callbackTarget,
   removeCallback: { callbackId: callbackTarget.callbackId, recordsGivenUp: 3 },
-  testCallback: { callbackId: callbackTarget.callbackId, messageId: "msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10" },
-  redeliverCallback: { callbackId: callbackTarget.callbackId, since: "2026-01-02T00:00:00.000Z", deliveries: 7, left: 0 },
+  testCallback: {
+    callbackId: callbackTarget.callbackId,
+    messageId: "msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10",
+  },
+  redeliverCallback: {
+    callbackId: callbackTarget.callbackId,
+    since: "2026-01-02T00:00:00.000Z",
+    deliveries: 7,
+    left: 0,
+  },
 };
 
 export const errorExample: object = {
@@ -171,15 +185,24 @@ export const errorExample: object = {
   field: "amount",
 };
 
-export const csvExample = `${csvHead(tableForPrograms)}${csvLine(tableForPrograms, withdrawn)}`.replaceAll("\r\n", "\n");
+export const csvExample =
+  `${csvHead(tableForPrograms)}${csvLine(tableForPrograms, withdrawn)}`.replaceAll("\r\n", "\n");
 
 /** A callback whose signature is right, so that a reader can try a verifier with it. */
 export const callbackExample = (() => {
   const secret = `whsec_${Buffer.from("a secret of the examples only!!!").toString("base64")}`;
-  const event = { type: "withdrawal.completed", timestamp: withdrawn.changedAt, sequence: Date.parse(withdrawn.changedAt) };
+  const event = {
+    type: "withdrawal.completed",
+    timestamp: withdrawn.changedAt,
+    sequence: Date.parse(withdrawn.changedAt),
+  };
   const body = JSON.stringify({ ...event, data: withdrawn });
   const timestamp = Math.floor(event.sequence / 1000) + 1;
-  const headers = signedHeaders([secret], { id: "msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10", timestamp, body });
+  const headers = signedHeaders([secret], {
+    id: "msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10",
+    timestamp,
+    body,
+  });
   return { secret, headers, body };
 })();
 

@@ -9,7 +9,12 @@ import { mainNetworks } from "../../chains/network-names.ts";
 const allTitles = titlesOf(() => true);
 const taggedTitles = titlesOf((name) => families[name].readTag("1") !== null);
 const link = (name: FamilyName): string =>
-  families[name].paymentUri({ network: mainNetworks[name], contract: "", receiver: "r", units: 1n });
+  families[name].paymentUri({
+    network: mainNetworks[name],
+    contract: "",
+    receiver: "r",
+    units: 1n,
+  });
 const linkedTitles = titlesOf((name) => link(name) !== "");
 
 export const familyWords = {

@@ -3,12 +3,20 @@
  * how a callback is verified, CSV and errors.
  */
 import type { Language } from "../answer/language.ts";
-import { callbackExample, callbackText, csvExample, errorExample, tokenScript, verifyScript } from "./examples.ts";
+import {
+  callbackExample,
+  callbackText,
+  csvExample,
+  errorExample,
+  tokenScript,
+  verifyScript,
+} from "./examples.ts";
 import { block, plain, prose, table } from "./html.ts";
 import { pageWords } from "./page-words.ts";
 import { drawingOf, type Flow, stageRows } from "./stages.ts";
 
-const listOf = (lines: readonly string[]): string => `<ol>${lines.map((line) => `<li>${prose(line)}</li>`).join("\n")}</ol>`;
+const listOf = (lines: readonly string[]): string =>
+  `<ol>${lines.map((line) => `<li>${prose(line)}</li>`).join("\n")}</ol>`;
 
 /** The chapters in their order, each with an id that the contents name. */
 export const guideChapters = ["token", "stages", "verify", "csv", "errors"] as const;
@@ -34,6 +42,9 @@ export function guideOf(language: Language, baseUrl: string): string {
     errors: `<p>${prose(words.errors)}</p>${block(words.labels.example, JSON.stringify(errorExample, null, 2))}`,
   };
   return guideChapters
-    .map((chapter) => `<h2 id="${chapter}">${plain(words.chapters[chapter])}</h2><section>${chapters[chapter]}</section>`)
+    .map(
+      (chapter) =>
+        `<h2 id="${chapter}">${plain(words.chapters[chapter])}</h2><section>${chapters[chapter]}</section>`,
+    )
     .join("\n");
 }

@@ -15,10 +15,14 @@ import { pageStyle } from "./page-style.ts";
 const styleVersion = createHash("sha256").update(pageStyle).digest("hex").slice(0, 12);
 
 /** No script at all; one style sheet from here; pictures only from within the page. */
-const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const policy =
+  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Adds the description to the server. */
-export function addDescription(server: FastifyInstance, { publicUrl }: { readonly publicUrl: string }): void {
+export function addDescription(
+  server: FastifyInstance,
+  { publicUrl }: { readonly publicUrl: string },
+): void {
   const document = createDocument({ publicUrl, version, operations });
   const text = JSON.stringify(document);
   // Relative to the page, so that a proxy may put any folder before them.
@@ -39,8 +43,11 @@ export function addDescription(server: FastifyInstance, { publicUrl }: { readonl
   serve("/docs/style.css", "text/css; charset=utf-8", pageStyle);
   server.get("/docs", async (request, response) => {
     const { lang } = request.query as { readonly lang?: unknown };
-    const language = lang === "en" || lang === "tr" ? lang : languageOf(request.headers["accept-language"], "en");
+    const language =
+      lang === "en" || lang === "tr" ? lang : languageOf(request.headers["accept-language"], "en");
     const headers = { "content-language": language, vary: "Accept-Language" };
-    return response.headers({ ...headersOf("text/html; charset=utf-8"), ...headers }).send(pages[language]);
+    return response
+      .headers({ ...headersOf("text/html; charset=utf-8"), ...headers })
+      .send(pages[language]);
   });
 }

@@ -67,7 +67,13 @@ const orderCodes: readonly AnswerCode[] = [
   ] as const),
   "body_too_large",
 ];
-const ordersCodes: readonly AnswerCode[] = ["json_invalid", "field_missing", "field_unknown", "orders_count", "body_too_large"];
+const ordersCodes: readonly AnswerCode[] = [
+  "json_invalid",
+  "field_missing",
+  "field_unknown",
+  "orders_count",
+  "body_too_large",
+];
 const withdrawalCodes: readonly AnswerCode[] = [
   ...orderCodes,
   ...([
@@ -78,24 +84,45 @@ const withdrawalCodes: readonly AnswerCode[] = [
     "tag_invalid",
     "balance_insufficient",
   ] as const),
-  ...(["refund_invalid", "refund_above_received", "agent_not_paired", "agent_clock_ahead", "withdrawal_failed"] as const),
+  ...([
+    "refund_invalid",
+    "refund_above_received",
+    "agent_not_paired",
+    "agent_clock_ahead",
+    "withdrawal_failed",
+  ] as const),
 ];
 
 const bodyCodes = ["json_invalid", "field_missing", "field_unknown", "body_too_large"] as const;
 const targetCodes: readonly AnswerCode[] = [...bodyCodes, "callback_not_found"];
-const targetOrder = { schema: reference("CallbackOrder"), example: { callbackId: "cb_6f0c1d0c4f0b4f1e" } };
+const targetOrder = {
+  schema: reference("CallbackOrder"),
+  example: { callbackId: "cb_6f0c1d0c4f0b4f1e" },
+};
 
-const query = (name: string, schema: Json, more: Json = {}): Json => ({ name, in: "query", schema, ...more });
+const query = (name: string, schema: Json, more: Json = {}): Json => ({
+  name,
+  in: "query",
+  schema,
+  ...more,
+});
 const inPath = (name: string, schema: Json): Json => ({ name, in: "path", required: true, schema });
 const type: Json = { type: "integer", enum: [1, 2], description: "1 deposits, 2 withdrawals." };
-const when = (description: string): Json => text(description, { examples: ["2026-01-02", "2026-01-02T03:04:05.678Z"] });
+const when = (description: string): Json =>
+  text(description, { examples: ["2026-01-02", "2026-01-02T03:04:05.678Z"] });
 
 /** The parameters of the list, by the names in its own rules. */
 const listParameters: readonly Json[] = [
   query("transactionType", type),
   query("status", { type: "integer", enum: [0, 1, 2] }),
-  query("currency", text("A currency's id.", { pattern: currencyPattern.source, examples: ["eth"] })),
-  query("orderId", text("The caller's own reference.", { pattern: orderIdPattern.source, examples: ["out-77"] })),
+  query(
+    "currency",
+    text("A currency's id.", { pattern: currencyPattern.source, examples: ["eth"] }),
+  ),
+  query(
+    "orderId",
+    text("The caller's own reference.", { pattern: orderIdPattern.source, examples: ["out-77"] }),
+  ),
   query(
     "refundOf",
     text("Withdrawals that pay this deposit back.", {
@@ -105,12 +132,27 @@ const listParameters: readonly Json[] = [
   ),
   query("from", when("Created then or later: ISO 8601 in UTC.")),
   query("to", when("Created before: ISO 8601 in UTC.")),
-  query("changedFrom", when("Changed then or later: ISO 8601 in UTC. The list is then in the order of changes, earliest first.")),
+  query(
+    "changedFrom",
+    when(
+      "Changed then or later: ISO 8601 in UTC. The list is then in the order of changes, earliest first.",
+    ),
+  ),
   query("cursor", text("The beginning of a page, as the Link header of the page before says.")),
-  query("limit", { type: "integer", minimum: 1, maximum: 500, description: "Most records of a page; without it all come." }),
+  query("limit", {
+    type: "integer",
+    minimum: 1,
+    maximum: 500,
+    description: "Most records of a page; without it all come.",
+  }),
 ];
 
-const withdrawal = { currency: "eth", amount: "0.5", address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", orderId: "out-77" };
+const withdrawal = {
+  currency: "eth",
+  amount: "0.5",
+  address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  orderId: "out-77",
+};
 
 export const described: Readonly<Record<string, Described>> = {
   createTransactionRequest: {
@@ -118,7 +160,10 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "Gives a fresh address to pay to. The same order sent again gives the same address, so repeating it after a time-out is safe. " +
       "A sum of money becomes an amount at the price of now, for the life of the request.",
-    order: { schema: reference("DepositOrder"), example: { currency: "eth", amount: "0.5", orderId: "in-1042" } },
+    order: {
+      schema: reference("DepositOrder"),
+      example: { currency: "eth", amount: "0.5", orderId: "in-1042" },
+    },
     answer: reference("DepositResult"),
     codes: [
       ...orderCodes,
@@ -146,7 +191,10 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "Up to a hundred orders in one call. Each has its own answer, as if it had been sent alone, and none holds up another. The same " +
       "call sent again never pays twice, whatever became of the first.",
-    order: { schema: reference("ManyOrder"), example: { orders: [{ ...withdrawal, orderId: "out-80" }] } },
+    order: {
+      schema: reference("ManyOrder"),
+      example: { orders: [{ ...withdrawal, orderId: "out-80" }] },
+    },
     answer: reference("ManyResult"),
     codes: ordersCodes,
   },
@@ -154,7 +202,10 @@ export const described: Readonly<Record<string, Described>> = {
     summary: "Withdraw (manual)",
     description:
       "As above, and held until an operator approves it on the agent's machine. The address may be left to that operator.",
-    order: { schema: reference("ManualOrder"), example: { currency: "eth", amount: "0.25", orderId: "out-78" } },
+    order: {
+      schema: reference("ManualOrder"),
+      example: { currency: "eth", amount: "0.25", orderId: "out-78" },
+    },
     answer: reference("WithdrawalResult"),
     codes: withdrawalCodes,
   },
@@ -164,15 +215,28 @@ export const described: Readonly<Record<string, Described>> = {
       "Asks the merchant's agent to refuse an open withdrawal, and waits at most ten seconds for its answer. With `cancelled` true " +
       "nothing is paid. With false the agent has not answered, and it refuses the withdrawal as soon as it can, or has signed it already: " +
       "the record and its callback say how it ended.",
-    order: { schema: reference("CancelOrder"), example: { transactionId: "1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5" } },
+    order: {
+      schema: reference("CancelOrder"),
+      example: { transactionId: "1c2d8f0b6e5a49d3a7b1c0d9e8f7a6b5" },
+    },
     answer: reference("CancelResult"),
-    codes: ["json_invalid", "field_missing", "field_unknown", "transaction_not_found", "not_cancellable", "body_too_large"],
+    codes: [
+      "json_invalid",
+      "field_missing",
+      "field_unknown",
+      "transaction_not_found",
+      "not_cancellable",
+      "body_too_large",
+    ],
   },
   transaction: {
     summary: "Transaction",
     description: "One deposit or withdrawal of the caller's merchant.",
     parameters: [
-      inPath("transactionId", text("Identifier of the transaction.", { examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"] })),
+      inPath(
+        "transactionId",
+        text("Identifier of the transaction.", { examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"] }),
+      ),
       query("transactionType", type, { required: true }),
     ],
     answer: reference("Transaction"),
@@ -207,11 +271,19 @@ export const described: Readonly<Record<string, Described>> = {
     parameters: [
       query(
         "after",
-        text("The `next` of the call before; without it the answer has no events, and its `next` stands behind the newest.", {
-          examples: ["0"],
-        }),
+        text(
+          "The `next` of the call before; without it the answer has no events, and its `next` stands behind the newest.",
+          {
+            examples: ["0"],
+          },
+        ),
       ),
-      query("limit", { type: "integer", minimum: 1, maximum: 500, description: "Most events of an answer; 100 without it." }),
+      query("limit", {
+        type: "integer",
+        minimum: 1,
+        maximum: 500,
+        description: "Most events of an answer; 100 without it.",
+      }),
     ],
     answer: reference("Events"),
     codes: ["query_invalid"],
@@ -232,10 +304,14 @@ export const described: Readonly<Record<string, Described>> = {
   },
   address: {
     summary: "Check of an address",
-    description: "Whether a withdrawal of this currency to this address would be taken, by the same checks.",
+    description:
+      "Whether a withdrawal of this currency to this address would be taken, by the same checks.",
     parameters: [
       inPath("currencyId", text("A currency's id.", { examples: ["eth"] })),
-      inPath("address", text("The address.", { examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] })),
+      inPath(
+        "address",
+        text("The address.", { examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"] }),
+      ),
     ],
     answer: reference("AddressCheck"),
     codes: ["query_invalid", "currency_not_found"],
@@ -249,7 +325,8 @@ export const described: Readonly<Record<string, Described>> = {
   },
   callbacks: {
     summary: "Callback targets",
-    description: "The merchant's targets with their state, what waits, and their newest success and failure. Never a secret.",
+    description:
+      "The merchant's targets with their state, what waits, and their newest success and failure. Never a secret.",
     answer: reference("CallbackTargets"),
     codes: ["query_invalid"],
   },
@@ -260,10 +337,19 @@ export const described: Readonly<Record<string, Described>> = {
       "time-out, remove that target and add it again.",
     order: {
       schema: reference("CreateCallbackOrder"),
-      example: { url: "https://shop.example.com/hook", events: ["deposit.completed", "withdrawal.completed"] },
+      example: {
+        url: "https://shop.example.com/hook",
+        events: ["deposit.completed", "withdrawal.completed"],
+      },
     },
     answer: reference("CreatedTarget"),
-    codes: [...bodyCodes, "callback_url_invalid", "callback_events_invalid", "callback_exists", "callbacks_full"],
+    codes: [
+      ...bodyCodes,
+      "callback_url_invalid",
+      "callback_events_invalid",
+      "callback_exists",
+      "callbacks_full",
+    ],
   },
   pauseCallback: {
     summary: "Pause a callback target",
@@ -274,7 +360,8 @@ export const described: Readonly<Record<string, Described>> = {
   },
   resumeCallback: {
     summary: "Resume a callback target",
-    description: "Sends what waits, and switches on a target that answered 410. Repeating it changes nothing.",
+    description:
+      "Sends what waits, and switches on a target that answered 410. Repeating it changes nothing.",
     order: targetOrder,
     answer: reference("CallbackTarget"),
     codes: targetCodes,
@@ -288,7 +375,8 @@ export const described: Readonly<Record<string, Described>> = {
   },
   testCallback: {
     summary: "Test a callback target",
-    description: "Sends one `webhook.test`, once. The list of targets shows its outcome some seconds later.",
+    description:
+      "Sends one `webhook.test`, once. The list of targets shows its outcome some seconds later.",
     order: targetOrder,
     answer: reference("TestSent"),
     codes: [...targetCodes, "callback_off"],
@@ -298,7 +386,10 @@ export const described: Readonly<Record<string, Described>> = {
     description:
       "All deliveries of a target that wait or were given up, of events since a time, each with the same bytes and id. Events that " +
       "arrived are not sent again.",
-    order: { schema: reference("RedeliverOrder"), example: { callbackId: "cb_6f0c1d0c4f0b4f1e", since: "2026-01-02" } },
+    order: {
+      schema: reference("RedeliverOrder"),
+      example: { callbackId: "cb_6f0c1d0c4f0b4f1e", since: "2026-01-02" },
+    },
     answer: reference("Redelivery"),
     codes: [...targetCodes, "callback_off", "since_invalid"],
   },

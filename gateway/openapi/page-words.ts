@@ -13,12 +13,16 @@ export interface PageWords {
   readonly about: string; // "" for the document's own words
   readonly programs: string; // a link follows
   readonly referenceNote: string; // "" where reference and page have one language
-  readonly chapters: Readonly<Record<"token" | "stages" | "verify" | "csv" | "errors" | "headers" | "bodies", string>>;
+  readonly chapters: Readonly<
+    Record<"token" | "stages" | "verify" | "csv" | "errors" | "headers" | "bodies", string>
+  >;
   readonly groups: Readonly<Record<string, string>>; // by the document's tags
   readonly token: readonly string[];
   readonly tokenTry: string;
   readonly stages: string;
-  readonly flows: Readonly<Record<"deposit" | "withdrawal", readonly [name: string, drawing: string]>>;
+  readonly flows: Readonly<
+    Record<"deposit" | "withdrawal", readonly [name: string, drawing: string]>
+  >;
   readonly verify: readonly string[];
   readonly verifyTry: (secret: string) => string;
   readonly csv: string;
@@ -52,7 +56,8 @@ const en: PageWords = {
   other: ["tr", "Türkçe"],
   skip: "To the content",
   contents: "Contents",
-  intro: "For the developer of a shop's server: how to order deposits and withdrawals, and how to take callbacks.",
+  intro:
+    "For the developer of a shop's server: how to order deposits and withdrawals, and how to take callbacks.",
   about: "",
   programs: "The same for programs:",
   referenceNote: "",
@@ -65,7 +70,12 @@ const en: PageWords = {
     headers: "Headers of answers",
     bodies: "Bodies",
   },
-  groups: { Orders: "Orders", Reading: "Reading", Callbacks: "Callbacks", Station: "State of the gateway" },
+  groups: {
+    Orders: "Orders",
+    Reading: "Reading",
+    Callbacks: "Callbacks",
+    Station: "State of the gateway",
+  },
   token: [
     "Each request carries `signatureToken`: a JWT that your server makes from the shop's key, a new one for each " +
       "request. The key is `<keyId>.<secret>.<fingerprint>`.",
@@ -77,7 +87,8 @@ const en: PageWords = {
     "Signature: HMAC-SHA256 over `base64url(header).base64url(claims)`. The HMAC key is the secret as text, not its " +
       "decoded bytes.",
   ],
-  tokenTry: "In a shell, with the shop's key in `SHOP_KEY`. The curl lines below use this function:",
+  tokenTry:
+    "In a shell, with the shop's key in `SHOP_KEY`. The curl lines below use this function:",
   stages:
     "`status` says whether a record is Pending (0), Completed (1) or Failed (2). `stage` is the step within it. Ship " +
     "when `status` is 1. An expired deposit can still become completed: its money arrived late, and the operator " +
@@ -136,7 +147,8 @@ const tr: PageWords = {
   other: ["en", "English"],
   skip: "İçeriğe geç",
   contents: "İçindekiler",
-  intro: "Bir mağazanın sunucusunu yazan geliştirici için: yatırma ve çekim siparişi verme, geri çağrıları (callback) alma.",
+  intro:
+    "Bir mağazanın sunucusunu yazan geliştirici için: yatırma ve çekim siparişi verme, geri çağrıları (callback) alma.",
   about:
     "Her istek `signatureToken`, her POST ayrıca `Content-Type: application/json` taşır. Tutarlar ondalık metinlerdir. " +
     "Her an yeni alan ve kod eklenebilir: bilmediklerinizi yok sayın.",
@@ -151,7 +163,12 @@ const tr: PageWords = {
     headers: "Yanıt başlıkları",
     bodies: "Gövdeler",
   },
-  groups: { Orders: "Siparişler", Reading: "Okuma", Callbacks: "Geri çağrılar", Station: "Hizmetin durumu" },
+  groups: {
+    Orders: "Siparişler",
+    Reading: "Okuma",
+    Callbacks: "Geri çağrılar",
+    Station: "Hizmetin durumu",
+  },
   token: [
     "Her istek `signatureToken` taşır: sunucunuzun, mağazanın anahtarından her istek için yeniden oluşturduğu bir JWT. " +
       "Anahtar `<keyId>.<secret>.<fingerprint>` biçimindedir.",
@@ -163,7 +180,8 @@ const tr: PageWords = {
     "İmza: `base64url(header).base64url(claims)` üzerinde HMAC-SHA256. HMAC anahtarı, secret metninin kendisidir; " +
       "çözülmüş baytları değildir.",
   ],
-  tokenTry: "Kabukta, mağazanın anahtarı `SHOP_KEY` içindeyken. Aşağıdaki curl satırları bu işlevi kullanır:",
+  tokenTry:
+    "Kabukta, mağazanın anahtarı `SHOP_KEY` içindeyken. Aşağıdaki curl satırları bu işlevi kullanır:",
   stages:
     "`status` kaydın beklediğini (0), tamamlandığını (1) ya da başarısız olduğunu (2) söyler. `stage` bunun içindeki " +
     "adımdır. Malı `status` 1 olunca gönderin. Süresi dolan bir yatırma yine tamamlanabilir: parası geç gelmiştir ve " +
@@ -188,7 +206,8 @@ const tr: PageWords = {
     "Olayı kaydedin, sonra 2xx ile yanıtlayın. Olaylar en az bir kez ve herhangi bir sırayla gelir: bir kaydın en " +
       "yüksek `sequence` değerini saklayın, daha düşük olanları yok sayın.",
   ],
-  verifyTry: (secret) => `Sunucunuza gelen bir geri çağrı. \`${secret}\` ile imzası doğrudur, ancak zamanı eskidir:`,
+  verifyTry: (secret) =>
+    `Sunucunuza gelen bir geri çağrı. \`${secret}\` ile imzası doğrudur, ancak zamanı eskidir:`,
   csv:
     "`Accept: text/csv` ile işlem listesi CSV olarak gelir (RFC 4180, UTF-8, ilk satırda sütunlar). Tutarları ve " +
     "kimlikleri metin olarak içe aktarın. Hesap tablosunun formül sayacağı metnin önünde kesme işareti olur.",

@@ -31,9 +31,19 @@ interface Operation {
   readonly tags: readonly string[];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema; readonly example: object }>> };
+  readonly requestBody?: {
+    readonly content: Readonly<
+      Record<string, { readonly schema: Schema; readonly example: object }>
+    >;
+  };
   readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>
+    Record<
+      string,
+      {
+        readonly description: string;
+        readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
+      }
+    >
   >;
 }
 
@@ -72,17 +82,23 @@ const english = (language: Language, html: string): string =>
 const nameOf = (reference: string): string => reference.slice(reference.lastIndexOf("/") + 1);
 
 function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return `<a href="#${plain(nameOf(schema.$ref))}">${plain(nameOf(schema.$ref))}</a>`;
+  if (schema.$ref !== undefined)
+    return `<a href="#${plain(nameOf(schema.$ref))}">${plain(nameOf(schema.$ref))}</a>`;
   // A narrowed body adds nothing to its own heading.
   if (schema.allOf?.[0] !== undefined) return typeOf(schema.allOf[0]);
   const forms = schema.oneOf ?? schema.anyOf;
   if (forms !== undefined) return forms.map(typeOf).join(" or ");
-  if (schema.type === "array") return `list of ${schema.items === undefined ? "anything" : typeOf(schema.items)}`;
-  const values = schema.enum === undefined ? "" : `: ${schema.enum.map((value) => code(`${value}`)).join(", ")}`;
+  if (schema.type === "array")
+    return `list of ${schema.items === undefined ? "anything" : typeOf(schema.items)}`;
+  const values =
+    schema.enum === undefined ? "" : `: ${schema.enum.map((value) => code(`${value}`)).join(", ")}`;
   return `${plain(schema.type ?? "")}${values}`;
 }
 
-function meaningOf({ description = "", examples = [] }: Schema, { language, words }: Shown): string {
+function meaningOf(
+  { description = "", examples = [] }: Schema,
+  { language, words }: Shown,
+): string {
   const [example] = examples;
   const said = english(language, prose(description));
   if (example === undefined) return said;
@@ -96,7 +112,9 @@ function fields(name: string, schema: Schema, shown: Shown): string {
   if (schema.oneOf !== undefined && schema.properties === undefined)
     return `<p>${plain(shown.words.labels.oneOf)}: ${typeOf(schema)}.</p>`;
   const { properties = {}, required = [] } = schema;
-  const own = Object.entries(properties).flatMap(([field, one]) => (one === false ? [] : [[field, one] as const]));
+  const own = Object.entries(properties).flatMap(([field, one]) =>
+    one === false ? [] : [[field, one] as const],
+  );
   const rows = own.map(([field, one]) => [
     code(field),
     `${typeOf(one)}${optionalOf(required.includes(field), shown.words)}`,
@@ -117,10 +135,17 @@ function parametersOf(operation: Operation, shown: Shown): string {
     ];
   });
   const label = `${words.labels.parameters}: ${operation.operationId}`;
-  return rows.length === 0 ? "" : `<h4>${plain(words.labels.parameters)}</h4>${table(label, words.parameterHeads, rows)}`;
+  return rows.length === 0
+    ? ""
+    : `<h4>${plain(words.labels.parameters)}</h4>${table(label, words.parameterHeads, rows)}`;
 }
 
-function commandOf(method: string, path: string, { servers }: Document, example: object | undefined): string {
+function commandOf(
+  method: string,
+  path: string,
+  { servers }: Document,
+  example: object | undefined,
+): string {
   const isGet = method === "get";
   const lines = [
     `curl -s ${isGet ? "" : "-X POST "}"${servers[0]?.url ?? ""}${path}"`,
@@ -134,7 +159,8 @@ function commandOf(method: string, path: string, { servers }: Document, example:
 /** A code's text in the page's language. */
 function wordsOfCode(line: string, language: Language): string {
   const [, name = ""] = /^- `([a-z_0-9]+)`: /.exec(line) ?? [];
-  if (language === "en" || !Object.hasOwn(answerCodes, name)) return english(language, prose(line.replace(/^- /, "")));
+  if (language === "en" || !Object.hasOwn(answerCodes, name))
+    return english(language, prose(line.replace(/^- /, "")));
   return `${code(name)}: ${plain(answerCodes[name as keyof typeof answerCodes][2])}`;
 }
 
@@ -159,8 +185,11 @@ function sectionOf(method: string, path: string, operation: Operation, shown: Sh
   const [body] = Object.entries(operation.requestBody?.content ?? {}).map(([, content]) => content);
   const isOpen = security.length === 0;
   const name = nameOfOperation(operation, words);
-  const order = body === undefined ? "" : `<h4>${plain(labels.body)}</h4><p>${typeOf(body.schema)}</p>`;
-  const command = isOpen ? "" : block(`${labels.command}: ${name}`, commandOf(method, path, document, body?.example));
+  const order =
+    body === undefined ? "" : `<h4>${plain(labels.body)}</h4><p>${typeOf(body.schema)}</p>`;
+  const command = isOpen
+    ? ""
+    : block(`${labels.command}: ${name}`, commandOf(method, path, document, body?.example));
   const answer = answerExamples[id];
   const example =
     answer === undefined
@@ -176,7 +205,11 @@ ${answersOf(operation, shown)}
 }
 
 /** One event. Header fields and answers are the same for all events, and are listed above them. */
-function webhookOf(type: string, { operationId, summary, requestBody }: Operation, { language, words }: Shown): string {
+function webhookOf(
+  type: string,
+  { operationId, summary, requestBody }: Operation,
+  { language, words }: Shown,
+): string {
   const [body] = Object.values(requestBody?.content ?? {});
   return `<section id="${plain(operationId)}"><h3><span class="method post">POST</span> ${code(type)}</h3>
 <p>${plain(words.labels.when)}: ${english(language, prose(summary))}. ${plain(words.labels.body)}: ${body === undefined ? "" : typeOf(body.schema)}.</p></section>`;
@@ -185,7 +218,8 @@ function webhookOf(type: string, { operationId, summary, requestBody }: Operatio
 function webhooksOf(shown: Shown): string {
   const all = Object.entries(shown.document.webhooks).map(([type, { post }]) => ({ type, post }));
   const [first] = all;
-  const common = first === undefined ? "" : `${parametersOf(first.post, shown)}${answersOf(first.post, shown)}`;
+  const common =
+    first === undefined ? "" : `${parametersOf(first.post, shown)}${answersOf(first.post, shown)}`;
   return `${common}${all.map(({ type, post }) => webhookOf(type, post, shown)).join("\n")}`;
 }
 
@@ -199,14 +233,18 @@ const linkOf = ({ id, text, isChapter }: Link): string =>
   `<li class="${isChapter ? "chapter" : "place"}"><a href="#${plain(id)}">${plain(text)}</a></li>`;
 
 /** Operations and events by the document's tags, each a chapter with its links. */
-function groupsOf(shown: Shown): readonly { readonly links: readonly Link[]; readonly html: string }[] {
+function groupsOf(
+  shown: Shown,
+): readonly { readonly links: readonly Link[]; readonly html: string }[] {
   const { document, language, words } = shown;
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
   return document.tags.map(({ name, description }) => {
     const members = all.filter(({ operation }) => operation.tags.includes(name));
-    const events = Object.entries(document.webhooks).filter(([, { post }]) => post.tags.includes(name));
+    const events = Object.entries(document.webhooks).filter(([, { post }]) =>
+      post.tags.includes(name),
+    );
     const title = words.groups[name] ?? name;
     const links = [
       { id: name, text: title, isChapter: true },
@@ -217,7 +255,9 @@ function groupsOf(shown: Shown): readonly { readonly links: readonly Link[]; rea
       })),
       ...events.map(([type, { post }]) => ({ id: post.operationId, text: type, isChapter: false })),
     ];
-    const sections = members.map(({ method, path, operation }) => sectionOf(method, path, operation, shown));
+    const sections = members.map(({ method, path, operation }) =>
+      sectionOf(method, path, operation, shown),
+    );
     const html = `<h2 id="${plain(name)}">${plain(title)}</h2><p>${english(language, prose(description))}</p>
 ${events.length === 0 ? "" : webhooksOf(shown)}${sections.join("\n")}`;
     return { links, html };
@@ -253,7 +293,11 @@ export function createPage(given: object, { language, style, source }: PageOptio
   const words = pageWords[language];
   const shown = { document, language, words };
   const groups = groupsOf(shown);
-  const chapter = (id: keyof PageWords["chapters"]): Link => ({ id, text: words.chapters[id], isChapter: true });
+  const chapter = (id: keyof PageWords["chapters"]): Link => ({
+    id,
+    text: words.chapters[id],
+    isChapter: true,
+  });
   const links = [
     ...guideChapters.map(chapter),
     ...groups.flatMap((group) => group.links),

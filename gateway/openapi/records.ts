@@ -7,18 +7,34 @@ import { currencyPattern, orderIdPattern, transactionIdPattern } from "../../pro
 import { depositTermLimits, metadataLimits, ordersMax } from "../answer/body.ts";
 import { fiats } from "../config/fiat.ts";
 import { familyWords } from "./family-words.ts";
-import { decimal, decimalOrEmpty, flag, type Json, oneOfNumbers, reference, shape, text, time } from "./schema.ts";
+import {
+  decimal,
+  decimalOrEmpty,
+  flag,
+  type Json,
+  oneOfNumbers,
+  reference,
+  shape,
+  text,
+  time,
+} from "./schema.ts";
 import { callbackId, targetOrders, targetSchemas } from "./targets.ts";
 
 const transactionId = text("Identifier of the transaction.", {
   pattern: "^[0-9a-f]{32}$",
   examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"],
 });
-const currencyId = text("A currency's `id`.", { pattern: currencyPattern.source, examples: ["eth"] });
-const orderId = text("The caller's own reference: visible ASCII without spaces, unique permanently.", {
-  pattern: orderIdPattern.source,
-  examples: ["out-77"],
+const currencyId = text("A currency's `id`.", {
+  pattern: currencyPattern.source,
+  examples: ["eth"],
 });
+const orderId = text(
+  "The caller's own reference: visible ASCII without spaces, unique permanently.",
+  {
+    pattern: orderIdPattern.source,
+    examples: ["out-77"],
+  },
+);
 const network = text("The network by CAIP-2.", { examples: ["eip155:1"] });
 const tag = text("Tag of the address, where its network has tags; may be empty.");
 const amount = decimal("The amount, in whole units of the currency.", "0.5");
@@ -26,7 +42,9 @@ const status = oneOfNumbers(
   "0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.",
   [0, 1, 2],
 );
-const stage = text("The step within its status; docs/api.md lists the stages.", { examples: ["queued"] });
+const stage = text("The step within its status; docs/api.md lists the stages.", {
+  examples: ["queued"],
+});
 const address = text(familyWords.address, {
   examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
 });
@@ -44,13 +62,19 @@ const metadata: Json = {
 
 const fiatCurrency = text("The money of `fiatAmount`.", { enum: [...fiats], examples: ["TRY"] });
 const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
-const returnUrl = text("The way back from the payment page: an address on a site that the service lists for the merchant.", {
-  examples: ["https://shop.example.com/thanks"],
-});
-const renew = text("The `transactionId` of an ended request with this orderId and content, which this one follows.", {
-  pattern: transactionIdPattern.source,
-  examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
-});
+const returnUrl = text(
+  "The way back from the payment page: an address on a site that the service lists for the merchant.",
+  {
+    examples: ["https://shop.example.com/thanks"],
+  },
+);
+const renew = text(
+  "The `transactionId` of an ended request with this orderId and content, which this one follows.",
+  {
+    pattern: transactionIdPattern.source,
+    examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
+  },
+);
 const order = { currency: currencyId, amount, orderId, metadata, renew };
 const { minutesMin, minutesMax, percentMax } = depositTermLimits;
 const terms = {
@@ -82,17 +106,41 @@ const orders: Readonly<Record<string, Json>> = {
   AmountOrder: shape(
     "A deposit request by `amount`.",
     { ...order, returnUrl, ...terms, fiatCurrency: false, fiatAmount: false },
-    { optional: ["metadata", "returnUrl", "renew", ...Object.keys(terms), "fiatCurrency", "fiatAmount"], isClosed: true },
+    {
+      optional: [
+        "metadata",
+        "returnUrl",
+        "renew",
+        ...Object.keys(terms),
+        "fiatCurrency",
+        "fiatAmount",
+      ],
+      isClosed: true,
+    },
   ),
   FiatOrder: shape(
     "A deposit request by a sum of money, which the price of now makes an amount of.",
-    { currency: currencyId, fiatCurrency, fiatAmount, orderId, metadata, returnUrl, renew, ...terms, amount: false },
-    { optional: ["metadata", "returnUrl", "renew", ...Object.keys(terms), "amount"], isClosed: true },
+    {
+      currency: currencyId,
+      fiatCurrency,
+      fiatAmount,
+      orderId,
+      metadata,
+      returnUrl,
+      renew,
+      ...terms,
+      amount: false,
+    },
+    {
+      optional: ["metadata", "returnUrl", "renew", ...Object.keys(terms), "amount"],
+      isClosed: true,
+    },
   ),
   // Two closed forms, because generators make no exact type of one form with choices inside. Each
   // refuses the other's fields by name, so that a compiler refuses both at once.
   DepositOrder: {
-    description: "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.",
+    description:
+      "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`; never by both.",
     oneOf: [reference("AmountOrder"), reference("FiatOrder")],
   },
   WithdrawalOrder: withdrawalOrder,
@@ -134,15 +182,23 @@ const paymentUri = text(familyWords.paymentUri, {
   examples: ["ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000"],
 });
 
-const paymentUrl = text("Deposits: the page for the customer, to link or to embed; empty for a record that has none.", {
-  examples: ["https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA"],
-});
+const paymentUrl = text(
+  "Deposits: the page for the customer, to link or to embed; empty for a record that has none.",
+  {
+    examples: ["https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA"],
+  },
+);
 
 const fiatSum = (money: string): Json =>
   decimal(`In ${money}, rounded down to two decimals; absent if there was no fresh price.`, "1500");
 const fiatValue = shape(
   "Worth of a completed record at the moment of its completion; absent if no fresh price was known then.",
-  { usd: fiatSum("USD"), eur: fiatSum("EUR"), try: fiatSum("TRY"), pricedAt: time("When the oldest of these prices was right.") },
+  {
+    usd: fiatSum("USD"),
+    eur: fiatSum("EUR"),
+    try: fiatSum("TRY"),
+    pricedAt: time("When the oldest of these prices was right."),
+  },
   { optional: ["usd", "eur", "try"] },
 );
 
@@ -150,7 +206,9 @@ const transaction = shape(
   "A deposit or a withdrawal.",
   {
     transactionId,
-    receiverAddress: text("The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit."),
+    receiverAddress: text(
+      "The destination of a withdrawal, empty while a manual one has none; the issued address of a deposit.",
+    ),
     depositAddress: text("A deposit's issued address; the account that pays a withdrawal."),
     orderId,
     tag,
@@ -170,7 +228,11 @@ const transaction = shape(
     explorerUrl: text(
       "The transaction in a public explorer, for people; empty while there is none, or where none is configured.",
     ),
-    confirmations: { type: "integer", description: "Blocks on a payment that is not final yet.", minimum: 1 },
+    confirmations: {
+      type: "integer",
+      description: "Blocks on a payment that is not final yet.",
+      minimum: 1,
+    },
     changedAt: time("When it changed last."),
     expiresAt: time("Until when it can be paid, or signed."),
     amountReceived: decimalOrEmpty(
@@ -182,14 +244,19 @@ const transaction = shape(
     renews: text("The ended record with the same orderId that this one follows.", {
       examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
     }),
-    refundOf: text("Withdrawals: the deposit that this one pays back.", { examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"] }),
+    refundOf: text("Withdrawals: the deposit that this one pays back.", {
+      examples: ["4be38f3ee1a16e4cd1f1a3a8b4a0d9c2"],
+    }),
     value: fiatValue,
     mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
     paymentUri,
     paymentUrl,
     paymentTolerance,
     quote,
-    fee: decimalOrEmpty("Withdrawals: what it cost in the network's native coin; empty until known.", "0.00042"),
+    fee: decimalOrEmpty(
+      "Withdrawals: what it cost in the network's native coin; empty until known.",
+      "0.00042",
+    ),
     received: decimalOrEmpty(
       "Withdrawals that failed as `chain_moved`: what the receiver got. Empty once the currency is no longer configured.",
       "0.99",
@@ -234,7 +301,11 @@ const currency = shape("A supported currency.", {
 });
 
 const balance = shape("Balances of one currency's wallet.", {
-  balance: { type: "number", description: "`available` rounded down to 15 significant digits.", minimum: 0 },
+  balance: {
+    type: "number",
+    description: "`available` rounded down to 15 significant digits.",
+    minimum: 0,
+  },
   currency: currencyId,
   available: decimal("The amount that can be withdrawn now.", "8.99"),
   pending: decimal("Final on deposit addresses, not yet moved.", "2"),
@@ -247,7 +318,11 @@ const balance = shape("Balances of one currency's wallet.", {
 });
 
 const balances = shape("The balances of all currencies.", {
-  balances: { type: "array", description: "One for each currency that could be read.", items: reference("Balance") },
+  balances: {
+    type: "array",
+    description: "One for each currency that could be read.",
+    items: reference("Balance"),
+  },
   unread: {
     type: "array",
     description: "Currencies whose chain was not read yet; ask again in some seconds.",
@@ -258,10 +333,20 @@ const balances = shape("The balances of all currencies.", {
 const estimate = shape("The probable fee of a withdrawal.", {
   currency: currencyId,
   feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),
-  feeUsual: decimalOrEmpty("The middle fee of the newest paid withdrawals of this currency; empty before the first.", "0.00042"),
+  feeUsual: decimalOrEmpty(
+    "The middle fee of the newest paid withdrawals of this currency; empty before the first.",
+    "0.00042",
+  ),
   feeMost: decimal("The most that the agent pays for one withdrawal; so much is reserved.", "0.01"),
-  samples: { type: "integer", description: "The number of withdrawals that `feeUsual` comes from.", minimum: 0, maximum: 25 },
-  newestAt: text("When the newest of them was completed; empty without any.", { examples: ["2026-01-02T03:04:05.678Z"] }),
+  samples: {
+    type: "integer",
+    description: "The number of withdrawals that `feeUsual` comes from.",
+    minimum: 0,
+    maximum: 25,
+  },
+  newestAt: text("When the newest of them was completed; empty without any.", {
+    examples: ["2026-01-02T03:04:05.678Z"],
+  }),
 });
 
 const addressCheck = shape("Whether an address can be paid.", {
@@ -270,15 +355,22 @@ const addressCheck = shape("Whether an address can be paid.", {
   valid: flag("Whether a withdrawal to it would be taken."),
   address: text("The address in its checksummed form; empty for one that would be refused."),
   tag: text("The tag that the address holds; empty for none."),
-  code: text("The code that a withdrawal would get; empty for a good address.", { examples: ["address_invalid"] }),
+  code: text("The code that a withdrawal would get; empty for a good address.", {
+    examples: ["address_invalid"],
+  }),
   reason: text("The finer reason; empty without one."),
 });
 
 const event = shape("An event: what a callback has, with its id.", {
-  id: text("The `webhook-id` of the event: the same for every delivery.", { examples: ["msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10"] }),
+  id: text("The `webhook-id` of the event: the same for every delivery.", {
+    examples: ["msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10"],
+  }),
   type: text("The kind of event.", { examples: ["withdrawal.completed"] }),
   timestamp: time("When the record changed."),
-  data: { description: "The record as it was then.", anyOf: [reference("Transaction"), reference("UnattributedRecord")] },
+  data: {
+    description: "The record as it was then.",
+    anyOf: [reference("Transaction"), reference("UnattributedRecord")],
+  },
   sequence: { type: "integer", description: "Rises with each event of a record.", minimum: 1 },
 });
 
@@ -304,7 +396,9 @@ export const schemas: Readonly<Record<string, Json>> = {
   DepositResult: shape(
     "An address to pay to.",
     {
-      address: text("Address to pay the deposit to.", { examples: ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94"] }),
+      address: text("Address to pay the deposit to.", {
+        examples: ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94"],
+      }),
       amount,
       tag,
       transactionId,
@@ -324,7 +418,13 @@ export const schemas: Readonly<Record<string, Json>> = {
   ),
   WithdrawalResult: shape(
     "A withdrawal that is stored for good.",
-    { message: text("For people; in the caller's language."), transactionId, status, stage, renews: renewal.renews },
+    {
+      message: text("For people; in the caller's language."),
+      transactionId,
+      status,
+      stage,
+      renews: renewal.renews,
+    },
     { optional: ["renews"] },
   ),
   CancelOrder: shape(
@@ -345,12 +445,23 @@ export const schemas: Readonly<Record<string, Json>> = {
     stage,
   }),
   ManyResult: shape("The result of each order.", {
-    answers: { type: "array", description: "In the order of the orders.", items: reference("OneResult") },
+    answers: {
+      type: "array",
+      description: "In the order of the orders.",
+      items: reference("OneResult"),
+    },
   }),
   OneResult: shape("One order's own answer, as if it had been sent alone.", {
     orderId: text("As it was sent; empty where it was no text."),
-    httpStatus: { type: "integer", description: "The status that it would have had alone.", examples: [200] },
-    answer: { description: "The body that it would have had alone.", anyOf: [reference("WithdrawalResult"), reference("Error")] },
+    httpStatus: {
+      type: "integer",
+      description: "The status that it would have had alone.",
+      examples: [200],
+    },
+    answer: {
+      description: "The body that it would have had alone.",
+      anyOf: [reference("WithdrawalResult"), reference("Error")],
+    },
   }),
   Error: shape(
     "Every error. Branch on `code`, never on `message`.",
@@ -373,7 +484,18 @@ export const schemas: Readonly<Record<string, Json>> = {
     },
     {
       optional: [
-        ...["field", "transactionId", "reason", "currency", "needed", "available", "minimum", "scope", "signed", "retryable"],
+        ...[
+          "field",
+          "transactionId",
+          "reason",
+          "currency",
+          "needed",
+          "available",
+          "minimum",
+          "scope",
+          "signed",
+          "retryable",
+        ],
         "callbackId",
         ...["renews", "renewedBy"],
       ],

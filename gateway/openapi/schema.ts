@@ -21,7 +21,10 @@ export function decimal(description: string, example: string): Json {
 
 /** A decimal number, or "" if it may be unknown. */
 export function decimalOrEmpty(description: string, example: string): Json {
-  return text(description, { pattern: "^(?:(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?)?$", examples: [example] });
+  return text(description, {
+    pattern: "^(?:(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?)?$",
+    examples: [example],
+  });
 }
 
 export function time(description: string): Json {
@@ -52,7 +55,10 @@ export function reference(name: string): Json {
 export function shape(
   description: string,
   properties: Readonly<Record<string, Json | false>>,
-  { optional = [], isClosed = false }: { readonly optional?: readonly string[]; readonly isClosed?: boolean } = {},
+  {
+    optional = [],
+    isClosed = false,
+  }: { readonly optional?: readonly string[]; readonly isClosed?: boolean } = {},
 ): Json {
   return {
     type: "object",

@@ -13,12 +13,20 @@ export interface Stage {
 }
 
 const deposit: readonly Stage[] = [
-  { name: "waiting", status: 0, at: [0, 0], means: { en: "nothing was seen", tr: "ödeme görülmedi" } },
+  {
+    name: "waiting",
+    status: 0,
+    at: [0, 0],
+    means: { en: "nothing was seen", tr: "ödeme görülmedi" },
+  },
   {
     name: "unconfirmed",
     status: 0,
     at: [1, 0],
-    means: { en: "nodes show a payment that no block has", tr: "düğümler, blokta olmayan bir ödeme gösteriyor" },
+    means: {
+      en: "nodes show a payment that no block has",
+      tr: "düğümler, blokta olmayan bir ödeme gösteriyor",
+    },
   },
   {
     name: "seen",
@@ -36,10 +44,23 @@ const deposit: readonly Stage[] = [
     name: "confirming",
     status: 0,
     at: [0, 2],
-    means: { en: "enough is in blocks, not all of it final", tr: "yeterli tutar bloklarda, tümü kesinleşmedi" },
+    means: {
+      en: "enough is in blocks, not all of it final",
+      tr: "yeterli tutar bloklarda, tümü kesinleşmedi",
+    },
   },
-  { name: "completed", status: 1, at: [0, 3], means: { en: "the amount is final", tr: "tutar kesinleşti" } },
-  { name: "expired", status: 2, at: [1, 3], means: { en: "not paid in time", tr: "süresinde ödenmedi" } },
+  {
+    name: "completed",
+    status: 1,
+    at: [0, 3],
+    means: { en: "the amount is final", tr: "tutar kesinleşti" },
+  },
+  {
+    name: "expired",
+    status: 2,
+    at: [1, 3],
+    means: { en: "not paid in time", tr: "süresinde ödenmedi" },
+  },
   {
     name: "reorged",
     status: 2,
@@ -67,23 +88,59 @@ const withdrawal: readonly Stage[] = [
       tr: "hizmette bekliyor: cüzdan aynı ödemeyi daha önce yaptı",
     },
   },
-  { name: "queued", status: 0, at: [0, 1], means: { en: "waits for the agent", tr: "ödeme sunucusunu bekliyor" } },
-  { name: "signed", status: 0, at: [0, 2], means: { en: "signed, its hash is known", tr: "imzalandı, işlem özeti biliniyor" } },
-  { name: "broadcast", status: 0, at: [0, 3], means: { en: "handed to the chain's nodes", tr: "ağın düğümlerine iletildi" } },
-  { name: "stuck", status: 0, at: [1, 3], means: { en: "an operator must look", tr: "bir yetkilinin incelemesi gerekiyor" } },
-  { name: "confirming", status: 0, at: [0, 4], means: { en: "in a block, not final", tr: "blokta, kesinleşmedi" } },
-  { name: "completed", status: 1, at: [0, 5], means: { en: "final on chain", tr: "zincirde kesinleşti" } },
+  {
+    name: "queued",
+    status: 0,
+    at: [0, 1],
+    means: { en: "waits for the agent", tr: "ödeme sunucusunu bekliyor" },
+  },
+  {
+    name: "signed",
+    status: 0,
+    at: [0, 2],
+    means: { en: "signed, its hash is known", tr: "imzalandı, işlem özeti biliniyor" },
+  },
+  {
+    name: "broadcast",
+    status: 0,
+    at: [0, 3],
+    means: { en: "handed to the chain's nodes", tr: "ağın düğümlerine iletildi" },
+  },
+  {
+    name: "stuck",
+    status: 0,
+    at: [1, 3],
+    means: { en: "an operator must look", tr: "bir yetkilinin incelemesi gerekiyor" },
+  },
+  {
+    name: "confirming",
+    status: 0,
+    at: [0, 4],
+    means: { en: "in a block, not final", tr: "blokta, kesinleşmedi" },
+  },
+  {
+    name: "completed",
+    status: 1,
+    at: [0, 5],
+    means: { en: "final on chain", tr: "zincirde kesinleşti" },
+  },
   {
     name: "refused",
     status: 2,
     at: [1, 0],
-    means: { en: "by policy or an operator, before any signature", tr: "imzadan önce kural ya da yetkili reddetti" },
+    means: {
+      en: "by policy or an operator, before any signature",
+      tr: "imzadan önce kural ya da yetkili reddetti",
+    },
   },
   {
     name: "expired",
     status: 2,
     at: [1, 1],
-    means: { en: "its time is over and no block can take it", tr: "süresi doldu ve hiçbir blok onu alamaz" },
+    means: {
+      en: "its time is over and no block can take it",
+      tr: "süresi doldu ve hiçbir blok onu alamaz",
+    },
   },
   {
     name: "failed",
@@ -128,7 +185,9 @@ export const flows = {
       ["confirming", "failed"],
     ],
   },
-} as const satisfies Readonly<Record<string, { readonly stages: readonly Stage[]; readonly ways: readonly Way[] }>>;
+} as const satisfies Readonly<
+  Record<string, { readonly stages: readonly Stage[]; readonly ways: readonly Way[] }>
+>;
 
 export type Flow = keyof typeof flows;
 
@@ -146,7 +205,8 @@ function wayOf(from: Stage, to: Stage): string {
   if (fromColumn === toColumn) return `M${a.x + width / 2} ${a.y + height}V${b.y - 2}`;
   if (fromRow === toRow) return `M${a.x + width} ${a.y + height / 2}H${b.x - 2}`;
   const isRound = toRow - fromRow > 1;
-  if (isRound) return `M${a.x + width} ${a.y + height / 2}H${edge}V${b.y + height / 2}H${b.x + width + 2}`;
+  if (isRound)
+    return `M${a.x + width} ${a.y + height / 2}H${edge}V${b.y + height / 2}H${b.x + width + 2}`;
   const [startX, endX] = fromColumn === 0 ? [a.x + width, b.x - 2] : [a.x, b.x + width + 2];
   return `M${startX} ${a.y + height / 2 + 6}L${endX} ${b.y + height / 2 + (toRow > fromRow ? -6 : 6)}`;
 }
@@ -156,7 +216,9 @@ export function drawingOf(flow: Flow, label: string): string {
   const { ways } = flows[flow];
   const stages: readonly Stage[] = flows[flow].stages;
   const find = (name: string): Stage => stages.find((stage) => stage.name === name) as Stage;
-  const lines = ways.map(([from, to]) => `<path d="${wayOf(find(from), find(to))}" marker-end="url(#end-${flow})"/>`);
+  const lines = ways.map(
+    ([from, to]) => `<path d="${wayOf(find(from), find(to))}" marker-end="url(#end-${flow})"/>`,
+  );
   const boxes = stages.map((stage) => {
     const { x, y } = corner(stage);
     return `<g class="s${stage.status}"><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="8"/><text x="${x + width / 2}" y="${y + 21}">${plain(stage.name)}</text></g>`;
@@ -169,4 +231,8 @@ ${lines.join("")}${boxes.join("")}</svg>`;
 
 /** Rows of a table: stage, status, meaning. */
 export const stageRows = (flow: Flow, language: Language): readonly (readonly string[])[] =>
-  flows[flow].stages.map(({ name, status, means }) => [code(name), String(status), plain(means[language])]);
+  flows[flow].stages.map(({ name, status, means }) => [
+    code(name),
+    String(status),
+    plain(means[language]),
+  ]);

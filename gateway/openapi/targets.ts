@@ -6,7 +6,9 @@ import { eventTypes } from "../callbacks/events.ts";
 import { targetsMax } from "../callbacks/targets.ts";
 import { type Json, reference, shape, text, time } from "./schema.ts";
 
-export const callbackId = text("Identifier of the callback target.", { examples: ["cb_6f0c1d0c4f0b4f1e"] });
+export const callbackId = text("Identifier of the callback target.", {
+  examples: ["cb_6f0c1d0c4f0b4f1e"],
+});
 const targetUrl = text("An https address of the shop's server that takes a POST.", {
   examples: ["https://shop.example.com/hook"],
 });
@@ -44,20 +46,34 @@ const target = shape("A callback target.", {
   callbackId,
   url: targetUrl,
   events: heldEvents,
-  state: text("`paused`: its events wait. `off`: it answered 410, and gets no events.", { enum: ["active", "paused", "off"] }),
+  state: text("`paused`: its events wait. `off`: it answered 410, and gets no events.", {
+    enum: ["active", "paused", "off"],
+  }),
   createdAt: time("When it was added."),
   waiting: { type: "integer", description: "The number of deliveries that wait.", minimum: 0 },
-  givenUp: { type: "integer", description: "The number of deliveries that were given up in the last 60 days.", minimum: 0 },
+  givenUp: {
+    type: "integer",
+    description: "The number of deliveries that were given up in the last 60 days.",
+    minimum: 0,
+  },
   succeededAt: text("When it last took an event; empty if never."),
   failedAt: text("When a try last failed; empty if never."),
-  failedStatus: { type: "integer", description: "The HTTP status of that try; 0 without an answer.", minimum: 0 },
+  failedStatus: {
+    type: "integer",
+    description: "The HTTP status of that try; 0 without an answer.",
+    minimum: 0,
+  },
   failedReason: text("The reason why that try had no answer; empty if it had one."),
 });
 
 export const targetSchemas: Readonly<Record<string, Json>> = {
   CallbackTarget: target,
   CallbackTargets: shape("The merchant's callback targets, oldest first.", {
-    callbacks: { type: "array", description: `At most ${targetsMax}.`, items: reference("CallbackTarget") },
+    callbacks: {
+      type: "array",
+      description: `At most ${targetsMax}.`,
+      items: reference("CallbackTarget"),
+    },
   }),
   CreatedTarget: shape("A callback target that was added.", {
     callbackId,
@@ -69,16 +85,30 @@ export const targetSchemas: Readonly<Record<string, Json>> = {
   }),
   RemovedTarget: shape("A callback target that was removed.", {
     callbackId,
-    recordsGivenUp: { type: "integer", description: "The number of records whose callbacks were given up.", minimum: 0 },
+    recordsGivenUp: {
+      type: "integer",
+      description: "The number of records whose callbacks were given up.",
+      minimum: 0,
+    },
   }),
   TestSent: shape("A test event that is being sent.", {
     callbackId,
-    messageId: text("The `webhook-id` of the test.", { examples: ["msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10"] }),
+    messageId: text("The `webhook-id` of the test.", {
+      examples: ["msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10"],
+    }),
   }),
   Redelivery: shape("Deliveries that are sent again.", {
     callbackId,
     since: text("The time from which events count; empty for all."),
-    deliveries: { type: "integer", description: "The number of deliveries that are sent again.", minimum: 0 },
-    left: { type: "integer", description: "The number that stays given up, because too many wait.", minimum: 0 },
+    deliveries: {
+      type: "integer",
+      description: "The number of deliveries that are sent again.",
+      minimum: 0,
+    },
+    left: {
+      type: "integer",
+      description: "The number that stays given up, because too many wait.",
+      minimum: 0,
+    },
   }),
 };

@@ -19,13 +19,16 @@ const moments: Readonly<Record<Type, string>> = {
   "deposit.overpaid": "after `deposit.completed`: more than the amount is final",
   "deposit.expired": "Failed: not paid in time",
   "deposit.late": "a payment became final after the request had ended",
-  "deposit.reorged": "a payment that was seen is in no block any more; of a Completed deposit, less is received and still enough",
+  "deposit.reorged":
+    "a payment that was seen is in no block any more; of a Completed deposit, less is received and still enough",
   "deposit.revoked":
     "Failed after it was Completed: the block of its payment left the chain, and the operator took the credit back; see `data.code`",
-  "deposit.unattributed": "another currency was paid to the address; `data.unattributed` has `currency`, `amount`, `txHash`",
+  "deposit.unattributed":
+    "another currency was paid to the address; `data.unattributed` has `currency`, `amount`, `txHash`",
   "withdrawal.created": "the order is stored",
   "withdrawal.approved": "an operator approved one that waited for it",
-  "withdrawal.rejected": "an operator or the merchant's own policy refused it; `withdrawal.failed` follows",
+  "withdrawal.rejected":
+    "an operator or the merchant's own policy refused it; `withdrawal.failed` follows",
   "withdrawal.broadcast": "it was handed to the chain's nodes",
   "withdrawal.completed": "Completed: final on chain",
   "withdrawal.failed": "Failed, see `data.code`",
@@ -34,17 +37,29 @@ const moments: Readonly<Record<Type, string>> = {
 
 const sequence: Json = {
   type: "integer",
-  description: "Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.",
+  description:
+    "Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.",
   minimum: 0,
   examples: [1767323920120],
 };
 const type = text("Which event it is.", { examples: ["withdrawal.completed"] });
 const timestamp = time("When it happened.");
 const { properties, ...recordShape } = schemas.Transaction as Json & { readonly properties: Json };
-const { mode: _mode, fee: _fee, refundOf: _refundOf, received: _received, ...depositFields } = properties; // only in withdrawals
+const {
+  mode: _mode,
+  fee: _fee,
+  refundOf: _refundOf,
+  received: _received,
+  ...depositFields
+} = properties; // only in withdrawals
 
 export const webhookSchemas: Readonly<Record<string, Json>> = {
-  Callback: shape("An event of one record.", { type, timestamp, sequence, data: reference("Transaction") }),
+  Callback: shape("An event of one record.", {
+    type,
+    timestamp,
+    sequence,
+    data: reference("Transaction"),
+  }),
   UnattributedCallback: shape("Another currency came to the address of a deposit.", {
     type,
     timestamp,
@@ -107,19 +122,29 @@ export const webhookParameters: Readonly<Record<string, Json>> = {
 
 const responses: Json = {
   "2XX": { description: "Taken: the event is not sent again." },
-  410: { description: "The target is gone: it is switched off, and what waits for it is given up." },
+  410: {
+    description: "The target is gone: it is switched off, and what waits for it is given up.",
+  },
   default: {
-    description: "Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time.",
+    description:
+      "Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time.",
   },
 };
 
-const idOf = (name: string): string => name.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const idOf = (name: string): string =>
+  name.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 function bodyOf(name: Type): Json {
-  if (name === testType) return { allOf: [reference("TestCallback"), narrowed({ type: { const: name } })] };
+  if (name === testType)
+    return { allOf: [reference("TestCallback"), narrowed({ type: { const: name } })] };
   const whole = name === "deposit.unattributed" ? "UnattributedCallback" : "Callback";
   const transactionType = { const: name.startsWith("deposit.") ? 1 : 2 };
-  return { allOf: [reference(whole), narrowed({ type: { const: name }, data: narrowed({ transactionType }) })] };
+  return {
+    allOf: [
+      reference(whole),
+      narrowed({ type: { const: name }, data: narrowed({ transactionType }) }),
+    ],
+  };
 }
 
 const narrowed = (properties: Json): Json => ({ type: "object", properties });
@@ -134,7 +159,9 @@ export const webhooks: Json = Object.fromEntries(
         summary: moments[name],
         tags: ["Callbacks"],
         security: [],
-        parameters: Object.keys(webhookParameters).map((one) => ({ $ref: `#/components/parameters/${one}` })),
+        parameters: Object.keys(webhookParameters).map((one) => ({
+          $ref: `#/components/parameters/${one}`,
+        })),
         requestBody: { required: true, content: { "application/json": { schema: bodyOf(name) } } },
         responses,
       },

@@ -62,12 +62,19 @@ export function createReceiver(
   ...accounts: readonly ReceivingAccount[]
 ): (MadeMerchant & { readonly ok: true }) | Refusal {
   return by.store.write((database) => {
-    if (isAccountOfOthers(database, "", accounts.map(asAgents))) return refuse("GATEWAY_ACCOUNT_TAKEN");
+    if (isAccountOfOthers(database, "", accounts.map(asAgents)))
+      return refuse("GATEWAY_ACCOUNT_TAKEN");
     const made = makeMerchant(database, by, merchant);
     for (const account of accounts) {
       addReceivingKey(database, { merchant: made.merchantId, ...account, createdAt: by.nowMs });
       const detail = `receives from ${account.firstDepositAddress} on`;
-      recordAct(database, { at: by.nowMs, actor: by.actor, act: "receiving account", subject: made.merchantId, detail });
+      recordAct(database, {
+        at: by.nowMs,
+        actor: by.actor,
+        act: "receiving account",
+        subject: made.merchantId,
+        detail,
+      });
     }
     return { ok: true, ...made };
   });
@@ -77,10 +84,24 @@ function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): 
   const merchantId = `m_${Buffer.from(by.random(merchantIdBytes)).toString("hex")}`;
   const { name, language, profile = "compatible" } = merchant;
   insertMerchant(database, { id: merchantId, name, language, createdAt: by.nowMs });
-  const pairing = createKey(database, { merchant: merchantId, scopes: pairingScopes, profile: "compatible", alg: "HS256" }, by);
-  const shop = createKey(database, { merchant: merchantId, scopes: shopScopes, profile, alg: "HS256" }, by);
+  const pairing = createKey(
+    database,
+    { merchant: merchantId, scopes: pairingScopes, profile: "compatible", alg: "HS256" },
+    by,
+  );
+  const shop = createKey(
+    database,
+    { merchant: merchantId, scopes: shopScopes, profile, alg: "HS256" },
+    by,
+  );
   const detail = `${pairing.keyId} ${shop.keyId}`;
-  recordAct(database, { at: by.nowMs, actor: by.actor, act: "merchant created", subject: merchantId, detail });
+  recordAct(database, {
+    at: by.nowMs,
+    actor: by.actor,
+    act: "merchant created",
+    subject: merchantId,
+    detail,
+  });
   return { merchantId, ...pairing, shopKeyId: shop.keyId, shopKey: shop.apiKey };
 }
 
@@ -94,12 +115,19 @@ export function addKey(
   addresses: readonly string[] = [],
 ): { readonly ok: true; readonly keyId: string; readonly apiKey: string } | Refusal {
   return by.store.write((database) => {
-    if (readMerchant(database, key.merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+    if (readMerchant(database, key.merchant) === undefined)
+      return refuse("GATEWAY_UNKNOWN_MERCHANT");
     const made = createKey(database, key, by);
     setKeyAddresses(database, made.keyId, addresses);
     const from = addresses.length === 0 ? "" : ` from ${addresses.join(" ")}`;
     const detail = `${key.merchant} ${key.scopes.join(",")} ${key.profile} ${key.alg}${from}`;
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key created", subject: made.keyId, detail });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "key created",
+      subject: made.keyId,
+      detail,
+    });
     return { ok: true, ...made };
   });
 }
@@ -108,7 +136,13 @@ export function addKey(
 export function revoke(by: Operator, keyId: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (!revokeKey(database, keyId, by.nowMs)) return refuse("GATEWAY_UNKNOWN_KEY");
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key revoked", subject: keyId, detail: "" });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "key revoked",
+      subject: keyId,
+      detail: "",
+    });
     return { ok: true };
   });
 }
@@ -156,7 +190,10 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
     pausedAt: dateOf(row.pausedAt),
     software: row.software,
     policy: row.policy,
-    notCaughtUp: (row.unpairedAt === null || row.caughtUp === catchUp.given ? notCaughtUpReason(row, run) : null) ?? "",
+    notCaughtUp:
+      (row.unpairedAt === null || row.caughtUp === catchUp.given
+        ? notCaughtUpReason(row, run)
+        : null) ?? "",
     openWithdrawals: row.open,
   }));
 }
@@ -182,7 +219,8 @@ export function unpairAgent(
     const isCatchUpSkipped = passing === "notCaughtUp";
     if (reason !== null && !isCatchUpSkipped) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", reason);
     const openWithdrawals = countPendingOf(database, agentId);
-    if (openWithdrawals > 0 && passing === undefined) return refuse("GATEWAY_AGENT_OPEN", openWords(openWithdrawals));
+    if (openWithdrawals > 0 && passing === undefined)
+      return refuse("GATEWAY_AGENT_OPEN", openWords(openWithdrawals));
     const caughtUp = isCatchUpSkipped ? catchUp.given : agent.caughtUp;
     markUnpaired(database, agentId, { caughtUp, nowMs: by.nowMs });
     giveBackPairing(database, agent.merchant);

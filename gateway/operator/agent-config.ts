@@ -13,7 +13,14 @@ import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
 
 const priceDecimal = 18;
-const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_000n, fee: 30n, feePerDay: 600n };
+const usd = {
+  perWithdrawal: 5_000n,
+  perHour: 15_000n,
+  perDay: 50_000n,
+  hold: 3_000n,
+  fee: 30n,
+  feePerDay: 600n,
+};
 const multiples = { perWithdrawal: 1_000n, perHour: 3_000n, perDay: 10_000n, hold: 600n };
 
 /**
@@ -27,7 +34,9 @@ function rounded(units: bigint): bigint {
 }
 
 function priceUnits(config: GatewayConfig, currency: GatewayCurrency): bigint | null {
-  const price = Object.hasOwn(config.prices.manual, currency.id) ? config.prices.manual[currency.id] : undefined;
+  const price = Object.hasOwn(config.prices.manual, currency.id)
+    ? config.prices.manual[currency.id]
+    : undefined;
   const parsed = price === undefined ? null : parseAmount(price.usd, priceDecimal);
   return parsed?.ok === true ? parsed.units : null;
 }
@@ -44,7 +53,8 @@ function worth(dollars: bigint, price: bigint, decimal: number): string {
 function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<string, string> {
   const price = priceUnits(config, currency);
   const least = parseAmount(currency.minWithdrawAmount, currency.decimal);
-  const times = (factor: bigint): string => formatAmount(least.ok ? least.units * factor : factor, currency.decimal);
+  const times = (factor: bigint): string =>
+    formatAmount(least.ok ? least.units * factor : factor, currency.decimal);
   const amount = (dollars: bigint, factor: bigint): string =>
     price === null ? times(factor) : worth(dollars, price, currency.decimal);
   return {
@@ -60,7 +70,9 @@ function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<stri
 }
 
 function feesOf(config: GatewayConfig, network: string): Record<string, string> {
-  const native = Object.values(config.currencies).find((entry) => entry.network === network && entry.contract === "");
+  const native = Object.values(config.currencies).find(
+    (entry) => entry.network === network && entry.contract === "",
+  );
   const price = native === undefined ? null : priceUnits(config, native);
   const { decimal, ceilings } = familyOf(network).fees;
   if (price === null) {
@@ -68,7 +80,10 @@ function feesOf(config: GatewayConfig, network: string): Record<string, string> 
     const { maxFee, maxFeePerDay } = findChainPreset(chain?.preset ?? "") ?? ceilings;
     return { maxFee, maxFeePerDay };
   }
-  return { maxFee: worth(usd.fee, price, decimal), maxFeePerDay: worth(usd.feePerDay, price, decimal) };
+  return {
+    maxFee: worth(usd.fee, price, decimal),
+    maxFeePerDay: worth(usd.feePerDay, price, decimal),
+  };
 }
 
 /**
@@ -81,7 +96,9 @@ function chainLines(
 ): JsonObject {
   const lines = { family, chainId, confirmations, ...(feeModel === undefined ? {} : { feeModel }) };
   // A merchant that fills in the list names its own nodes.
-  const nodes = hasNodes ? { nodes: agentNodes, nodesFrom: "gateway" } : { nodes: [], nodesFrom: "own" };
+  const nodes = hasNodes
+    ? { nodes: agentNodes, nodesFrom: "gateway" }
+    : { nodes: [], nodesFrom: "own" };
   const known = findChainPreset(preset);
   if (known === undefined) return { ...lines, ...nodes };
   return { preset, ...nodes, ...linesBeside(known.lines, lines) };
@@ -102,7 +119,11 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
   const all = Object.values(chains);
   const isFirst = ({ family, network }: GatewayChain): boolean =>
     all.find((other) => other.family === family)?.network === network;
-  return new Set(all.filter((chain) => namesNetwork(chain.family) || isFirst(chain)).map(({ network }) => network));
+  return new Set(
+    all
+      .filter((chain) => namesNetwork(chain.family) || isFirst(chain))
+      .map(({ network }) => network),
+  );
 }
 
 /**
@@ -112,7 +133,9 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
  */
 export function agentConfigText(config: GatewayConfig, hasNodes = true): string {
   const payable = payableNetworks(config);
-  const currencies = Object.values(config.currencies).filter(({ enabled, network }) => enabled && payable.has(network));
+  const currencies = Object.values(config.currencies).filter(
+    ({ enabled, network }) => enabled && payable.has(network),
+  );
   const kept = Object.entries(config.chains).filter(([, { network }]) => payable.has(network));
   const chains = kept.map(([name, chain]) => [name, chainLines(chain, hasNodes)] as const);
   const file = {
@@ -121,9 +144,14 @@ export function agentConfigText(config: GatewayConfig, hasNodes = true): string 
     apiKey: "<API_KEY>",
     encKey: "<ENCRYPTION_KEY>",
     chains: Object.fromEntries(chains),
-    currencies: Object.fromEntries(currencies.map((currency) => [currency.id, currencyLines(currency)])),
+    currencies: Object.fromEntries(
+      currencies.map((currency) => [currency.id, currencyLines(currency)]),
+    ),
     policy: Object.fromEntries(
-      currencies.map((currency) => [currency.id, { ...limitsOf(config, currency), ...feesOf(config, currency.network) }]),
+      currencies.map((currency) => [
+        currency.id,
+        { ...limitsOf(config, currency), ...feesOf(config, currency.network) },
+      ]),
     ),
   };
   return `${JSON.stringify(file, null, 2)}\n`;

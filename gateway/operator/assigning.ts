@@ -67,7 +67,8 @@ export async function assignPayment(
   const found = candidateOf(by, read, config, id, txHash);
   if (!("outgoing" in found)) return found;
   const judged = await judge(found.payment, found.outgoing.txHash);
-  if (judged.kind !== "completed") return no(`${txHash} is not exactly this payment, as the nodes say now (${judged.kind})`);
+  if (judged.kind !== "completed")
+    return no(`${txHash} is not exactly this payment, as the nodes say now (${judged.kind})`);
   return by.store.writeIfOk((database) => {
     const still = candidateOf(by, database, config, id, txHash);
     if (!("outgoing" in still)) return still;
@@ -85,9 +86,22 @@ export async function assignPayment(
 
 const no = (words: string): Refusal => refuse("GATEWAY_NOT_ASSIGNED", words);
 
-function keep(database: Database, { nowMs }: Operator, { row, outgoing }: Candidate, { feeUnits }: Ending): void {
+function keep(
+  database: Database,
+  { nowMs }: Operator,
+  { row, outgoing }: Candidate,
+  { feeUnits }: Ending,
+): void {
   const { network, account, txHash, block } = outgoing;
-  const assigned = { transactionId: row.id, network, account, txHash, block, feeUnits: `${feeUnits}`, at: nowMs };
+  const assigned = {
+    transactionId: row.id,
+    network,
+    account,
+    txHash,
+    block,
+    feeUnits: `${feeUnits}`,
+    at: nowMs,
+  };
   insertAssigned(database, assigned);
   // A job without a place is with no agent, so nobody else can end the order, and nobody pays it.
   const isWithoutAgent = isUnplaced(database, row.id);
@@ -106,7 +120,9 @@ function candidateOf(
 ): Candidate | Assigned {
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-  const outgoing = outgoingOf(database, row.network, asTyped) ?? outgoingOf(database, row.network, asTyped.toLowerCase());
+  const outgoing =
+    outgoingOf(database, row.network, asTyped) ??
+    outgoingOf(database, row.network, asTyped.toLowerCase());
   const assigned = assignedOf(database, id);
   if (assigned !== undefined) {
     if (assigned.txHash === outgoing?.txHash) return { ok: true, row };
@@ -114,7 +130,8 @@ function candidateOf(
   }
   const problem = orderProblem(database, row);
   if (problem !== null) return no(problem);
-  if (outgoing === undefined) return no(`no final transaction of a hot wallet on ${row.network} has this hash`);
+  if (outgoing === undefined)
+    return no(`no final transaction of a hot wallet on ${row.network} has this hash`);
   const { network, account, slot, contract } = outgoing;
   const differs = paymentProblem(database, config, row, outgoing);
   if (differs !== null) return no(differs);
@@ -126,7 +143,15 @@ function candidateOf(
     if (behind !== null) return refuse("GATEWAY_AGENT_NOT_CAUGHT_UP", behind);
   }
   const { receiverAddress: destination, tag } = row;
-  const payment = { network, account, slot, contract, destination, tag, amountUnits: BigInt(row.amountUnits) };
+  const payment = {
+    network,
+    account,
+    slot,
+    contract,
+    destination,
+    tag,
+    amountUnits: BigInt(row.amountUnits),
+  };
   return { ok: true, row, outgoing, payment };
 }
 
@@ -137,17 +162,24 @@ function orderProblem(database: Database, row: NamedTransaction): string | null 
     return "the withdrawal was signed here: the chain decides its end";
   if (row.status === 0 && row.stage === heldStage && !isUnplaced(database, row.id))
     return "its agent has signed the withdrawal and waits: recover the agent first (docs/recovering.md, section 4), then name the payment";
-  if (row.receiverAddress === "") return "the withdrawal has no receiver's address yet: its agent names it";
+  if (row.receiverAddress === "")
+    return "the withdrawal has no receiver's address yet: its agent names it";
   if (row.status === 0 && agentOfJob(database, row.id)?.unpairedAt !== null)
     return "no paired agent can refuse the withdrawal, so it may still be paid";
   return null;
 }
 
-function paymentProblem(database: Database, config: GatewayConfig, row: NamedTransaction, outgoing: OutgoingRow): string | null {
+function paymentProblem(
+  database: Database,
+  config: GatewayConfig,
+  row: NamedTransaction,
+  outgoing: OutgoingRow,
+): string | null {
   const { txHash, account, receiver, tag, contract, units } = outgoing;
   const owner = signedBy(database, outgoing) ?? assignedTo(database, outgoing);
   if (owner !== undefined) return `${txHash} paid ${owner}`;
-  if (account !== row.depositAddress) return `${account} made it, and the withdrawal is paid from ${row.depositAddress}`;
+  if (account !== row.depositAddress)
+    return `${account} made it, and the withdrawal is paid from ${row.depositAddress}`;
   const wanted = contractOf(config, row);
   if (wanted === null) return `the configuration does not have ${row.currency} any more`;
   if (receiver !== row.receiverAddress)
@@ -156,7 +188,8 @@ function paymentProblem(database: Database, config: GatewayConfig, row: NamedTra
     return `the transaction names the tag ${tag || "of nobody"}, and the withdrawal is for ${row.tag || "no tag"}`;
   if (contract !== wanted)
     return `the transaction moved ${contract || "the native coin"}, and the withdrawal is in ${row.currency}`;
-  if (units !== row.amountUnits) return `the transaction paid ${units} base units, and the withdrawal is for ${row.amountUnits}`;
+  if (units !== row.amountUnits)
+    return `the transaction paid ${units} base units, and the withdrawal is for ${row.amountUnits}`;
   return null;
 }
 
@@ -170,9 +203,15 @@ function contractOf(config: GatewayConfig, { currency, network }: NamedTransacti
 
 function askChain(config: GatewayConfig): Judge {
   return async (payment, txHash) => {
-    const named = Object.entries(config.chains).find(([, chain]) => chain.network === payment.network);
+    const named = Object.entries(config.chains).find(
+      ([, chain]) => chain.network === payment.network,
+    );
     if (named === undefined) return { kind: "waiting" };
-    const reader = openWatcher({ chain: named[1], readSecretFile, log: nodeLog(makeLog("error"), named[0]) });
+    const reader = openWatcher({
+      chain: named[1],
+      readSecretFile,
+      log: nodeLog(makeLog("error"), named[0]),
+    });
     try {
       return await reader.pass(await reader.finalTip()).judge(payment, [txHash], "");
     } finally {

@@ -26,7 +26,13 @@ const queryOf = ({ since, until, about, by, limit }: AuditOptions, isAlarm: bool
   return { sinceMs: since, untilMs: until, subject: about, actor: by, isAlarm, most: limit };
 };
 
-const listedAct = ({ at, actor, act, subject, detail }: Act) => ({ at: dateOf(at), actor, act, about: subject, detail });
+const listedAct = ({ at, actor, act, subject, detail }: Act) => ({
+  at: dateOf(at),
+  actor,
+  act,
+  about: subject,
+  detail,
+});
 
 /** An alarm with the advice of its code; a code that this version does not know has none. */
 function listedAlarm({ at, actor, act, subject, detail }: Act) {
@@ -58,7 +64,15 @@ function alarms(options: AuditOptions): void {
   });
 }
 
-const alarmLines = ({ at, code, cause, from, about, detail, hint }: ReturnType<typeof listedAlarm>): string =>
+const alarmLines = ({
+  at,
+  code,
+  cause,
+  from,
+  about,
+  detail,
+  hint,
+}: ReturnType<typeof listedAlarm>): string =>
   `${at}  ${code}${cause === "" ? "" : ` (${cause})`}  from ${from}, about ${about}\n  ${detail}${hint === "" ? "" : `\n  hint: ${hint}`}`;
 
 function withTimes(command: Command): Command {
@@ -70,10 +84,14 @@ function withTimes(command: Command): Command {
 }
 
 export function addAuditCommands(program: Command): void {
-  withTimes(program.command("audit").description("what operators, keys and agents did, alarms among it"))
+  withTimes(
+    program.command("audit").description("what operators, keys and agents did, alarms among it"),
+  )
     .option("--by <text>", "of those alone whose name has this text")
     .action(audit);
-  withTimes(program.command("alarms").description("what the gateway raised an alarm about, each with the line to type")).action(
-    alarms,
-  );
+  withTimes(
+    program
+      .command("alarms")
+      .description("what the gateway raised an alarm about, each with the line to type"),
+  ).action(alarms);
 }

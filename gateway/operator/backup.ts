@@ -16,7 +16,12 @@ import type { Store } from "../store/store.ts";
 export function backUp(store: Store, file: string, nowMs: number, overwrite: boolean): StoreCopy {
   const path = resolve(file);
   if (existsSync(path) && !overwrite)
-    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} is there already; --yes replaces it`, { path });
+    throw new AgentError(
+      "GATEWAY_FILE_EXISTS",
+      "none",
+      `${path} is there already; --yes replaces it`,
+      { path },
+    );
   return copyStore(store.database, path, nowMs);
 }
 
@@ -51,13 +56,17 @@ export function copyProblem(copy: StoreCopy): string {
 
 /** The lines about a copy, for an operator; no newline at the end. */
 export function describeCopy(file: string, copy: StoreCopy): string {
-  const when = copy.copiedAt === 0 ? "not a copy that backup made" : new Date(copy.copiedAt).toISOString();
+  const when =
+    copy.copiedAt === 0 ? "not a copy that backup made" : new Date(copy.copiedAt).toISOString();
   const rows = [
     ["file", resolve(file)],
     ["made", when],
     ["schema", String(copy.schema)],
     ["key", copy.gatewayKey],
-    ["rows", `${copy.merchants} merchants, ${copy.transactions} transactions, ${copy.agents.length} agents`],
+    [
+      "rows",
+      `${copy.merchants} merchants, ${copy.transactions} transactions, ${copy.agents.length} agents`,
+    ],
     ...copy.agents.map(({ id, ledgerEpoch, headSeq }) => [
       "agent",
       `${id}, epoch ${ledgerEpoch}, ledger up to record ${headSeq}`,

@@ -16,12 +16,22 @@ import { areKnown } from "./named.ts";
 import { type CsvOptions, csvTable, withBoth, withCsv } from "./words.ts";
 
 const columns = [
-  ...["merchantId", "merchant", "currency", "available", "reserved", "pending", "sweeping", "total"],
+  ...[
+    "merchantId",
+    "merchant",
+    "currency",
+    "available",
+    "reserved",
+    "pending",
+    "sweeping",
+    "total",
+  ],
   ...["hotWallet", "block", "difference"],
 ] as const;
 
 /** One merchant's money in one currency. */
-export interface BalanceLine extends Pick<Balance, "currency" | "available" | "reserved" | "pending" | "sweeping" | "total"> {
+export interface BalanceLine
+  extends Pick<Balance, "currency" | "available" | "reserved" | "pending" | "sweeping" | "total"> {
   readonly merchantId: string;
   readonly merchant: string;
   readonly hotWallet: string; // on the chain at the end of the block
@@ -45,12 +55,18 @@ export function listBalances(
   { merchant, currency, isAll }: BalanceQuery,
 ): readonly BalanceLine[] {
   const differences = listDifferences(store.database);
-  const currencies = Object.values(config.currencies).filter(({ id }) => currency === undefined || id === currency);
-  const merchants = merchantNames(store.database).filter(({ id }) => merchant === undefined || id === merchant);
+  const currencies = Object.values(config.currencies).filter(
+    ({ id }) => currency === undefined || id === currency,
+  );
+  const merchants = merchantNames(store.database).filter(
+    ({ id }) => merchant === undefined || id === merchant,
+  );
   return merchants.flatMap((one) =>
     currencies.flatMap((of) => {
       const line = lineOf(store, config, one, of, differences);
-      return isAll || line.block === null || line.total !== "0" || line.difference !== "0" ? [line] : [];
+      return isAll || line.block === null || line.total !== "0" || line.difference !== "0"
+        ? [line]
+        : [];
     }),
   );
 }
@@ -62,12 +78,24 @@ function lineOf(
   currency: GatewayCurrency,
   differences: readonly DifferenceRow[],
 ): BalanceLine {
-  const own = differences.filter((row) => row.merchant === merchantId && row.currency === currency.id);
-  const units = own.reduce((sum, row) => sum + BigInt(row.foundUnits) - BigInt(row.expectedUnits), 0n);
+  const own = differences.filter(
+    (row) => row.merchant === merchantId && row.currency === currency.id,
+  );
+  const units = own.reduce(
+    (sum, row) => sum + BigInt(row.foundUnits) - BigInt(row.expectedUnits),
+    0n,
+  );
   const ours = { merchantId, merchant, difference: signedAmount(units, currency.decimal) };
   const read = balanceOf({ config, store }, merchantId, currency);
   if (read === null) {
-    const unread = { available: "", reserved: "", pending: "", sweeping: "", total: "", hotWallet: "" };
+    const unread = {
+      available: "",
+      reserved: "",
+      pending: "",
+      sweeping: "",
+      total: "",
+      hotWallet: "",
+    };
     return { ...ours, currency: currency.id, ...unread, block: null };
   }
   const { available, reserved, pending, sweeping, total } = read.balance;
@@ -77,7 +105,19 @@ function lineOf(
 }
 
 function describe(line: BalanceLine): string {
-  const { merchantId, merchant, currency, available, reserved, pending, sweeping, total, hotWallet, block, difference } = line;
+  const {
+    merchantId,
+    merchant,
+    currency,
+    available,
+    reserved,
+    pending,
+    sweeping,
+    total,
+    hotWallet,
+    block,
+    difference,
+  } = line;
   const name = `${merchantId}  ${merchant}  ${currency}`;
   if (block === null) return `${name}: its hot wallet was not read yet`;
   const parts = `available ${available}, reserved ${reserved}, on deposit addresses ${pending}, being swept ${sweeping}`;
@@ -94,19 +134,29 @@ function balances(options: BalancesOptions): void {
     const { merchant, currency, all } = options;
     if (!allowed(areKnown(by, options)) || !allowed(isCurrency(config, currency))) return;
     const lines = listBalances(by.store, config, { merchant, currency, isAll: all === true });
-    if (table !== null) printCsv(table, columns, lines as readonly (BalanceLine & Record<string, unknown>)[]);
+    if (table !== null)
+      printCsv(table, columns, lines as readonly (BalanceLine & Record<string, unknown>)[]);
     else if (options.json === true) printJson(lines);
     else printList(lines.map(describe), "No merchant has anything; --all lists them nevertheless.");
   });
 }
 
-function isCurrency({ currencies }: GatewayConfig, id: string | undefined): { readonly ok: true } | Refusal {
+function isCurrency(
+  { currencies }: GatewayConfig,
+  id: string | undefined,
+): { readonly ok: true } | Refusal {
   if (id === undefined || Object.hasOwn(currencies, id)) return { ok: true };
   return refuse("GATEWAY_UNKNOWN_CURRENCY", `there is no currency ${id}`);
 }
 
 export function addBalancesCommand(program: Command): void {
-  withCsv(withBoth(program.command("balances").description("each merchant's money, beside its hot wallet on the chain")))
+  withCsv(
+    withBoth(
+      program
+        .command("balances")
+        .description("each merchant's money, beside its hot wallet on the chain"),
+    ),
+  )
     .option("--merchant <id>", "whose")
     .option("--currency <id>", "this one alone")
     .option("--all", "also where there is nothing")

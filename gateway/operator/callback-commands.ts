@@ -16,14 +16,23 @@ import {
   rotateCallback,
   testCallback,
 } from "./callbacks.ts";
-import { allowed, asOperator, exit, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  allowed,
+  asOperator,
+  exit,
+  type JsonOption,
+  print,
+  printJson,
+  printList,
+} from "./command.ts";
 import { areKnown } from "./named.ts";
 import { acting, moment } from "./words.ts";
 
 function eventList(text: string): readonly EventType[] {
   const wanted = text.split(",").map((part) => part.trim());
   const unknown = wanted.find((part) => !(eventTypes as readonly string[]).includes(part));
-  if (unknown !== undefined) throw new InvalidArgumentError(`known events: ${eventTypes.join(", ")}`);
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`known events: ${eventTypes.join(", ")}`);
   return wanted as EventType[];
 }
 
@@ -35,31 +44,59 @@ function wholeNumber(text: string): number {
 }
 
 /** Adds the commands to the program's tree. */
-export function addCallbackCommands(program: Command, withBoth: (command: Command) => Command): void {
-  const callbacks = program.command("callbacks").alias("callback").description("who is told of events by HTTP");
+export function addCallbackCommands(
+  program: Command,
+  withBoth: (command: Command) => Command,
+): void {
+  const callbacks = program
+    .command("callbacks")
+    .alias("callback")
+    .description("who is told of events by HTTP");
   acting(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
     .requiredOption("--merchant <id>", "whose")
     .requiredOption("--url <url>", "https address that takes a POST")
     .option("--events <list>", "only these, with commas between; all unless told", eventList, [])
     .action(add);
-  withBoth(callbacks.command("list", { isDefault: true }).description("all of them, or one merchant's; never a secret"))
+  withBoth(
+    callbacks
+      .command("list", { isDefault: true })
+      .description("all of them, or one merchant's; never a secret"),
+  )
     .option("--merchant <id>", "whose")
     .action(list);
-  acting(callbacks.command("test").description("send a test event now").argument("<callbackId>")).action(test);
-  acting(callbacks.command("rotate").description("make another secret; both sign for a day").argument("<callbackId>")).action(
-    rotate,
-  );
-  withBoth(callbacks.command("deliveries").description("what was sent, how often, and how it was answered"))
+  acting(
+    callbacks.command("test").description("send a test event now").argument("<callbackId>"),
+  ).action(test);
+  acting(
+    callbacks
+      .command("rotate")
+      .description("make another secret; both sign for a day")
+      .argument("<callbackId>"),
+  ).action(rotate);
+  withBoth(
+    callbacks
+      .command("deliveries")
+      .description("what was sent, how often, and how it was answered"),
+  )
     .option("--merchant <id>", "whose")
     .option("--callback <id>", "to which target")
     .option("--limit <n>", "so many, the newest first", wholeNumber, 20)
     .action(deliveries);
-  acting(callbacks.command("redeliver").description("send one again, or all of a target that did not arrive"))
+  acting(
+    callbacks
+      .command("redeliver")
+      .description("send one again, or all of a target that did not arrive"),
+  )
     .argument("[delivery]", "its number", wholeNumber)
-    .option("--callback <id>", "all that wait for this target or were given up, in the place of one")
+    .option(
+      "--callback <id>",
+      "all that wait for this target or were given up, in the place of one",
+    )
     .option("--since <time>", "of these, only events since then, in UTC", moment)
     .action(again);
-  acting(callbacks.command("remove").description("end one, permanently").argument("<callbackId>")).action(remove);
+  acting(
+    callbacks.command("remove").description("end one, permanently").argument("<callbackId>"),
+  ).action(remove);
 }
 
 interface AddOptions extends JsonOption {
@@ -76,7 +113,9 @@ function add(options: AddOptions): void {
     const { callbackId, secret } = added;
     if (options.json === true) printJson({ callbackId, secret });
     else
-      print(`callbackId  ${callbackId}\nsecret      ${secret}\nThis is the only time the secret is shown. Next: callbacks test`);
+      print(
+        `callbackId  ${callbackId}\nsecret      ${secret}\nThis is the only time the secret is shown. Next: callbacks test`,
+      );
   });
 }
 
@@ -92,20 +131,26 @@ function list(options: JsonOption & { readonly merchant?: string }): void {
 function targetText(line: CallbackLine): string {
   const isOn = line.pausedAt === "" ? "on" : `paused by the shop ${line.pausedAt}`;
   const state = line.offAt === "" ? isOn : `switched off ${line.offAt}, it answered 410`;
-  const last = line.triedAt === "" ? "never tried" : `last answer ${line.status || "none"} at ${line.triedAt}`;
+  const last =
+    line.triedAt === "" ? "never tried" : `last answer ${line.status || "none"} at ${line.triedAt}`;
   return [
     `${line.callbackId}  ${state}  ${line.merchant} (${line.merchantId})`,
     `  ${line.url}`,
     `  ${line.events.length === 0 ? "all events" : line.events.join(",")}`,
     `  waiting ${line.waiting}, given up ${line.givenUp}, ${last}`,
-    ...(line.givenUp === 0 ? [] : [`  next: callbacks redeliver --callback ${line.callbackId} sends them again`]),
+    ...(line.givenUp === 0
+      ? []
+      : [`  next: callbacks redeliver --callback ${line.callbackId} sends them again`]),
     ...(line.twoSecretsUntil === "" ? [] : [`  two secrets sign until ${line.twoSecretsUntil}`]),
   ].join("\n");
 }
 
 async function test(callbackId: string, options: JsonOption): Promise<void> {
   await asOperator(options, async (by, config) => {
-    const callbackSender = createCallbackSender({ settings: config.callbacks, monotonic: () => performance.now() });
+    const callbackSender = createCallbackSender({
+      settings: config.callbacks,
+      monotonic: () => performance.now(),
+    });
     const tested = await testCallback(by, callbackId, callbackSender);
     if (!allowed(tested)) return;
     const { sent, taken, switchedOn } = tested;
@@ -115,7 +160,10 @@ async function test(callbackId: string, options: JsonOption): Promise<void> {
       printJson({ callbackId, taken, status, durationMs, answer, switchedOn });
       return;
     }
-    const how = status === 0 ? `No answer after ${durationMs} ms: ${answer}` : `Answered ${status} after ${durationMs} ms.`;
+    const how =
+      status === 0
+        ? `No answer after ${durationMs} ms: ${answer}`
+        : `Answered ${status} after ${durationMs} ms.`;
     print(`${how}${switchedOn ? "\nIt is switched on again." : ""}`);
   });
 }
@@ -143,7 +191,10 @@ function deliveries(options: DeliveriesOptions): void {
   const { merchant, callback: target, limit } = options;
   asOperator(options, (by) => {
     if (!allowed(areKnown(by, options))) return;
-    const of = { ...(merchant === undefined ? {} : { merchant }), ...(target === undefined ? {} : { target }) };
+    const of = {
+      ...(merchant === undefined ? {} : { merchant }),
+      ...(target === undefined ? {} : { target }),
+    };
     const views = callbackDeliveries(by, of, Math.min(limit, countMax));
     if (options.json === true) printJson(views);
     else printList(views.map(deliveryText), "Nothing was sent in the last 60 days.");
@@ -169,9 +220,14 @@ interface AgainOptions extends JsonOption {
 function again(delivery: number | undefined, options: AgainOptions): void {
   const { callback: target, since } = options;
   if ((delivery === undefined) === (target === undefined))
-    throw new CommanderError(exit.usage, "delivery", "give a delivery's number, or --callback with a target's id");
+    throw new CommanderError(
+      exit.usage,
+      "delivery",
+      "give a delivery's number, or --callback with a target's id",
+    );
   if (target !== undefined) againAll(target, since ?? 0, options);
-  else if (since !== undefined) throw new CommanderError(exit.usage, "since", "--since needs --callback");
+  else if (since !== undefined)
+    throw new CommanderError(exit.usage, "since", "--since needs --callback");
   else if (delivery !== undefined) againOne(delivery, options);
 }
 
@@ -181,12 +237,21 @@ function againAll(target: string, sinceMs: number, options: JsonOption): void {
     if (!allowed(done)) return;
     const { again: deliveries, left } = done;
     if (options.json === true) {
-      printJson({ callbackId: target, since: sinceMs === 0 ? "" : dateOf(sinceMs), deliveries, left });
+      printJson({
+        callbackId: target,
+        since: sinceMs === 0 ? "" : dateOf(sinceMs),
+        deliveries,
+        left,
+      });
       return;
     }
     const more =
-      left === 0 ? "" : `\n${left} more stay given up, because too many wait; give the command again when these arrived.`;
-    print(`${deliveries} deliveries to ${target} are sent again by the running gateway, the ends of money first.${more}`);
+      left === 0
+        ? ""
+        : `\n${left} more stay given up, because too many wait; give the command again when these arrived.`;
+    print(
+      `${deliveries} deliveries to ${target} are sent again by the running gateway, the ends of money first.${more}`,
+    );
   });
 }
 
@@ -202,7 +267,8 @@ function remove(callbackId: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const removed = removeCallback(by, callbackId);
     if (!allowed(removed)) return;
-    if (options.json === true) printJson({ callbackId, removed: true, recordsGivenUp: removed.givenUp });
+    if (options.json === true)
+      printJson({ callbackId, removed: true, recordsGivenUp: removed.givenUp });
     else print(`Removed ${callbackId}. Records whose callbacks were given up: ${removed.givenUp}.`);
   });
 }

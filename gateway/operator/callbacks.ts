@@ -31,7 +31,12 @@ import {
   waitAgain,
 } from "../store/callback-deliveries.ts";
 import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
-import { findTarget, listTargets, rotateTarget, switchTargetOn } from "../store/callback-targets.ts";
+import {
+  findTarget,
+  listTargets,
+  rotateTarget,
+  switchTargetOn,
+} from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 
@@ -52,7 +57,8 @@ export function addCallback(
   settings: GuardSettings,
 ): { readonly ok: true; readonly callbackId: string; readonly secret: string } | Refusal {
   return by.store.write((database) => {
-    if (readMerchant(database, wanted.merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+    if (readMerchant(database, wanted.merchant) === undefined)
+      return refuse("GATEWAY_UNKNOWN_MERCHANT");
     const added = addTarget(database, asActor(by), wanted, settings);
     return added.ok ? added : refuse("GATEWAY_CALLBACK_URL", wordsOf(added));
   });
@@ -60,7 +66,9 @@ export function addCallback(
 
 function wordsOf(refused: NotAdded): string {
   if (refused.why === "url") return `the URL ${refused.problem}`;
-  return refused.why === "known" ? "the merchant has this URL already" : `a merchant has at most ${targetsMax} callback targets`;
+  return refused.why === "known"
+    ? "the merchant has this URL already"
+    : `a merchant has at most ${targetsMax} callback targets`;
 }
 
 function audit(by: Operator, act: string, subject: string, detail: string): void {
@@ -94,7 +102,8 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
     createdAt: dateOf(row.createdAt),
     offAt: dateOf(row.offAt),
     pausedAt: dateOf(row.pausedAt),
-    twoSecretsUntil: row.oldValidUntil === null || row.oldValidUntil <= by.nowMs ? "" : dateOf(row.oldValidUntil),
+    twoSecretsUntil:
+      row.oldValidUntil === null || row.oldValidUntil <= by.nowMs ? "" : dateOf(row.oldValidUntil),
     waiting: row.waiting,
     givenUp: row.givenUp,
     triedAt: dateOf(row.triedAt),
@@ -111,18 +120,36 @@ export async function testCallback(
   by: Operator,
   id: string,
   callbackSender: CallbackSender,
-): Promise<{ readonly ok: true; readonly sent: Sent; readonly taken: boolean; readonly switchedOn: boolean } | Refusal> {
+): Promise<
+  | {
+      readonly ok: true;
+      readonly sent: Sent;
+      readonly taken: boolean;
+      readonly switchedOn: boolean;
+    }
+  | Refusal
+> {
   const target = findTarget(by.store.database, id);
   if (target === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
   const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
   const secrets = secretsOf(target, by.gatewayKey.sealingKey, by.nowMs);
-  const headers = signedHeaders(secrets, { id: event.id, timestamp: Math.floor(by.nowMs / 1000), body: event.body });
+  const headers = signedHeaders(secrets, {
+    id: event.id,
+    timestamp: Math.floor(by.nowMs / 1000),
+    body: event.body,
+  });
   const sent = await callbackSender.send({ url: target.url, headers, body: event.body });
   const taken = isTaken(sent);
   return by.store.write((database) => {
     insertEvent(database, event, by.nowMs);
     const state = taken ? "delivered" : "given up";
-    const delivery = insertDelivery(database, { event: event.id, target: id, state, nextAt: by.nowMs, rank: 1 });
+    const delivery = insertDelivery(database, {
+      event: event.id,
+      target: id,
+      state,
+      nextAt: by.nowMs,
+      rank: 1,
+    });
     const { status, durationMs, answer } = sent;
     const after = { state, nextAt: by.nowMs, restUntil: 0, isCounted: true } as const;
     keepTry(database, delivery, { at: by.nowMs, status, durationMs, answer }, after);
@@ -200,7 +227,8 @@ export function redeliver(by: Operator, delivery: number): { readonly ok: true }
   return by.store.write((database) => {
     const known = findDelivery(database, delivery);
     const target = known === undefined ? undefined : findTarget(database, known.target);
-    if (known === undefined || target === undefined || target.offAt !== null) return refuse("GATEWAY_UNKNOWN_CALLBACK");
+    if (known === undefined || target === undefined || target.offAt !== null)
+      return refuse("GATEWAY_UNKNOWN_CALLBACK");
     waitAgain(database, delivery, by.nowMs);
     refreshStatus(database, known.transactionId === null ? [] : [known.transactionId]);
     audit(by, "callback sent again", known.target, String(delivery));
@@ -233,7 +261,10 @@ export function redeliverAll(
  * Removes a target permanently and gives up its waiting deliveries. Refuses
  * GATEWAY_UNKNOWN_CALLBACK.
  */
-export function removeCallback(by: Operator, id: string): { readonly ok: true; readonly givenUp: number } | Refusal {
+export function removeCallback(
+  by: Operator,
+  id: string,
+): { readonly ok: true; readonly givenUp: number } | Refusal {
   return by.store.write((database) => {
     if (findTarget(database, id) === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
     return { ok: true, givenUp: remove(database, asActor(by), id) };

@@ -17,7 +17,13 @@ import { certificateWarningMs } from "../config/certificate-end.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { listenFault } from "../config/listen-fault.ts";
 import { readSecretFile } from "../config/secret-file.ts";
-import { freeBytesOf, hasNoRoom, isReadOnlyDisk, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
+import {
+  freeBytesOf,
+  hasNoRoom,
+  isReadOnlyDisk,
+  roomBytesMin,
+  roomWarningFactor,
+} from "../store/disk.ts";
 import { type Inspected, inspectStore } from "../store/inspect.ts";
 import { missingRoomBytes } from "../store/migrate.ts";
 import { schemaVersion } from "../store/migrations.ts";
@@ -35,10 +41,18 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
   const config = orFinding(findings, () => readConfig(path));
   if (config === null) return findings;
   const isRunning = storeFindings(config, findings);
-  findings.push(...roomFindings(config), ...publicFindings(config), ...certificateFindings(config, nowMs));
+  findings.push(
+    ...roomFindings(config),
+    ...publicFindings(config),
+    ...certificateFindings(config, nowMs),
+  );
   if (!isRunning) findings.push(...(await portFindings(config)));
   const chains = Object.entries(config.chains);
-  findings.push(...(await Promise.all(chains.map(([name, chain]) => chainFindings(config, name, chain, nowMs)))).flat());
+  findings.push(
+    ...(
+      await Promise.all(chains.map(([name, chain]) => chainFindings(config, name, chain, nowMs)))
+    ).flat(),
+  );
   return findings;
 }
 
@@ -53,13 +67,20 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   findings.push(...upgradeFindings(config, found));
   if (key !== null && key.fingerprint !== found.gatewayKey)
     findings.push(
-      finding("GATEWAY_KEY_OTHER", "error", `the key ${config.keyFile} is not the one ${config.database} was made with`),
+      finding(
+        "GATEWAY_KEY_OTHER",
+        "error",
+        `the key ${config.keyFile} is not the one ${config.database} was made with`,
+      ),
     );
   return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
 }
 
 /** A start upgrades a database of an earlier version, and copies it first. */
-function upgradeFindings({ database }: GatewayConfig, { isOlder, version }: Inspected): readonly Finding[] {
+function upgradeFindings(
+  { database }: GatewayConfig,
+  { isOlder, version }: Inspected,
+): readonly Finding[] {
   if (!isOlder) return [];
   const words = `${database} has tables of version ${version}: the next start copies it and brings it to version ${schemaVersion}`;
   const missing = missingRoomBytes(database);
@@ -76,8 +97,15 @@ function upgradeFindings({ database }: GatewayConfig, { isOlder, version }: Insp
  */
 function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   if (isReadOnlyDisk(database))
-    return [finding("GATEWAY_DISK_FAILED", "error", `the disk of ${database} is mounted to be read alone`)];
-  if (hasNoRoom(database)) return [finding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
+    return [
+      finding(
+        "GATEWAY_DISK_FAILED",
+        "error",
+        `the disk of ${database} is mounted to be read alone`,
+      ),
+    ];
+  if (hasNoRoom(database))
+    return [finding("GATEWAY_DISK_FULL", "error", `the disk of ${database} is full`)];
   const free = freeBytesOf(database);
   if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
   const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
@@ -100,20 +128,41 @@ function publicFindings({ publicUrl, listen }: GatewayConfig): readonly Finding[
       ),
     ];
   if (listen.tls !== null && protocol === "http:")
-    return [finding("GATEWAY_PUBLIC_URL", "error", `publicUrl ${publicUrl} is plain http, and listen.tls speaks https alone`)];
+    return [
+      finding(
+        "GATEWAY_PUBLIC_URL",
+        "error",
+        `publicUrl ${publicUrl} is plain http, and listen.tls speaks https alone`,
+      ),
+    ];
   return [];
 }
 
-function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number): readonly Finding[] {
+function certificateFindings(
+  { listen, publicUrl }: GatewayConfig,
+  nowMs: number,
+): readonly Finding[] {
   if (listen.tls === null) return [];
   const { certificate, key } = listen.tls;
   let read: X509Certificate;
   try {
     read = new X509Certificate(readFileSync(certificate));
     if (!read.checkPrivateKey(createPrivateKey(readFileSync(key))))
-      return [finding("GATEWAY_TLS", "error", `the key ${key} of listen.tls is not the one of ${certificate}`)];
+      return [
+        finding(
+          "GATEWAY_TLS",
+          "error",
+          `the key ${key} of listen.tls is not the one of ${certificate}`,
+        ),
+      ];
   } catch (cause) {
-    return [finding("GATEWAY_TLS", "error", `certificate or key of listen.tls cannot be used: ${reasonOf(cause)}`)];
+    return [
+      finding(
+        "GATEWAY_TLS",
+        "error",
+        `certificate or key of listen.tls cannot be used: ${reasonOf(cause)}`,
+      ),
+    ];
   }
   const { hostname } = new URL(publicUrl);
   const name = hostname.replace(/^\[|\]$/g, "");
@@ -123,7 +172,13 @@ function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number
   const leftMs = Date.parse(read.validTo) - nowMs;
   if (leftMs < certificateWarningMs) {
     const when = leftMs < 0 ? "ended" : "ends";
-    findings.push(finding("GATEWAY_CERTIFICATE", leftMs < 0 ? "error" : "warning", `${certificate} ${when} at ${read.validTo}`));
+    findings.push(
+      finding(
+        "GATEWAY_CERTIFICATE",
+        leftMs < 0 ? "error" : "warning",
+        `${certificate} ${when} at ${read.validTo}`,
+      ),
+    );
   }
   return findings;
 }
@@ -148,10 +203,14 @@ async function chainFindings(
   chain: GatewayChain,
   nowMs: number,
 ): Promise<readonly Finding[]> {
-  const tokens = Object.values(config.currencies).filter((one) => one.chain === name && one.contract !== "");
+  const tokens = Object.values(config.currencies).filter(
+    (one) => one.chain === name && one.contract !== "",
+  );
   const contracts = tokens.map(({ contract }) => contract);
   const nodes = await Promise.all(
-    chain.nodes.map((url) => lookAtNode({ chain, url, contracts, timeoutMs: nodeMs, readSecretFile })),
+    chain.nodes.map((url) =>
+      lookAtNode({ chain, url, contracts, timeoutMs: nodeMs, readSecretFile }),
+    ),
   );
   return [
     ...nodes.flatMap((node) => answerFindings(name, node)),
@@ -172,13 +231,22 @@ interface Token {
   readonly decimal: number;
 }
 
-function tokenFindings(nodes: readonly NodeView[], { id, contract, decimal }: Token): readonly Finding[] {
+function tokenFindings(
+  nodes: readonly NodeView[],
+  { id, contract, decimal }: Token,
+): readonly Finding[] {
   const said = nodes
     .flatMap(({ tokens }) => tokens.filter((token) => token.contract === contract))
     .map((token) => token.decimals);
   const other = said.find((decimals) => decimals >= 0 && decimals !== decimal);
   if (other !== undefined)
-    return [finding("WATCHER_DECIMALS", "error", `the contract of ${id} has ${other} decimals, not ${decimal}`)];
+    return [
+      finding(
+        "WATCHER_DECIMALS",
+        "error",
+        `the contract of ${id} has ${other} decimals, not ${decimal}`,
+      ),
+    ];
   if (said.length === 0 || said.some((decimals) => decimals >= 0)) return [];
   return [finding("WATCHER_DECIMALS", "error", `${contract} of ${id} is no token's contract`)];
 }

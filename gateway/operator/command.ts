@@ -11,7 +11,14 @@ import { codes } from "../../base/codes.ts";
 import { gatewayEvents } from "../../base/events-gateway.ts";
 import { AgentError, type Refusal } from "../../base/fault.ts";
 import { findingLine, verdictOfFindings } from "../../base/finding.ts";
-import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
+import {
+  type GatewayLog,
+  isJournalStream,
+  lineOptions,
+  logLine,
+  priorityOf,
+  withPriority,
+} from "../../base/log.ts";
 import { jsonText, visible, visibleLines } from "../../base/visible.ts";
 import { expiryExclusionOf, pinExclusionOf } from "../../chains/families.ts";
 import { type CsvTable, csvHeadOf, csvLineOf } from "../answer/csv-cell.ts";
@@ -48,18 +55,29 @@ process.on("exit", () => flushLog());
 export function complain(message: string, hint: string): void {
   flushLog();
   if (isJournal) {
-    const form = { at: clock(), level: "error", process: "gateway", event: "command-fault", message } as const;
+    const form = {
+      at: clock(),
+      level: "error",
+      process: "gateway",
+      event: "command-fault",
+      message,
+    } as const;
     process.stderr.write(`${priorityOf("error")}${visible(logLine(form, { hint }))}\n`);
     return;
   }
-  process.stderr.write(`autowithdraw-gateway: ${visible(message)}\n${hint === "" ? "" : `hint: ${visible(hint)}\n`}`);
+  process.stderr.write(
+    `autowithdraw-gateway: ${visible(message)}\n${hint === "" ? "" : `hint: ${visible(hint)}\n`}`,
+  );
 }
 
 /**
  * Answers an operator's signal to the running gateway, with a line of the log that no logLevel
  * suppresses.
  */
-export function answer(event: "config-reload" | "config-refused" | "service-manager-away", message: string): void {
+export function answer(
+  event: "config-reload" | "config-refused" | "service-manager-away",
+  message: string,
+): void {
   flushLog();
   const level = gatewayEvents[event][1];
   const line = logLine({ at: clock(), level, process: "gateway", event, message });
@@ -72,7 +90,9 @@ export function answer(event: "config-reload" | "config-refused" | "service-mana
  */
 export function printList(records: readonly string[], none: string): void {
   const isShown = process.stdout.isTTY === true;
-  print(records.map((text) => (isShown ? text : text.replaceAll(/\n {2,}/g, "  "))).join("\n") || none);
+  print(
+    records.map((text) => (isShown ? text : text.replaceAll(/\n {2,}/g, "  "))).join("\n") || none,
+  );
 }
 
 /** Prints a value for a program; no character of it is replaced. */
@@ -82,7 +102,11 @@ export const printJson = (value: object): void => void process.stdout.write(`${j
  * Prints rows as CSV. Only the cells are made safe to print, because the line ends
  * are CR LF. Source: RFC 4180.
  */
-export function printCsv(table: CsvTable, columns: readonly string[], rows: readonly Readonly<Record<string, unknown>>[]): void {
+export function printCsv(
+  table: CsvTable,
+  columns: readonly string[],
+  rows: readonly Readonly<Record<string, unknown>>[],
+): void {
   const safe: CsvTable = { ...table, cell: (value) => visible(table.cell(value)) };
   process.stdout.write(csvHeadOf(table, columns));
   for (const row of rows) {
@@ -160,7 +184,10 @@ function isRun({ database }: GatewayConfig): boolean {
  * Opens configuration, key and database for `work`, and closes the database after `work`, or after
  * its promise.
  */
-export function asOperator<T>(options: ConfigOption & ActOption, work: (by: Operator, config: GatewayConfig) => T): T {
+export function asOperator<T>(
+  options: ConfigOption & ActOption,
+  work: (by: Operator, config: GatewayConfig) => T,
+): T {
   const config = configInForce(options.config);
   const gatewayKey = readGatewayKey(config.keyFile);
   const store = openStore(config.database, makeLog("error"));
@@ -168,7 +195,14 @@ export function asOperator<T>(options: ConfigOption & ActOption, work: (by: Oper
   try {
     checkKey(store.database, gatewayKey.fingerprint, config);
     const done = work(
-      { store, gatewayKey, random: randomBytes, nowMs: clock(), run: runningOn(config.database), actor: actorOf(options) },
+      {
+        store,
+        gatewayKey,
+        random: randomBytes,
+        nowMs: clock(),
+        run: runningOn(config.database),
+        actor: actorOf(options),
+      },
       config,
     );
     if (!(done instanceof Promise)) return done;
@@ -213,27 +247,42 @@ export function init(options: { readonly dir: string; readonly json?: boolean })
     return;
   }
   print(`Made ${made.key}, an empty database, and ${made.config}.`);
-  print(`Next: set publicUrl, chains and currencies there, then run this program with: start --config ${made.config}`);
+  print(
+    `Next: set publicUrl, chains and currencies there, then run this program with: start --config ${made.config}`,
+  );
 }
 
-export function backup(file: string, options: JsonOption & { readonly check?: boolean; readonly yes?: boolean }): void {
+export function backup(
+  file: string,
+  options: JsonOption & { readonly check?: boolean; readonly yes?: boolean },
+): void {
   if (options.check === true) {
     // A restore drill may run on another machine. With a configuration, the copy must belong to its
     // gateway.
     const config = existsSync(options.config) ? readConfig(options.config) : null;
-    const copy = checkBackup(file, config === null ? null : readGatewayKey(config.keyFile).fingerprint);
+    const copy = checkBackup(
+      file,
+      config === null ? null : readGatewayKey(config.keyFile).fingerprint,
+    );
     const problem = copyProblem(copy);
     if (options.json === true) printJson({ file, ...copy, problem });
     else print(`The copy is whole.\n${describeCopy(file, copy)}`);
     if (problem === "") return;
     process.exitCode = exit.no;
-    if (options.json !== true) complain(problem, "make it with: autowithdraw-gateway backup FILE, also while the gateway runs");
+    if (options.json !== true)
+      complain(
+        problem,
+        "make it with: autowithdraw-gateway backup FILE, also while the gateway runs",
+      );
     return;
   }
   asOperator(options, ({ store, nowMs }, { keyFile }) => {
     const copy = backUp(store, file, nowMs, options.yes === true);
     if (options.json === true) printJson({ file, ...copy });
-    else print(`Copied, and the copy read through.\n${describeCopy(file, copy)}\n${keepWords(keyFile, options.config)}`);
+    else
+      print(
+        `Copied, and the copy read through.\n${describeCopy(file, copy)}\n${keepWords(keyFile, options.config)}`,
+      );
   });
 }
 
@@ -252,7 +301,8 @@ type ListedAgent = ReturnType<typeof listAgents>[number];
 
 function agentText(agent: ListedAgent): string {
   const state = agent.unpairedAt === "" ? pairedState(agent) : "unpaired";
-  const effect = agent.unpairedAt === "" ? "agents unpair is refused" : "the next server begins with a recovery";
+  const effect =
+    agent.unpairedAt === "" ? "agents unpair is refused" : "the next server begins with a recovery";
   return [
     `${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`,
     `  ${agent.hotWalletAddresses.join(", ")}  epoch ${agent.ledgerEpoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
@@ -273,25 +323,35 @@ export function agentsUnpair(
 ): void {
   asOperator(options, (by) => {
     const notCaughtUp = options.skipCatchUp === true;
-    const released = unpairAgent(by, agentId, notCaughtUp ? "notCaughtUp" : options.open === true ? "open" : undefined);
+    const released = unpairAgent(
+      by,
+      agentId,
+      notCaughtUp ? "notCaughtUp" : options.open === true ? "open" : undefined,
+    );
     if (!allowed(released)) return;
     const { openWithdrawals } = released;
     if (options.json === true) {
       printJson({ agentId, unpaired: true, notCaughtUp, openWithdrawals });
       return;
     }
-    print(`Unpaired ${agentId}${notCaughtUp ? ", which had not caught up" : ""}; its merchant may pair another server.`);
+    print(
+      `Unpaired ${agentId}${notCaughtUp ? ", which had not caught up" : ""}; its merchant may pair another server.`,
+    );
     if (openWithdrawals > 0) {
       print(
         `Open withdrawals and sweeps that stay with it: ${openWithdrawals}. Those on the chain still end; the others stay Pending,`,
       );
-      print("unless the same server is paired again. End that server before another one is paired.");
+      print(
+        "unless the same server is paired again. End that server before another one is paired.",
+      );
     }
     if (notCaughtUp) {
       print(
         "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",
       );
-      print("compare each of its orders with the chain before it is approved (docs/recovering.md, section 4).");
+      print(
+        "compare each of its orders with the chain before it is approved (docs/recovering.md, section 4).",
+      );
     }
   });
 }
@@ -301,7 +361,10 @@ function isStoppedByChain(network: string): boolean {
   return expiryExclusionOf(network) === null && pinExclusionOf(network) === null;
 }
 
-export function agentsRecover(agentId: string, options: JsonOption & { readonly aboveEpoch?: number }): void {
+export function agentsRecover(
+  agentId: string,
+  options: JsonOption & { readonly aboveEpoch?: number },
+): void {
   asOperator(options, (by, { chains }) => {
     const begun = recoverAgent(by, agentId, options.aboveEpoch ?? 0);
     if (!allowed(begun)) return;
@@ -310,14 +373,26 @@ export function agentsRecover(agentId: string, options: JsonOption & { readonly 
       printJson({ agentId, ledgerEpoch, openWithdrawals });
       return;
     }
-    print(`Recovery of ${agentId} begun: epoch ${ledgerEpoch}. Anybody who runs with an older one is refused from now on.`);
+    print(
+      `Recovery of ${agentId} begun: epoch ${ledgerEpoch}. Anybody who runs with an older one is refused from now on.`,
+    );
     print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
-    print("Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover;");
-    print("recover --both-restored where this gateway's database was restored too (docs/recovering.md).");
-    const unstopped = Object.keys(chains).filter((name) => !isStoppedByChain(chains[name]?.network ?? ""));
+    print(
+      "Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover;",
+    );
+    print(
+      "recover --both-restored where this gateway's database was restored too (docs/recovering.md).",
+    );
+    const unstopped = Object.keys(chains).filter(
+      (name) => !isStoppedByChain(chains[name]?.network ?? ""),
+    );
     if (unstopped.length === 0) return;
-    print(`No chain stops an agent that has forgotten a payment on ${unstopped.join(", ")}. If both were restored and a block`);
-    print("explorer shows a payment of the hot wallet there that is not final yet, wait until it is, then give this command");
+    print(
+      `No chain stops an agent that has forgotten a payment on ${unstopped.join(", ")}. If both were restored and a block`,
+    );
+    print(
+      "explorer shows a payment of the hot wallet there that is not final yet, wait until it is, then give this command",
+    );
     print("again: the order lists the payments that are final when it is given.");
   });
 }
@@ -325,15 +400,22 @@ export function agentsRecover(agentId: string, options: JsonOption & { readonly 
 export async function health(options: JsonOption): Promise<void> {
   const answer = await askHealth(configInForce(options.config));
   if (!answer.reached) {
-    complain(`cannot be reached: ${answer.text}`, "start it, or look at listen in the configuration");
+    complain(
+      `cannot be reached: ${answer.text}`,
+      "start it, or look at listen in the configuration",
+    );
     process.exitCode = exit.unreachable;
     return;
   }
   const warned = answer.ready ? warnedChecks(answer.text) : "";
-  const words = answer.ready ? `ready${warned === "" ? "" : `; ${warned}`}` : `not ready: ${failedChecks(answer.text)}`;
+  const words = answer.ready
+    ? `ready${warned === "" ? "" : `; ${warned}`}`
+    : `not ready: ${failedChecks(answer.text)}`;
   print(options.json === true ? answer.text : words);
   if (!answer.ready && options.json !== true)
-    print(`hint: autowithdraw-gateway check says more; in a checkout: node gateway/gateway.js check --config ${options.config}`);
+    print(
+      `hint: autowithdraw-gateway check says more; in a checkout: node gateway/gateway.js check --config ${options.config}`,
+    );
   process.exitCode = answer.ready ? exit.fine : exit.no;
 }
 

@@ -6,7 +6,12 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { recordAct } from "../store/audit.ts";
-import { findUnattributed, keepCredit, type LeftPayment, listCreditedWith } from "../store/credits.ts";
+import {
+  findUnattributed,
+  keepCredit,
+  type LeftPayment,
+  listCreditedWith,
+} from "../store/credits.ts";
 import { completeExpiredDeposit, updateDeposit } from "../store/deposits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
 import { listFinalOf } from "../store/payments.ts";
@@ -18,7 +23,10 @@ import { isPaidBy, judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./accounts.ts";
 
 /** A payment's name on its network, as lists show it and commands accept it. */
-export const paymentName = ({ txHash, logIndex }: Pick<PaymentRow, "txHash" | "logIndex">): string => `${txHash}:${logIndex}`;
+export const paymentName = ({
+  txHash,
+  logIndex,
+}: Pick<PaymentRow, "txHash" | "logIndex">): string => `${txHash}:${logIndex}`;
 
 const act = "payment credited"; // in the audit
 
@@ -56,13 +64,28 @@ export function creditPayments(
     const done = count(database, row, isShortFine, by.nowMs);
     if (done !== null) return done;
     const names = fresh.map(paymentName).join(" ");
-    recordAct(database, { at: by.nowMs, actor: by.actor, act, subject: id, detail: `${names}: ${reason}` });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act,
+      subject: id,
+      detail: `${names}: ${reason}`,
+    });
     for (const from of new Set(fresh.map(({ transactionId }) => transactionId))) {
       countAgain(database, from, by.nowMs);
       // Money that was paid back under its first deposit is not credited to another one.
-      const leftUnits = BigInt(namedTransaction(database, "deposit", from)?.amountReceivedUnits ?? "0");
-      if (leftUnits < refundedUnits(database, from)) return refuse("GATEWAY_NOT_CREDITED", `${from} was paid back already`);
-      recordAct(database, { at: by.nowMs, actor: by.actor, act, subject: from, detail: `${names} to ${id}: ${reason}` });
+      const leftUnits = BigInt(
+        namedTransaction(database, "deposit", from)?.amountReceivedUnits ?? "0",
+      );
+      if (leftUnits < refundedUnits(database, from))
+        return refuse("GATEWAY_NOT_CREDITED", `${from} was paid back already`);
+      recordAct(database, {
+        at: by.nowMs,
+        actor: by.actor,
+        act,
+        subject: from,
+        detail: `${names} to ${id}: ${reason}`,
+      });
     }
     return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
   });
@@ -83,11 +106,15 @@ export function creditNamed(
     const [hash = "", index] = name.split(":");
     return listFinalOf(by.store.database, row.network, hash.toUpperCase()).some(
       (one) =>
-        one.transactionId === id && one.currency === row.currency && (index === undefined || one.logIndex === Number(index)),
+        one.transactionId === id &&
+        one.currency === row.currency &&
+        (index === undefined || one.logIndex === Number(index)),
     );
   };
   // Hashes of XRP are in capital letters everywhere.
-  const others = hasTags(row.network) ? payments.filter((name) => !isOwn(name)).map((name) => name.toUpperCase()) : payments;
+  const others = hasTags(row.network)
+    ? payments.filter((name) => !isOwn(name)).map((name) => name.toUpperCase())
+    : payments;
   if (others.length > 0) return creditPayments(by, id, { payments: others, reason, isShortFine });
   return row.status === 2 ? creditDeposit(by, id, { reason, isShortFine }) : { ok: true, row };
 }
@@ -108,14 +135,25 @@ export function creditDeposit(
     const problem = creditProblem(database, row, how.isShortFine);
     if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
     completeExpiredDeposit(database, id, by.nowMs);
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "deposit credited", subject: id, detail: how.reason });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "deposit credited",
+      subject: id,
+      detail: how.reason,
+    });
     return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
   });
 }
 
-function creditProblem(database: Database, row: NamedTransaction, isShortFine: boolean): string | null {
+function creditProblem(
+  database: Database,
+  row: NamedTransaction,
+  isShortFine: boolean,
+): string | null {
   if (row.status === 1) return "the deposit is Completed already";
-  if (row.status === 0) return "the deposit is open: it completes by itself once its payments are final";
+  if (row.status === 0)
+    return "the deposit is open: it completes by itself once its payments are final";
   return shortProblem(database, row, BigInt(row.amountReceivedUnits), isShortFine);
 }
 
@@ -125,17 +163,26 @@ function paymentFor(
   name: string,
 ): { readonly ok: true; readonly payment: LeftPayment } | Refusal {
   const no = (words: string): Refusal => refuse("GATEWAY_NOT_CREDITED", words);
-  if (isUnattributed(row)) return no("nobody asked for this deposit; name the request that the money was for");
+  if (isUnattributed(row))
+    return no("nobody asked for this deposit; name the request that the money was for");
   const [, txHash = name, index = ""] = /^(.+):(-?\d+)$/.exec(name) ?? [];
   const found = findUnattributed(database, row.network, txHash);
-  const [payment, ...others] = found.filter(({ logIndex }) => index === "" || logIndex === Number(index));
+  const [payment, ...others] = found.filter(
+    ({ logIndex }) => index === "" || logIndex === Number(index),
+  );
   if (payment === undefined)
-    return no(`${row.network} has no final payment ${name} that counts for no deposit; deposits unattributed lists them`);
+    return no(
+      `${row.network} has no final payment ${name} that counts for no deposit; deposits unattributed lists them`,
+    );
   if (others.length > 0)
-    return no(`${found.length} payments came by that transaction; name one: ${found.map(paymentName).join(", ")}`);
+    return no(
+      `${found.length} payments came by that transaction; name one: ${found.map(paymentName).join(", ")}`,
+    );
   if (payment.merchant !== row.merchant) return no(`${name} came to another merchant`);
-  if (payment.currency !== row.currency) return no(`${name} came in ${payment.currency}, and the deposit is in ${row.currency}`);
-  if (payment.leftUnits > 0n || listCreditedWith(database, payment).includes(row.id)) return { ok: true, payment };
+  if (payment.currency !== row.currency)
+    return no(`${name} came in ${payment.currency}, and the deposit is in ${row.currency}`);
+  if (payment.leftUnits > 0n || listCreditedWith(database, payment).includes(row.id))
+    return { ok: true, payment };
   return no(`${name} was credited to ${listCreditedWith(database, payment).join(", ")}`);
 }
 
@@ -143,7 +190,12 @@ function paymentFor(
  * Updates the request from the payments that count now, or returns the reason why it cannot be
  * credited.
  */
-function count(database: Database, row: TransactionRow, isShortFine: boolean, nowMs: number): Refusal | null {
+function count(
+  database: Database,
+  row: TransactionRow,
+  isShortFine: boolean,
+  nowMs: number,
+): Refusal | null {
   const next = judgementOf(database, row, 0);
   if (row.status === 0) {
     updateDeposit(database, row.id, { ...next, changedAt: nowMs });
@@ -151,7 +203,14 @@ function count(database: Database, row: TransactionRow, isShortFine: boolean, no
   }
   const problem = shortProblem(database, row, BigInt(next.amountReceivedUnits), isShortFine);
   if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
-  updateDeposit(database, row.id, { ...next, status: 1, stage: "completed", code: "", late: 1, changedAt: nowMs });
+  updateDeposit(database, row.id, {
+    ...next,
+    status: 1,
+    stage: "completed",
+    code: "",
+    late: 1,
+    changedAt: nowMs,
+  });
   return null;
 }
 
@@ -183,5 +242,6 @@ function countAgain(database: Database, id: string, nowMs: number): void {
   const row = readTransaction(database, id);
   if (row === undefined) return;
   const next = judgementOf(database, row, 0);
-  if (next.amountReceivedUnits !== row.amountReceivedUnits) updateDeposit(database, id, { ...next, changedAt: nowMs });
+  if (next.amountReceivedUnits !== row.amountReceivedUnits)
+    updateDeposit(database, id, { ...next, changedAt: nowMs });
 }

@@ -13,7 +13,16 @@ import type { Prices } from "../service.ts";
 import { recordAct } from "../store/audit.ts";
 import { type CurrencyHold, listCurrencyHolds, resumeCurrency } from "../store/currency-holds.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { type ActOption, allowed, asOperator, configInForce, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  type ActOption,
+  allowed,
+  asOperator,
+  configInForce,
+  type JsonOption,
+  print,
+  printJson,
+  printList,
+} from "./command.ts";
 import { askHealth, type Health } from "./health.ts";
 import { agentsResumeLine } from "./state-words.ts";
 import { acting, remark, withBoth } from "./words.ts";
@@ -55,7 +64,9 @@ const holdLine = ({ merchant, at, transactionId, txHash }: CurrencyHold): HoldLi
 function outReasons(health: Health): ReadonlyMap<string, string> | null {
   if (!health.reached) return null;
   try {
-    const { checks } = JSON.parse(health.text) as { readonly checks: readonly { name: string; ok: boolean; detail: string }[] };
+    const { checks } = JSON.parse(health.text) as {
+      readonly checks: readonly { name: string; ok: boolean; detail: string }[];
+    };
     const out = checks.filter(({ name, ok }) => !ok && name.startsWith("currency "));
     return new Map(out.map(({ name, detail }) => [name.slice("currency ".length), detail]));
   } catch {
@@ -72,7 +83,17 @@ export function describeService(
 ): readonly CurrencyLine[] {
   const out = outReasons(health);
   return Object.values(config.currencies).map((currency: GatewayCurrency) => {
-    const { id, chain, network, contract, decimal, enabled, depositOnly, minPaymentAmount, minWithdrawAmount } = currency;
+    const {
+      id,
+      chain,
+      network,
+      contract,
+      decimal,
+      enabled,
+      depositOnly,
+      minPaymentAmount,
+      minWithdrawAmount,
+    } = currency;
     const outReason = out?.get(id) ?? "";
     const service = out === null ? "unknown" : outReason === "" ? "in" : "out";
     const unpriced = fiats.filter((fiat) => prices.of(currency, fiat) === null);
@@ -84,8 +105,12 @@ export function describeService(
 }
 
 function linesOf(line: CurrencyLine): string {
-  const service = { in: "in service", out: line.outReason, unknown: "the gateway was not reached" }[line.service];
-  const state = line.enabled ? service : ["switched off", line.outReason].filter((text) => text !== "").join(", ");
+  const service = { in: "in service", out: line.outReason, unknown: "the gateway was not reached" }[
+    line.service
+  ];
+  const state = line.enabled
+    ? service
+    : ["switched off", line.outReason].filter((text) => text !== "").join(", ");
   const asset = line.contract === "" ? "native coin" : line.contract;
   return [
     `${line.id}  ${state}${line.depositOnly ? ", deposits only" : ""}`,
@@ -129,32 +154,49 @@ export function endHolds(
 ): { readonly ok: true; readonly ended: readonly CurrencyHold[] } | Refusal {
   return by.store.writeIfOk((database) => {
     const ended = resumeCurrency(database, id);
-    if (ended.length === 0 && !Object.hasOwn(currencies, id)) return refuse("GATEWAY_UNKNOWN_CURRENCY");
+    if (ended.length === 0 && !Object.hasOwn(currencies, id))
+      return refuse("GATEWAY_UNKNOWN_CURRENCY");
     for (const { merchant, txHash, transactionId } of ended) {
       const whose = merchant === "" ? "every merchant" : merchant;
       const detail = `held for ${whose} by ${txHash} of ${transactionId}: ${reason}`;
-      recordAct(database, { at: by.nowMs, actor: by.actor, act: "currency resumed", subject: id, detail });
+      recordAct(database, {
+        at: by.nowMs,
+        actor: by.actor,
+        act: "currency resumed",
+        subject: id,
+        detail,
+      });
     }
     return { ok: true, ended };
   });
 }
 
-function resume(id: string, { reason, ...options }: JsonOption & ActOption & { readonly reason: string }): void {
+function resume(
+  id: string,
+  { reason, ...options }: JsonOption & ActOption & { readonly reason: string },
+): void {
   asOperator(options, (by, config) => {
     const done = endHolds(by, config, id, reason);
     if (!allowed(done)) return;
     const holds = done.ended.map(holdLine);
     if (options.json === true) printJson({ currency: id, ended: holds });
     else if (holds.length === 0) print(`${id} was not held here.`);
-    else print(`${id} is held no longer: its orders go on.\n  an agent that holds it too goes on after: ${agentsResumeLine(id)}`);
+    else
+      print(
+        `${id} is held no longer: its orders go on.\n  an agent that holds it too goes on after: ${agentsResumeLine(id)}`,
+      );
   });
 }
 
 export function addCurrencyCommand(program: Command): void {
-  const currencies = program.command("currencies").description("all of them, and whether each is in service");
-  withBoth(currencies.command("list", { isDefault: true }).description("all of them, and whether each is in service")).action(
-    list,
-  );
+  const currencies = program
+    .command("currencies")
+    .description("all of them, and whether each is in service");
+  withBoth(
+    currencies
+      .command("list", { isDefault: true })
+      .description("all of them, and whether each is in service"),
+  ).action(list);
   acting(
     currencies
       .command("resume")

@@ -8,7 +8,12 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn, recordAct } from "../store/audit.ts";
-import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
+import {
+  type LeftPayment,
+  listCreditedWith,
+  listCreditsTo,
+  listUnattributed,
+} from "../store/credits.ts";
 import { isUnattributed } from "../store/forgotten-addresses.ts";
 import { type GonePayment, listGoneOf } from "../store/gone-payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
@@ -45,7 +50,10 @@ import {
 import { addDecisions, goneLines, listedGone } from "./revoking.ts";
 import { acting, csvTable, remark, rowCount, withBoth } from "./words.ts";
 
-export function listDeposits({ store }: Operator, query: TransactionQuery): readonly NamedTransaction[] {
+export function listDeposits(
+  { store }: Operator,
+  query: TransactionQuery,
+): readonly NamedTransaction[] {
   return listedTransactions(store.database, query);
 }
 
@@ -79,7 +87,9 @@ function onlyDepositOfOrder(database: Database, orderId: string): NamedTransacti
 function shownDeposit(database: Database, row: NamedTransaction): ShownDeposit {
   const { id } = row;
   const payments = listPaymentsTo(database, id);
-  const creditedTo = new Map(payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]));
+  const creditedTo = new Map(
+    payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]),
+  );
   // On a chain with tags they came to the account of all tags.
   const strays = listStrayTotals(database, { account: row.depositAddress });
   const gone = listGoneOf(database, id);
@@ -106,15 +116,26 @@ export function rereadTransaction(
   return by.store.write((database) => {
     const rows = askReread(database, txHash);
     if (rows.length === 0) return refuse("GATEWAY_NOT_UNREAD");
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "transaction read again", subject: txHash, detail: "" });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "transaction read again",
+      subject: txHash,
+      detail: "",
+    });
     return { ok: true, rows };
   });
 }
 
 /** Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD. */
-export function noteDeposit(by: Operator, id: string, text: string): { readonly ok: true } | Refusal {
+export function noteDeposit(
+  by: Operator,
+  id: string,
+  text: string,
+): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
-    if (namedTransaction(database, "deposit", id) === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+    if (namedTransaction(database, "deposit", id) === undefined)
+      return refuse("GATEWAY_UNKNOWN_RECORD");
     recordAct(database, { at: by.nowMs, actor: by.actor, act: "note", subject: id, detail: text });
     return { ok: true };
   });
@@ -129,7 +150,9 @@ function list(options: ListOptions): void {
     else if (options.json === true) printJson(rows.map((row) => listedRecord(by, row, config)));
     else
       printList(
-        rows.map((row) => listedLine(by, row, () => describeRecord(row, receivedText(config, row)))),
+        rows.map((row) =>
+          listedLine(by, row, () => describeRecord(row, receivedText(config, row))),
+        ),
         "No deposit is like that.",
       );
   });
@@ -141,7 +164,10 @@ function payeeText(network: string, depositAddress: string): string {
   return tag === "" ? address : `${address} tag ${tag}`;
 }
 
-const paymentOf = (config: GatewayConfig, { txHash, currency, units, block, final }: PaymentRow) => ({
+const paymentOf = (
+  config: GatewayConfig,
+  { txHash, currency, units, block, final }: PaymentRow,
+) => ({
   txHash: txHash.startsWith("internal:") ? "" : txHash,
   currency,
   amount: amountText(config, currency, units).split(" ")[0] ?? "",
@@ -154,9 +180,13 @@ function show(id: string, options: JsonOption): void {
     const shown = showDeposit(by, id);
     if (!allowed(shown)) return;
     const { row, payments, credits, acts } = shown;
-    const creditedTo = (payment: PaymentRow): readonly string[] => shown.creditedTo.get(paymentName(payment)) ?? [];
+    const creditedTo = (payment: PaymentRow): readonly string[] =>
+      shown.creditedTo.get(paymentName(payment)) ?? [];
     if (options.json === true) {
-      const paid = payments.map((payment) => ({ ...paymentOf(config, payment), creditedTo: creditedTo(payment) }));
+      const paid = payments.map((payment) => ({
+        ...paymentOf(config, payment),
+        creditedTo: creditedTo(payment),
+      }));
       const more = credits.map(({ creditedUnits: units, ...one }) => ({
         ...paymentOf(config, { ...one, units }),
         ...payeeOf(row.network, one.address),
@@ -166,7 +196,12 @@ function show(id: string, options: JsonOption): void {
       const waits = unsweptNotes(by, row);
       const beside = { payments: paid, credited: more, strays: inSums, leftChain: left };
       const unswept = waits.length === 0 ? {} : { unswept: waits };
-      printJson({ ...listedRecord(by, row, config), ...beside, ...unswept, acts: listedActs(acts) });
+      printJson({
+        ...listedRecord(by, row, config),
+        ...beside,
+        ...unswept,
+        acts: listedActs(acts),
+      });
       return;
     }
     print(
@@ -178,7 +213,9 @@ function show(id: string, options: JsonOption): void {
       const away = creditedTo(one)
         .map((id) => `, credited to ${id}`)
         .join("");
-      print(`  paid ${amountText(config, one.currency, one.units)}, ${place}, ${txHash || "by a contract"}${away}`);
+      print(
+        `  paid ${amountText(config, one.currency, one.units)}, ${place}, ${txHash || "by a contract"}${away}`,
+      );
     }
     for (const { creditedUnits, currency, block, address } of credits)
       print(
@@ -199,13 +236,20 @@ function unsweptNotes({ store }: Operator, { network, depositAddress }: Transact
   const notes = listSweepNotes(store.database, network).filter((one) => {
     return one.address === depositAddress && one.reason === "coin_too_large";
   });
-  return notes.map(({ currency, reason, detail, at }) => ({ currency, reason, detail, at: dateOf(at) }));
+  return notes.map(({ currency, reason, detail, at }) => ({
+    currency,
+    reason,
+    detail,
+    at: dateOf(at),
+  }));
 }
 
 /** The lines to type for payments that count for no request; none for another deposit. */
 function nextLines({ row, payments, creditedTo }: ShownDeposit): readonly string[] {
   if (!isUnattributed(row)) return [];
-  const left = payments.filter((one) => one.final === 1 && (creditedTo.get(paymentName(one)) ?? []).length === 0);
+  const left = payments.filter(
+    (one) => one.final === 1 && (creditedTo.get(paymentName(one)) ?? []).length === 0,
+  );
   return left.map((one) => `deposits credit DEPOSIT --payment ${paymentName(one)} --reason TEXT`);
 }
 
@@ -215,7 +259,10 @@ interface CreditOptions extends JsonOption {
   readonly payment?: readonly string[];
 }
 
-function credit(id: string, { reason, short, payment: payments, ...options }: CreditOptions): void | Promise<void> {
+function credit(
+  id: string,
+  { reason, short, payment: payments, ...options }: CreditOptions,
+): void | Promise<void> {
   const how = { reason, isShortFine: short === true };
   return asOperator(options, (by, config) => {
     const tell = (credited: ReturnType<typeof creditDeposit>): void => {
@@ -239,7 +286,10 @@ interface UnattributedOptions extends JsonOption {
 }
 
 const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
-  const { txHash, currency, amount, block } = paymentOf(config, { ...payment, units: `${payment.leftUnits}` });
+  const { txHash, currency, amount, block } = paymentOf(config, {
+    ...payment,
+    units: `${payment.leftUnits}`,
+  });
   const { network, merchant: merchantId, merchantName: merchant, transactionId, orderId } = payment;
   return {
     payment: paymentName(payment),
@@ -275,10 +325,28 @@ function unattributed(options: UnattributedOptions): void {
 }
 
 const listedTotal = (config: GatewayConfig, total: StrayTotal) => {
-  const amountOf = (units: bigint): string => amountText(config, total.currency, `${units}`).split(" ")[0] ?? "";
-  const { network, currency, account: address, merchant: merchantId, count, fromBlock, toBlock } = total;
+  const amountOf = (units: bigint): string =>
+    amountText(config, total.currency, `${units}`).split(" ")[0] ?? "";
+  const {
+    network,
+    currency,
+    account: address,
+    merchant: merchantId,
+    count,
+    fromBlock,
+    toBlock,
+  } = total;
   const amounts = { amount: amountOf(total.units), largest: amountOf(total.largest) };
-  return { merchantId, network, currency, address, payments: count, ...amounts, fromBlock, toBlock };
+  return {
+    merchantId,
+    network,
+    currency,
+    address,
+    payments: count,
+    ...amounts,
+    fromBlock,
+    toBlock,
+  };
 };
 
 /**
@@ -300,7 +368,10 @@ function strays(options: JsonOption & { readonly merchant?: string }): void {
     if (options.json === true) printJson(totals.map((one) => listedTotal(config, one)));
     else
       printList(
-        totals.map((one) => `${one.account} (${one.network}) of ${one.merchant}\n  ${totalText(config, one)}`),
+        totals.map(
+          (one) =>
+            `${one.account} (${one.network}) of ${one.merchant}\n  ${totalText(config, one)}`,
+        ),
         "No payment is kept in a sum.",
       );
   });
@@ -310,18 +381,22 @@ function reread(txHash: string, options: JsonOption): void {
   asOperator(options, (by) => {
     const asked = rereadTransaction(by, txHash);
     if (!allowed(asked)) return;
-    const rows = asked.rows.map(({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
-      network,
-      txHash: hash,
-      block,
-      address,
-      merchantId,
-      words,
-    }));
+    const rows = asked.rows.map(
+      ({ network, txHash: hash, block, address, merchant: merchantId, words }) => ({
+        network,
+        txHash: hash,
+        block,
+        address,
+        merchantId,
+        words,
+      }),
+    );
     if (options.json === true) printJson(rows);
     else
       for (const one of rows)
-        print(`Read again in the gateway's next look at the chain: ${one.txHash} in block ${one.block} (${one.network}).`);
+        print(
+          `Read again in the gateway's next look at the chain: ${one.txHash} in block ${one.block} (${one.network}).`,
+        );
   });
 }
 
@@ -334,21 +409,38 @@ function note(id: string, text: string, options: JsonOption): void {
 }
 
 export function addDepositCommands(program: Command): void {
-  const deposits = program.command("deposits").alias("deposit").description("deposit requests and their payments");
+  const deposits = program
+    .command("deposits")
+    .alias("deposit")
+    .description("deposit requests and their payments");
   withFilters(deposits.command("list", { isDefault: true }).description("the newest ones"))
     .option("--late", "those alone that were paid after their end")
-    .option("--reorged", "those alone whose credited payment left the chain, until it is decided on")
+    .option(
+      "--reorged",
+      "those alone whose credited payment left the chain, until it is decided on",
+    )
     .option("--held", "those alone that a gap of blocks holds which was given up")
     .action(list);
-  withBoth(deposits.command("show").description("one, with its payments and notes").argument("<transactionId>")).action(show);
-  withBoth(deposits.command("unattributed").description("payments that count for no deposit, until an operator credits them"))
+  withBoth(
+    deposits
+      .command("show")
+      .description("one, with its payments and notes")
+      .argument("<transactionId>"),
+  ).action(show);
+  withBoth(
+    deposits
+      .command("unattributed")
+      .description("payments that count for no deposit, until an operator credits them"),
+  )
     .option("--merchant <id>", "whose")
     .option("--limit <number>", "how many, the newest first", rowCount, 50)
     .action(unattributed);
   acting(
     deposits
       .command("credit")
-      .description("make one Completed that was paid late, or credit payments to it that came elsewhere")
+      .description(
+        "make one Completed that was paid late, or credit payments to it that came elsewhere",
+      )
       .argument("<transactionId>"),
   )
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
@@ -361,14 +453,18 @@ export function addDepositCommands(program: Command): void {
   withBoth(
     deposits
       .command("strays")
-      .description("small payments that nobody asked for, and those beyond a day's rows, as sums of accounts"),
+      .description(
+        "small payments that nobody asked for, and those beyond a day's rows, as sums of accounts",
+      ),
   )
     .option("--merchant <id>", "whose")
     .action(strays);
   acting(
     deposits
       .command("reread")
-      .description("have a transaction that no node showed so that it could be read tried again now")
+      .description(
+        "have a transaction that no node showed so that it could be read tried again now",
+      )
       .argument("<hash>", "as alarms and faults name it"),
   ).action(reread);
   addDecisions(deposits);

@@ -19,7 +19,11 @@ import { gatewayEnds } from "./state-ends.ts";
 import { acting, remark } from "./words.ts";
 
 /** The name of a fault as the list shows it: one word. */
-export function nameOf({ domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">): string {
+export function nameOf({
+  domain,
+  network,
+  id,
+}: Pick<FaultRow, "domain" | "network" | "id">): string {
   return [domain, network, ...id.split(" ")].join("/");
 }
 
@@ -32,8 +36,15 @@ export function retryFault(by: Operator, name: string): { readonly ok: true } | 
     const row = listFaults(database).find((one) => nameOf(one) === name);
     if (row === undefined || !askRetry(database, row)) return refuse("GATEWAY_UNKNOWN_FAULT");
     if (row.domain === "history") askGap(database, gapIn(row));
-    if (row.domain === "transaction") askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "fault tried again", subject: name, detail: row.code });
+    if (row.domain === "transaction")
+      askRereadIn(database, row.network, Number(row.id.split(" ")[0]));
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "fault tried again",
+      subject: name,
+      detail: row.code,
+    });
     return { ok: true };
   });
 }
@@ -51,12 +62,26 @@ function gapIn({ network, id }: Pick<FaultRow, "network" | "id">): GapKey {
  * GATEWAY_UNKNOWN_FAULT, and, unless `isByHand`, GATEWAY_GAP_TAGGED where tags tell requests apart:
  * no balance is of one tag, so an operator credits or releases each request that is held.
  */
-export function giveUpGap(by: Operator, name: string, reason: string, isByHand = false): { readonly ok: true } | Refusal {
+export function giveUpGap(
+  by: Operator,
+  name: string,
+  reason: string,
+  isByHand = false,
+): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
-    const row = listFaults(database).find((one) => nameOf(one) === name && one.domain === "history");
+    const row = listFaults(database).find(
+      (one) => nameOf(one) === name && one.domain === "history",
+    );
     if (row !== undefined && hasTags(row.network) && !isByHand) return refuse("GATEWAY_GAP_TAGGED");
-    if (row === undefined || !giveUp(database, gapIn(row), by.nowMs)) return refuse("GATEWAY_UNKNOWN_FAULT");
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "gap given up", subject: name, detail: reason });
+    if (row === undefined || !giveUp(database, gapIn(row), by.nowMs))
+      return refuse("GATEWAY_UNKNOWN_FAULT");
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "gap given up",
+      subject: name,
+      detail: reason,
+    });
     return { ok: true };
   });
 }
@@ -80,9 +105,13 @@ function costsOf({ domain }: FaultRow): string {
 /** What ends it, with the fault's own name in the line to type. */
 function endsOf({ store }: Operator, row: FaultRow): string {
   const { domain } = row;
-  const isGivenUp = domain === "history" && (readGap(store.database, gapIn(row))?.givenUpAt ?? null) !== null;
-  if (isGivenUp) return endWords(hasTags(row.network) ? gatewayEnds.gaps.held : gatewayEnds.gaps.given_up);
-  return Object.hasOwn(gatewayEnds.faults, domain) ? endWords(gatewayEnds.faults[domain as Domain], { NAME: nameOf(row) }) : "";
+  const isGivenUp =
+    domain === "history" && (readGap(store.database, gapIn(row))?.givenUpAt ?? null) !== null;
+  if (isGivenUp)
+    return endWords(hasTags(row.network) ? gatewayEnds.gaps.held : gatewayEnds.gaps.given_up);
+  return Object.hasOwn(gatewayEnds.faults, domain)
+    ? endWords(gatewayEnds.faults[domain as Domain], { NAME: nameOf(row) })
+    : "";
 }
 
 interface FaultsOptions extends JsonOption {
@@ -102,12 +131,15 @@ function faults(options: FaultsOptions): void {
       return;
     }
     if (options.giveUp !== undefined) {
-      if (!allowed(giveUpGap(by, options.giveUp, options.reason ?? "", options.byHand === true))) return;
+      if (!allowed(giveUpGap(by, options.giveUp, options.reason ?? "", options.byHand === true)))
+        return;
       if (options.json === true) printJson({ fault: options.giveUp });
       else print(`Given up: ${options.giveUp}. ${givenUpWords(options.byHand === true)}`);
       return;
     }
-    const all = listFaults(by.store.database).filter(({ merchant }) => (options.merchant ?? merchant) === merchant);
+    const all = listFaults(by.store.database).filter(
+      ({ merchant }) => (options.merchant ?? merchant) === merchant,
+    );
     if (options.json === true) {
       printJson(all.map((row) => listed(by, row)));
       return;
@@ -129,12 +161,19 @@ function givenUpWords(isByHand: boolean): string {
 }
 
 export function addFaultCommand(program: Command): void {
-  const words = "addresses, hot wallets, currencies, payouts and transactions that cannot be read now; all others go on";
+  const words =
+    "addresses, hot wallets, currencies, payouts and transactions that cannot be read now; all others go on";
   acting(program.command("faults").description(words))
     .option("--merchant <id>", "only this merchant's")
     .option("--retry <fault>", "have one tried now, as the list names it")
-    .option("--give-up <fault>", "end a gap of blocks that no node will ever have, as the list names it")
-    .option("--by-hand", "on XRP, where no balance is of one tag: credit or release each request that is held then")
+    .option(
+      "--give-up <fault>",
+      "end a gap of blocks that no node will ever have, as the list names it",
+    )
+    .option(
+      "--by-hand",
+      "on XRP, where no balance is of one tag: credit or release each request that is held then",
+    )
     .option("--reason <text>", "why, for anybody who looks later", remark)
     .action(faults);
 }

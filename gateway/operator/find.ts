@@ -115,14 +115,23 @@ export function search(
     ...payeesIn(text).flatMap((payee) => depositsOfPayee(database, payee, most)),
     ...depositsOfTag(database, text.replace(/^tag\s+/i, ""), most),
     ...hashes.flatMap((txHash) => recordsOfTxHash(database, { networks, txHash })),
-    ...amountsIn(text, Object.values(currencies)).flatMap((amount) => recordsOfAmount(database, amount, most)),
+    ...amountsIn(text, Object.values(currencies)).flatMap((amount) =>
+      recordsOfAmount(database, amount, most),
+    ),
   ];
   const firstBy = new Map<string, FoundRecord["by"]>();
   for (const { id, by } of found) if (!firstBy.has(id)) firstBy.set(id, by);
   const rows = namedTransactions(database, [...firstBy.keys()]);
-  const others = [...othersOf(database, text, most), ...addresses.flatMap((address) => agentsOfAddress(database, address))];
+  const others = [
+    ...othersOf(database, text, most),
+    ...addresses.flatMap((address) => agentsOfAddress(database, address)),
+  ];
   return {
-    records: rows.map((row) => ({ row, by: firstBy.get(row.id) ?? "transactionId", show: `${groupOf(row)} show ${row.id}` })),
+    records: rows.map((row) => ({
+      row,
+      by: firstBy.get(row.id) ?? "transactionId",
+      show: `${groupOf(row)} show ${row.id}`,
+    })),
     others,
     foreign: hashes.flatMap((hash) => foreignOfTxHash(database, hash)),
   };
@@ -133,7 +142,12 @@ function groupOf({ operation }: NamedTransaction): string {
   return operation === "withdraw" ? "withdrawals" : "sweeps";
 }
 
-const kinds = { deposit: "deposit", withdraw: "withdrawal", sweep: "sweep", topup: "top-up" } as const;
+const kinds = {
+  deposit: "deposit",
+  withdraw: "withdrawal",
+  sweep: "sweep",
+  topup: "top-up",
+} as const;
 
 const otherShow: Readonly<Record<FoundOther["kind"], string>> = {
   merchant: "merchant show",
@@ -142,11 +156,17 @@ const otherShow: Readonly<Record<FoundOther["kind"], string>> = {
   callback: "callbacks list",
 };
 
-const showOf = ({ kind, id }: FoundOther): string => (kind === "merchant" ? `${otherShow[kind]} ${id}` : otherShow[kind]);
+const showOf = ({ kind, id }: FoundOther): string =>
+  kind === "merchant" ? `${otherShow[kind]} ${id}` : otherShow[kind];
 
 /** The amount of an outgoing transaction, in the currency of its contract if one is configured. */
-function foreignAmount({ network, contract, units }: OutgoingRow, { currencies }: GatewayConfig): string {
-  const known = Object.values(currencies).find((one) => one.network === network && one.contract === contract);
+function foreignAmount(
+  { network, contract, units }: OutgoingRow,
+  { currencies }: GatewayConfig,
+): string {
+  const known = Object.values(currencies).find(
+    (one) => one.network === network && one.contract === contract,
+  );
   if (known !== undefined) return `${formatAmount(BigInt(units), known.decimal)} ${known.id}`;
   return `${units} base units of ${contract || "the native coin"}`;
 }
@@ -154,11 +174,17 @@ function foreignAmount({ network, contract, units }: OutgoingRow, { currencies }
 function describe({ records, others, foreign }: Hits, config: GatewayConfig): string {
   return [
     ...records.map(({ row, by, show }) => {
-      const received = row.operation === "deposit" ? `${amountText(config, row.currency, row.amountReceivedUnits)} of ` : "";
+      const received =
+        row.operation === "deposit"
+          ? `${amountText(config, row.currency, row.amountReceivedUnits)} of `
+          : "";
       const amount = row.operation === "deposit" ? row.amount : `${row.amount} ${row.currency}`;
       return `${describeRecord(row, `${received}${amount}`)}\n  ${kinds[row.operation]}, found by its ${by}; next: ${show}`;
     }),
-    ...others.map((one) => `${one.id}  ${one.kind} of ${one.name}, found by its ${one.by}; next: ${showOf(one)}`),
+    ...others.map(
+      (one) =>
+        `${one.id}  ${one.kind} of ${one.name}, found by its ${one.by}; next: ${showOf(one)}`,
+    ),
     ...foreign.map((row) =>
       [
         `${row.txHash}  ${foreignAmount(row, config)} from hot wallet ${row.account}, block ${row.block} of ${row.network}`,
@@ -171,9 +197,20 @@ function describe({ records, others, foreign }: Hits, config: GatewayConfig): st
 function listed(by: Operator, { records, others, foreign }: Hits, config: GatewayConfig): object {
   return {
     records: records.map((one) => {
-      return { kind: kinds[one.row.operation], by: one.by, show: one.show, record: listedRecord(by, one.row, config) };
+      return {
+        kind: kinds[one.row.operation],
+        by: one.by,
+        show: one.show,
+        record: listedRecord(by, one.row, config),
+      };
     }),
-    others: others.map((one) => ({ kind: one.kind, id: one.id, merchant: one.name, by: one.by, show: showOf(one) })),
+    others: others.map((one) => ({
+      kind: one.kind,
+      id: one.id,
+      merchant: one.name,
+      by: one.by,
+      show: showOf(one),
+    })),
     foreign: foreign.map(({ txHash, network, account, receiver, contract, units, block }) => {
       return { txHash, network, account, receiver, contract, units, block };
     }),
@@ -188,7 +225,9 @@ function find(words: readonly string[], options: JsonOption & { readonly limit: 
     if (options.json === true) printJson(listed(by, hits, config));
     else
       print(
-        isEmpty ? "Nothing here has this id, order, address, tag, transaction hash, amount or name." : describe(hits, config),
+        isEmpty
+          ? "Nothing here has this id, order, address, tag, transaction hash, amount or name."
+          : describe(hits, config),
       );
     process.exitCode = isEmpty ? exit.no : exit.fine;
   });
@@ -198,7 +237,9 @@ export function addFindCommand(program: Command): void {
   withBoth(
     program
       .command("find")
-      .description("all that a text names: an id or its beginning, order, address, tag, hash, amount or name"),
+      .description(
+        "all that a text names: an id or its beginning, order, address, tag, hash, amount or name",
+      ),
   )
     .argument("<text...>", "as it was told to you; an amount may name its currency: 12.5 usdt")
     .option("--limit <number>", "how many of each kind, the newest first", rowCount, limitDefault)

@@ -31,7 +31,13 @@ export function writeOwnFile(path: string, text: string): void {
   try {
     descriptor = openSync(path, "wx", 0o600);
   } catch (cause) {
-    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made: ${reasonOf(cause)}`, { path }, { cause });
+    throw new AgentError(
+      "GATEWAY_FILE_EXISTS",
+      "none",
+      `${path} cannot be made: ${reasonOf(cause)}`,
+      { path },
+      { cause },
+    );
   }
   try {
     writeSync(descriptor, text);
@@ -50,9 +56,14 @@ export function initFolder(
   dir: string,
   log: GatewayLog,
 ): { readonly config: string; readonly key: string; readonly fingerprint: string } {
-  const files = { config: join(dir, "gateway.config.json"), key: join(dir, "gateway.key"), database: join(dir, "gateway.db") };
+  const files = {
+    config: join(dir, "gateway.config.json"),
+    key: join(dir, "gateway.key"),
+    database: join(dir, "gateway.db"),
+  };
   for (const path of Object.values(files)) {
-    if (existsSync(path)) throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} is there already`, { path });
+    if (existsSync(path))
+      throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} is there already`, { path });
   }
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });

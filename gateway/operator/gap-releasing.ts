@@ -19,17 +19,31 @@ import { acting, remark } from "./words.ts";
  * GATEWAY_UNKNOWN_RECORD, and GATEWAY_DEPOSIT_NOT_HELD for one that no gap holds, also at a second
  * call.
  */
-export function releaseDeposit(by: Operator, id: string, reason: string): { readonly ok: true } | Refusal {
+export function releaseDeposit(
+  by: Operator,
+  id: string,
+  reason: string,
+): { readonly ok: true } | Refusal {
   return by.store.writeIfOk((database): { readonly ok: true } | Refusal => {
-    if (namedTransaction(database, "deposit", id) === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+    if (namedTransaction(database, "deposit", id) === undefined)
+      return refuse("GATEWAY_UNKNOWN_RECORD");
     if (!endHoldsOf(database, id)) return refuse("GATEWAY_DEPOSIT_NOT_HELD");
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "deposit released", subject: id, detail: reason });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "deposit released",
+      subject: id,
+      detail: reason,
+    });
     return { ok: true };
   });
 }
 
 /** Lines about a request that a gap holds, with the lines to type. */
-export function heldLines({ store }: Operator, { id, network }: NamedTransaction): readonly string[] {
+export function heldLines(
+  { store }: Operator,
+  { id, network }: NamedTransaction,
+): readonly string[] {
   if (!isHeldByGap(store.database, id)) return [];
   const held = "  held: it lived in blocks that were given up, and may have been paid in them";
   if (!hasTags(network)) return [`${held}; it goes on once its balance was compared`];
@@ -41,7 +55,10 @@ export function heldLines({ store }: Operator, { id, network }: NamedTransaction
   ];
 }
 
-function release(id: string, { reason, ...options }: JsonOption & { readonly reason: string }): void {
+function release(
+  id: string,
+  { reason, ...options }: JsonOption & { readonly reason: string },
+): void {
   asOperator(options, (by) => {
     if (!allowed(releaseDeposit(by, id, reason))) return;
     if (options.json === true) printJson({ transactionId: id, released: true });
@@ -53,7 +70,9 @@ export function addRelease(deposits: Command): void {
   acting(
     deposits
       .command("release")
-      .description("let one go that lived in blocks which were given up: no payment came for it in them")
+      .description(
+        "let one go that lived in blocks which were given up: no payment came for it in them",
+      )
       .argument("<transactionId>"),
   )
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)

@@ -30,7 +30,8 @@ export type Health =
  * Codes of a certificate that this machine does not take: something listens and speaks TLS.
  * Source: Node's documentation of TLS, "X509 certificate error codes".
  */
-const certificateCode = /CERT|^UNABLE_TO_VERIFY_LEAF_SIGNATURE$|^(?:INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
+const certificateCode =
+  /CERT|^UNABLE_TO_VERIFY_LEAF_SIGNATURE$|^(?:INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
 
 const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
@@ -43,16 +44,34 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
   const origin = `${listen.tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${listen.port}`;
   const headers = { host: new URL(publicUrl).host, ...operatorHeaders(config) }; // the host is the name on the certificate
   const own = ownCertificate(listen.tls);
-  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0, ...(own === null ? {} : { ca: own }) });
+  const outgoing = createOutgoing({
+    origin,
+    connectionsMax: 1,
+    idleMs: 0,
+    ...(own === null ? {} : { ca: own }),
+  });
   return new Promise((resolve) => {
-    outgoing.send({ method: "GET", path: "/ready", headers, bytesMax: answerBytesMax, timeoutMs }, (outcome) => {
-      outgoing.close();
-      if (outcome.ok)
-        resolve({ reached: true, ready: outcome.status === 200, text: outcome.body.toString("utf8"), untrusted: "" });
-      else if (certificateCode.test(outcome.code))
-        resolve({ reached: true, ready: false, text: untrustedText(outcome.code), untrusted: outcome.code });
-      else resolve({ reached: false, text: outcome.why });
-    });
+    outgoing.send(
+      { method: "GET", path: "/ready", headers, bytesMax: answerBytesMax, timeoutMs },
+      (outcome) => {
+        outgoing.close();
+        if (outcome.ok)
+          resolve({
+            reached: true,
+            ready: outcome.status === 200,
+            text: outcome.body.toString("utf8"),
+            untrusted: "",
+          });
+        else if (certificateCode.test(outcome.code))
+          resolve({
+            reached: true,
+            ready: false,
+            text: untrustedText(outcome.code),
+            untrusted: outcome.code,
+          });
+        else resolve({ reached: false, text: outcome.why });
+      },
+    );
   });
 }
 
@@ -70,18 +89,23 @@ function ownCertificate(tls: GatewayConfig["listen"]["tls"]): string | null {
 }
 
 /** The words for a gateway that answers with a certificate which this machine does not take. */
-export const untrustedText = (code: string): string => `it answers, but its certificate is not trusted here: ${code}`;
+export const untrustedText = (code: string): string =>
+  `it answers, but its certificate is not trusted here: ${code}`;
 
 /**
  * The proof to the running gateway that its own operator asks; empty for somebody who cannot read
  * its key, who gets the public answer.
  */
-export function operatorHeaders({ keyFile, database }: Pick<GatewayConfig, "keyFile" | "database">): Record<string, string> {
+export function operatorHeaders({
+  keyFile,
+  database,
+}: Pick<GatewayConfig, "keyFile" | "database">): Record<string, string> {
   try {
     const run = runningOn(database);
     return run === null ? {} : { [operatorHeader]: operatorProof(readGatewayKey(keyFile), run) };
   } catch (error) {
-    if (error instanceof AgentError || (error as NodeJS.ErrnoException).code !== undefined) return {};
+    if (error instanceof AgentError || (error as NodeJS.ErrnoException).code !== undefined)
+      return {};
     throw error;
   }
 }

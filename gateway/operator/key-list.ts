@@ -55,7 +55,9 @@ export function describeKey(key: KeyLine): string {
     `  ${key.scopes.join(",")}${key.pairingUsed ? " (pairing used up)" : ""}`,
     `  ${key.profile}, ${key.alg}, made ${key.createdAt}`,
     `  last used ${key.lastUsedAt || "never"}`,
-    ...(key.allowedAddresses.length === 0 ? [] : [`  from ${key.allowedAddresses.join(", ")} alone`]),
+    ...(key.allowedAddresses.length === 0
+      ? []
+      : [`  from ${key.allowedAddresses.join(", ")} alone`]),
   ].join("\n");
 }
 

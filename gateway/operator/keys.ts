@@ -12,7 +12,15 @@ import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/
 import type { KeyProfile, KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { addKey, dateOf, type Operator, revoke } from "./accounts.ts";
-import { allowed, asOperator, exit, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  allowed,
+  asOperator,
+  exit,
+  type JsonOption,
+  print,
+  printJson,
+  printList,
+} from "./command.ts";
 import { describeKey, listKeys } from "./key-list.ts";
 import { acting, moment, withBoth } from "./words.ts";
 
@@ -39,19 +47,40 @@ export interface Rotated {
  * had an earlier end. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key. Must not be called
  * twice, because each call makes a key.
  */
-export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey?: string): Rotated | Refusal {
+export function rotateKey(
+  by: Operator,
+  keyId: string,
+  endsAt: number,
+  publicKey?: string,
+): Rotated | Refusal {
   return by.store.write((database) => {
     const old = unrevokedKey(database, keyId);
     if (old === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
     const { merchant, profile, alg } = old;
     const wanted = { merchant, scopes: old.scopes.split(",") as Scope[], profile, alg };
-    const made = createKey(database, { ...wanted, ...(publicKey === undefined ? {} : { publicKey }) }, by);
+    const made = createKey(
+      database,
+      { ...wanted, ...(publicKey === undefined ? {} : { publicKey }) },
+      by,
+    );
     takeKeyRights(database, made.keyId, old);
     const until = Math.min(endsAt, old.expiresAt ?? endsAt);
     setKeyExpiry(database, keyId, until);
     const detail = `in the place of ${keyId}, which ends ${dateOf(until)}`;
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key rotated", subject: made.keyId, detail });
-    return { ok: true, ...made, scopes: wanted.scopes, replaces: keyId, replacesUntil: dateOf(until) };
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "key rotated",
+      subject: made.keyId,
+      detail,
+    });
+    return {
+      ok: true,
+      ...made,
+      scopes: wanted.scopes,
+      replaces: keyId,
+      replacesUntil: dateOf(until),
+    };
   });
 }
 
@@ -59,7 +88,11 @@ export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey
  * Sets when a key ends; null for never. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key.
  * Harmless to call twice.
  */
-export function expireKey(by: Operator, keyId: string, at: number | null): { readonly ok: true } | Refusal {
+export function expireKey(
+  by: Operator,
+  keyId: string,
+  at: number | null,
+): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (unrevokedKey(database, keyId) === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
     setKeyExpiry(database, keyId, at);
@@ -83,10 +116,18 @@ export function allowAddresses(
     const key = unrevokedKey(database, keyId);
     if (key === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
     const addresses =
-      added === "anywhere" ? [] : [...new Set([...addressesOf(key.allowedAddresses), ...added])].slice(0, addressesMax);
+      added === "anywhere"
+        ? []
+        : [...new Set([...addressesOf(key.allowedAddresses), ...added])].slice(0, addressesMax);
     setKeyAddresses(database, keyId, addresses);
     const detail = addresses.length === 0 ? "anywhere" : addresses.join(" ");
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "key addresses", subject: keyId, detail });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "key addresses",
+      subject: keyId,
+      detail,
+    });
     return { ok: true, addresses };
   });
 }
@@ -103,7 +144,8 @@ interface CreateOptions extends JsonOption {
 }
 
 /** The name under which a new key is shown: an apiKey pairs a server, a shopKey makes requests. */
-const keyNameOf = (held: readonly string[]): "apiKey" | "shopKey" => (held.includes("agent:pair") ? "apiKey" : "shopKey");
+const keyNameOf = (held: readonly string[]): "apiKey" | "shopKey" =>
+  held.includes("agent:pair") ? "apiKey" : "shopKey";
 
 /** The lines that show a key; none if the caller brought a public key. */
 const keyLines = (name: "apiKey" | "shopKey", key: string): string =>
@@ -114,9 +156,16 @@ function create(options: CreateOptions): void {
   const addresses = [...new Set(ip)];
   if (alg === "EdDSA" && wanted.includes("agent:pair"))
     throw new CommanderError(exit.usage, "scopes", "agent:pair needs an HS256 key");
-  if (alg === "HS256" && publicKey !== undefined) throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
+  if (alg === "HS256" && publicKey !== undefined)
+    throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
   asOperator(options, (by) => {
-    const key = { merchant, scopes: wanted, profile, alg, ...(publicKey === undefined ? {} : { publicKey }) };
+    const key = {
+      merchant,
+      scopes: wanted,
+      profile,
+      alg,
+      ...(publicKey === undefined ? {} : { publicKey }),
+    };
     const made = addKey(by, key, addresses);
     if (!allowed(made)) return;
     const { keyId, apiKey } = made;
@@ -147,9 +196,17 @@ function list(options: JsonOption & { readonly merchant?: string }): void {
   });
 }
 
-function rotate(keyId: string, options: JsonOption & { readonly at?: number; readonly publicKey?: string }): void {
+function rotate(
+  keyId: string,
+  options: JsonOption & { readonly at?: number; readonly publicKey?: string },
+): void {
   asOperator(options, (by) => {
-    const rotated = rotateKey(by, keyId, options.at ?? by.nowMs + rotationHours * hourMs, options.publicKey);
+    const rotated = rotateKey(
+      by,
+      keyId,
+      options.at ?? by.nowMs + rotationHours * hourMs,
+      options.publicKey,
+    );
     if (!allowed(rotated)) return;
     const { keyId: made, apiKey, scopes, replaces, replacesUntil } = rotated;
     const name = keyNameOf(scopes);
@@ -162,7 +219,10 @@ function rotate(keyId: string, options: JsonOption & { readonly at?: number; rea
   });
 }
 
-function expire(keyId: string, options: JsonOption & { readonly at?: number; readonly never?: boolean }): void {
+function expire(
+  keyId: string,
+  options: JsonOption & { readonly at?: number; readonly never?: boolean },
+): void {
   if (options.at !== undefined && options.never === true)
     throw new CommanderError(exit.usage, "at", "--at and --never contradict each other");
   asOperator(options, (by) => {
@@ -173,9 +233,13 @@ function expire(keyId: string, options: JsonOption & { readonly at?: number; rea
   });
 }
 
-function allow(keyId: string, options: JsonOption & { readonly ip?: readonly string[]; readonly anywhere?: boolean }): void {
+function allow(
+  keyId: string,
+  options: JsonOption & { readonly ip?: readonly string[]; readonly anywhere?: boolean },
+): void {
   const { ip = [], anywhere = false } = options;
-  if ((ip.length === 0) !== anywhere) throw new CommanderError(exit.usage, "ip", "give --ip at least once, or --anywhere alone");
+  if ((ip.length === 0) !== anywhere)
+    throw new CommanderError(exit.usage, "ip", "give --ip at least once, or --anywhere alone");
   asOperator(options, (by) => {
     const now = allowAddresses(by, keyId, anywhere ? "anywhere" : ip);
     if (!allowed(now)) return;
@@ -200,8 +264,10 @@ function scopeList(text: string): readonly Scope[] {
 }
 
 function network(text: string, before: readonly string[] = []): readonly string[] {
-  if (!isAddressOrNetwork(text)) throw new InvalidArgumentError("an IP address or a network, such as 192.0.2.0/24");
-  if (before.length >= addressesMax) throw new InvalidArgumentError(`at most ${addressesMax} of them`);
+  if (!isAddressOrNetwork(text))
+    throw new InvalidArgumentError("an IP address or a network, such as 192.0.2.0/24");
+  if (before.length >= addressesMax)
+    throw new InvalidArgumentError(`at most ${addressesMax} of them`);
   return [...before, text];
 }
 
@@ -211,22 +277,44 @@ export function addKeyCommands(program: Command): void {
     .requiredOption("--merchant <id>", "whose")
     .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
     .addOption(
-      new Option("--profile <profile>", "strict binds each token to its request; interface sends no field beside the interface's")
+      new Option(
+        "--profile <profile>",
+        "strict binds each token to its request; interface sends no field beside the interface's",
+      )
         .choices(["compatible", "strict", "interface"])
         .default("compatible"),
     )
-    .addOption(new Option("--alg <alg>", "how its tokens are signed").choices(["HS256", "EdDSA"]).default("HS256"))
+    .addOption(
+      new Option("--alg <alg>", "how its tokens are signed")
+        .choices(["HS256", "EdDSA"])
+        .default("HS256"),
+    )
     .option("--public-key <hex>", "EdDSA: your own public key, 32 bytes")
-    .option("--ip <cidr>", "from this address or network alone; may be given several times", network)
+    .option(
+      "--ip <cidr>",
+      "from this address or network alone; may be given several times",
+      network,
+    )
     .action(create);
-  withBoth(key.command("list", { isDefault: true }).description("all of them, or one merchant's; never a secret"))
+  withBoth(
+    key
+      .command("list", { isDefault: true })
+      .description("all of them, or one merchant's; never a secret"),
+  )
     .option("--merchant <id>", "whose")
     .action(list);
-  acting(key.command("rotate").description("make one with the same rights; this one ends a day later").argument("<keyId>"))
+  acting(
+    key
+      .command("rotate")
+      .description("make one with the same rights; this one ends a day later")
+      .argument("<keyId>"),
+  )
     .option("--at <time>", "when this one ends, in the place of a day from now", moment)
     .option("--public-key <hex>", "EdDSA: your own new public key, 32 bytes")
     .action(rotate);
-  acting(key.command("expire").description("set when a key expires (default: now)").argument("<keyId>"))
+  acting(
+    key.command("expire").description("set when a key expires (default: now)").argument("<keyId>"),
+  )
     .option("--at <time>", "when, in UTC", moment)
     .option("--never", "take its end away")
     .action(expire);

@@ -43,7 +43,13 @@ export function changePage(
     const kept = { ...page, origins: [...new Set(page.origins)].slice(0, originsMax).join(" ") };
     if (Object.keys(change).length > 0) {
       setMerchantPage(database, id, kept);
-      recordAct(database, { at: by.nowMs, actor: by.actor, act: "merchant page", subject: id, detail: JSON.stringify(change) });
+      recordAct(database, {
+        at: by.nowMs,
+        actor: by.actor,
+        act: "merchant page",
+        subject: id,
+        detail: JSON.stringify(change),
+      });
     }
     return { ok: true, page: pageLineOf(kept) };
   });
@@ -61,7 +67,8 @@ export function describePage({ shownName, contact, origins }: MerchantPageLine):
 
 /** "" gives the setting up. */
 function shownName(text: string): string {
-  if (!/^[^\p{C}]{0,64}$/u.test(text)) throw new InvalidArgumentError("at most 64 visible characters");
+  if (!/^[^\p{C}]{0,64}$/u.test(text))
+    throw new InvalidArgumentError("at most 64 visible characters");
   return text.trim();
 }
 
@@ -98,14 +105,27 @@ function page(id: string, options: PageOptions): void {
     const changed = changePage(by, id, change);
     if (!allowed(changed)) return;
     if (options.json === true) printJson({ merchantId: id, ...changed.page });
-    else print(describePage(changed.page) || `${id} shows its name on the payment page, and nothing else is set.`);
+    else
+      print(
+        describePage(changed.page) ||
+          `${id} shows its name on the payment page, and nothing else is set.`,
+      );
   });
 }
 
 export function addMerchantPageCommand(merchant: Command): void {
-  acting(merchant.command("page").description("what senders see of one: name, contact, its own sites").argument("<merchantId>"))
+  acting(
+    merchant
+      .command("page")
+      .description("what senders see of one: name, contact, its own sites")
+      .argument("<merchantId>"),
+  )
     .option("--shown-name <name>", 'the name to show; "" shows its name', shownName)
-    .option("--contact <address>", 'where senders write to: an e-mail address or a page; "" nowhere', contact)
+    .option(
+      "--contact <address>",
+      'where senders write to: an e-mail address or a page; "" nowhere',
+      contact,
+    )
     .option(
       "--origin <site>",
       "may embed the page and take the customer back; again for each, in the place of those before",

@@ -9,13 +9,37 @@ import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyNames } from "../../chains/family.ts";
 import { nodeKeyPlaceholder } from "../config/node-keys.ts";
 import { recordAct } from "../store/audit.ts";
-import { type MerchantSummary, merchantSummaries, merchantSummary, setMerchantDisabled } from "../store/merchants.ts";
-import { createMerchant, createReceiver, dateOf, type NewMerchant, type Operator } from "./accounts.ts";
+import {
+  type MerchantSummary,
+  merchantSummaries,
+  merchantSummary,
+  setMerchantDisabled,
+} from "../store/merchants.ts";
+import {
+  createMerchant,
+  createReceiver,
+  dateOf,
+  type NewMerchant,
+  type Operator,
+} from "./accounts.ts";
 import { agentConfigText } from "./agent-config.ts";
-import { allowed, asOperator, exit, type JsonOption, print, printJson, printList } from "./command.ts";
+import {
+  allowed,
+  asOperator,
+  exit,
+  type JsonOption,
+  print,
+  printJson,
+  printList,
+} from "./command.ts";
 import { writeOwnFile } from "./folder.ts";
 import { describeKey, type KeyLine, listKeys } from "./key-list.ts";
-import { addMerchantPageCommand, describePage, type MerchantPageLine, pageLineOf } from "./merchant-page.ts";
+import {
+  addMerchantPageCommand,
+  describePage,
+  type MerchantPageLine,
+  pageLineOf,
+} from "./merchant-page.ts";
 import { acting, withBoth } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
 
@@ -35,7 +59,8 @@ export interface MerchantLine {
   readonly page: MerchantPageLine;
 }
 
-const lineOf = (row: MerchantSummary): MerchantLine => linesOf(row, JSON.parse(row.receives) as Record<string, string>);
+const lineOf = (row: MerchantSummary): MerchantLine =>
+  linesOf(row, JSON.parse(row.receives) as Record<string, string>);
 
 const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): MerchantLine => ({
   merchantId: row.id,
@@ -62,7 +87,9 @@ export function listMerchants({ store, nowMs }: Operator): readonly MerchantLine
 export function showMerchant(
   by: Operator,
   id: string,
-): { readonly ok: true; readonly merchant: MerchantLine & { readonly keys: readonly KeyLine[] } } | Refusal {
+):
+  | { readonly ok: true; readonly merchant: MerchantLine & { readonly keys: readonly KeyLine[] } }
+  | Refusal {
   const row = merchantSummary(by.store.database, id, by.nowMs);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
   const listed = listKeys(by, id);
@@ -70,7 +97,11 @@ export function showMerchant(
 }
 
 /** Disables or enables a merchant. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT. */
-export function switchMerchant(by: Operator, id: string, isOn: boolean): { readonly ok: true; readonly open: number } | Refusal {
+export function switchMerchant(
+  by: Operator,
+  id: string,
+  isOn: boolean,
+): { readonly ok: true; readonly open: number } | Refusal {
   return by.store.write((database) => {
     const row = merchantSummary(database, id, by.nowMs);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
@@ -95,7 +126,9 @@ export function describeMerchant(line: MerchantLine): string {
   ];
   const page = describePage(line.page);
   if (page !== "") lines.push(`  ${page}`);
-  const receives = Object.entries(line.receives).map(([family, xpub]) => `  receives under ${xpub} (${family})`);
+  const receives = Object.entries(line.receives).map(
+    ([family, xpub]) => `  receives under ${xpub} (${family})`,
+  );
   return [...lines, ...receives].join("\n");
 }
 
@@ -117,7 +150,9 @@ function create(name: string, options: CreateOptions): void {
     // The file comes first: keys are shown once, so nothing may fail after they are made.
     if (configOut !== undefined) writeOwnFile(configOut, file);
     const made = removingOnFailure(configOut, () =>
-      accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts),
+      accounts.length === 0
+        ? { ok: true as const, ...createMerchant(by, wanted) }
+        : createReceiver(by, wanted, ...accounts),
     );
     if (!allowed(made)) return;
     const { ok: _, ...shown } = made;
@@ -125,16 +160,25 @@ function create(name: string, options: CreateOptions): void {
       printJson({ ...shown, ...firstAddresses(accounts) });
       return;
     }
-    print(`merchantId  ${made.merchantId}\napiKey      ${made.apiKey}\nshopKey     ${made.shopKey}`);
-    print("This is the only time the keys are shown. apiKey goes into config.json and only pairs a server;");
-    print(`shopKey is the shop's: it orders and reads (${profile}). Make narrower ones with \`key create\`.`);
+    print(
+      `merchantId  ${made.merchantId}\napiKey      ${made.apiKey}\nshopKey     ${made.shopKey}`,
+    );
+    print(
+      "This is the only time the keys are shown. apiKey goes into config.json and only pairs a server;",
+    );
+    print(
+      `shopKey is the shop's: it orders and reads (${profile}). Make narrower ones with \`key create\`.`,
+    );
     if (accounts.length > 0) print(receivingWords(accounts));
     if (configOut !== undefined) print(writtenWords(configOut, file));
   });
 }
 
 /** Does an act, and removes the file that was written for it if the act fails or is refused. */
-function removingOnFailure<T extends { readonly ok: boolean }>(path: string | undefined, act: () => T): T {
+function removingOnFailure<T extends { readonly ok: boolean }>(
+  path: string | undefined,
+  act: () => T,
+): T {
   let isDone = false;
   try {
     const done = act();
@@ -152,7 +196,8 @@ function removingOnFailure<T extends { readonly ok: boolean }>(path: string | un
 export function writtenWords(path: string, text: string): string {
   if (text.includes('"nodes": []'))
     return `Wrote ${path}: the merchant replaces the three secrets in it, and fills in nodes of their own for each chain.`;
-  if (!text.includes(nodeKeyPlaceholder)) return `Wrote ${path}: the merchant replaces the three secrets in it.`;
+  if (!text.includes(nodeKeyPlaceholder))
+    return `Wrote ${path}: the merchant replaces the three secrets in it.`;
   const nodes = `and each ${nodeKeyPlaceholder} in the address of a node by a key of their own`;
   return `Wrote ${path}: the merchant replaces the three secrets in it, ${nodes}: yours are not in the file.`;
 }
@@ -164,7 +209,8 @@ export function writtenWords(path: string, text: string): string {
 function accountsOf(xpubs: readonly string[]): readonly ReceivingAccount[] {
   const accounts = xpubs.map((xpub) => {
     const account = readAccount(xpub);
-    if ("problem" in account) throw new CommanderError(exit.usage, "xpub", `--xpub: ${account.problem}`);
+    if ("problem" in account)
+      throw new CommanderError(exit.usage, "xpub", `--xpub: ${account.problem}`);
     return account;
   });
   if (new Set(accounts.map(({ family }) => family)).size < accounts.length)
@@ -176,7 +222,10 @@ function firstAddresses(accounts: readonly ReceivingAccount[]): object {
   const [first] = accounts;
   if (first === undefined) return {};
   const all = accounts.map(({ family, firstDepositAddress }) => [family, firstDepositAddress]);
-  return { firstDepositAddress: first.firstDepositAddress, firstDepositAddresses: Object.fromEntries(all) };
+  return {
+    firstDepositAddress: first.firstDepositAddress,
+    firstDepositAddresses: Object.fromEntries(all),
+  };
 }
 
 const receivingWords = (accounts: readonly ReceivingAccount[]): string =>
@@ -209,9 +258,13 @@ function turn(id: string, isOn: boolean, options: JsonOption): void {
   asOperator(options, (by) => {
     const switched = switchMerchant(by, id, isOn);
     if (!allowed(switched)) return;
-    if (options.json === true) printJson({ merchantId: id, enabled: isOn, openTransactions: switched.open });
+    if (options.json === true)
+      printJson({ merchantId: id, enabled: isOn, openTransactions: switched.open });
     else if (isOn) print(`${id} is on: its keys work again.`);
-    else print(`${id} is off: none of its keys does anything. Orders that are open and go on: ${switched.open}.`);
+    else
+      print(
+        `${id} is off: none of its keys does anything. Orders that are open and go on: ${switched.open}.`,
+      );
   });
 }
 
@@ -221,7 +274,8 @@ function merchantName(text: string): string {
 }
 
 function newFile(path: string): string {
-  if (existsSync(path)) throw new InvalidArgumentError("That file is there already; choose another path.");
+  if (existsSync(path))
+    throw new InvalidArgumentError("That file is there already; choose another path.");
   return path;
 }
 
@@ -234,22 +288,34 @@ export function addMerchantCommands(program: Command): void {
       .argument("<name>", "its name", merchantName),
   )
     .option("--config-out <file>", "write the merchant's config.json, without its secrets", newFile)
-    .option("--no-nodes", "leave the lists of nodes in that file empty: the merchant names their own")
+    .option(
+      "--no-nodes",
+      "leave the lists of nodes in that file empty: the merchant names their own",
+    )
     .option("--strict", "the shop's key binds each token to its request")
     .option(
       "--xpub <[family=]xpub>",
       "it only receives, under this account, and pairs no server; once for each family",
       (text: string, before: readonly string[] = []) => [...before, text],
     )
-    .addOption(new Option("--language <language>", "of messages when a request names none").choices(["en", "tr"]).default("en"))
+    .addOption(
+      new Option("--language <language>", "of messages when a request names none")
+        .choices(["en", "tr"])
+        .default("en"),
+    )
     .action(create);
   withBoth(merchant.command("list", { isDefault: true }).description("all of them")).action(list);
-  withBoth(merchant.command("show").description("one, with its keys").argument("<merchantId>")).action(show);
+  withBoth(
+    merchant.command("show").description("one, with its keys").argument("<merchantId>"),
+  ).action(show);
   addMerchantPageCommand(merchant);
   acting(
-    merchant.command("disable").description("switch one off: its keys do nothing until enable").argument("<merchantId>"),
+    merchant
+      .command("disable")
+      .description("switch one off: its keys do nothing until enable")
+      .argument("<merchantId>"),
   ).action((id: string, options: JsonOption) => turn(id, false, options));
-  acting(merchant.command("enable").description("switch one on again").argument("<merchantId>")).action(
-    (id: string, options: JsonOption) => turn(id, true, options),
-  );
+  acting(
+    merchant.command("enable").description("switch one on again").argument("<merchantId>"),
+  ).action((id: string, options: JsonOption) => turn(id, true, options));
 }

@@ -13,8 +13,25 @@ import { currencyHoldOf } from "../store/currency-holds.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { Operator } from "./accounts.ts";
-import { type ActOption, allowed, asOperator, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
-import { type AccountSeen, type Evidence, endMoved, evidenceOf, type Look, lookBy, type MovedOperation } from "./moving.ts";
+import {
+  type ActOption,
+  allowed,
+  asOperator,
+  exit,
+  type JsonOption,
+  makeLog,
+  print,
+  printJson,
+} from "./command.ts";
+import {
+  type AccountSeen,
+  type Evidence,
+  endMoved,
+  evidenceOf,
+  type Look,
+  lookBy,
+  type MovedOperation,
+} from "./moving.ts";
 import { amountText } from "./records.ts";
 import { gatewayEnds } from "./state-ends.ts";
 import { acting, remark } from "./words.ts";
@@ -31,7 +48,9 @@ export function addMovedCommand(group: Command, operation: MovedOperation): void
   acting(
     group
       .command("moved")
-      .description("show what a final attempt moved that is not what was asked for, and end it by that")
+      .description(
+        "show what a final attempt moved that is not what was asked for, and end it by that",
+      )
       .argument("<transactionId>"),
   )
     .option(
@@ -39,15 +58,28 @@ export function addMovedCommand(group: Command, operation: MovedOperation): void
       "what the receiver got, in base units of the currency; without it nothing is written",
       baseUnits,
     )
-    .option("--sent <units>", "what left the account that pays, where that is not the same: a token that takes a fee", baseUnits)
+    .option(
+      "--sent <units>",
+      "what left the account that pays, where that is not the same: a token that takes a fee",
+      baseUnits,
+    )
     .option("--reason <text>", "why, for anybody who looks later; with --received", remark)
     .action((id: string, options: MovedOptions) => moved(name, operation, id, options));
 }
 
-function moved(name: string, operation: MovedOperation, id: string, options: MovedOptions): Promise<void> | void {
+function moved(
+  name: string,
+  operation: MovedOperation,
+  id: string,
+  options: MovedOptions,
+): Promise<void> | void {
   const { received, sent = received, reason } = options;
   if (received === undefined ? sent !== undefined : reason === undefined)
-    throw new CommanderError(exit.usage, "moved", "--sent needs --received, and --received needs --reason");
+    throw new CommanderError(
+      exit.usage,
+      "moved",
+      "--sent needs --received, and --received needs --reason",
+    );
   return asOperator(options, async (by, config) => {
     const about = { operation, id };
     if (received === undefined || sent === undefined || reason === undefined) {
@@ -64,14 +96,28 @@ function moved(name: string, operation: MovedOperation, id: string, options: Mov
   });
 }
 
-const endedFields = (by: Operator, { id, status, stage, code, amountReceivedUnits, txHash, ...row }: TransactionRow): object => {
+const endedFields = (
+  by: Operator,
+  { id, status, stage, code, amountReceivedUnits, txHash, ...row }: TransactionRow,
+): object => {
   const isHeld = currencyHoldOf(by.store.database, row.currency, row.merchant) !== undefined;
-  return { transactionId: id, status, stage, code, txHash, receivedUnits: amountReceivedUnits, currency: row.currency, isHeld };
+  return {
+    transactionId: id,
+    status,
+    stage,
+    code,
+    txHash,
+    receivedUnits: amountReceivedUnits,
+    currency: row.currency,
+    isHeld,
+  };
 };
 
 /** The currency that a row moves: of a top-up the native coin. */
-const assetOf = (config: GatewayConfig, { operation, network, currency }: TransactionRow): string =>
-  operation === "topup" ? (nativeOf(config, network)?.id ?? currency) : currency;
+const assetOf = (
+  config: GatewayConfig,
+  { operation, network, currency }: TransactionRow,
+): string => (operation === "topup" ? (nativeOf(config, network)?.id ?? currency) : currency);
 
 function endWords(config: GatewayConfig, row: TransactionRow): string {
   const { id, status, code, amountReceivedUnits } = row;
@@ -80,7 +126,8 @@ function endWords(config: GatewayConfig, row: TransactionRow): string {
 }
 
 function holdWords({ store }: Operator, { currency, merchant }: TransactionRow): string {
-  if (currencyHoldOf(store.database, currency, merchant) === undefined) return `${currency} is not held here.`;
+  if (currencyHoldOf(store.database, currency, merchant) === undefined)
+    return `${currency} is not held here.`;
   return `${currency} stays held: ${lineOf(gatewayEnds.agents.currencyHeld, { ID: currency })}, once it is clear why.`;
 }
 
@@ -89,17 +136,34 @@ interface Showing {
   readonly isJson: boolean;
 }
 
-function show(by: Operator, config: GatewayConfig, { row, final, seen }: Evidence, { name, isJson }: Showing): void {
+function show(
+  by: Operator,
+  config: GatewayConfig,
+  { row, final, seen }: Evidence,
+  { name, isJson }: Showing,
+): void {
   const { txHash, block } = final;
   const attempted = { txHash, block };
   if (isJson) {
-    const payments = seen.payments?.map((one) => ({ txHash: one.txHash, units: `${one.units}` })) ?? null;
+    const payments =
+      seen.payments?.map((one) => ({ txHash: one.txHash, units: `${one.units}` })) ?? null;
     const asked = { transactionId: row.id, currency: row.currency, units: row.amountUnits };
-    printJson({ ...asked, ...attempted, payments, receiver: accountFields(seen.receiver), payer: accountFields(seen.payer) });
+    printJson({
+      ...asked,
+      ...attempted,
+      payments,
+      receiver: accountFields(seen.receiver),
+      payer: accountFields(seen.payer),
+    });
     return;
   }
   const paid = seen.payments?.filter((one) => one.txHash === txHash).map(({ units }) => `${units}`);
-  const events = paid === undefined ? "not told" : paid.length === 0 ? "none to the receiver" : paid.join(" and ");
+  const events =
+    paid === undefined
+      ? "not told"
+      : paid.length === 0
+        ? "none to the receiver"
+        : paid.join(" and ");
   print(
     [
       `${row.id} asks for ${amountText(config, assetOf(config, row), row.amountUnits)} (${row.amountUnits} base units)`,
@@ -122,22 +186,33 @@ function accountFields({ address, before, after }: AccountSeen): object {
 }
 
 function accountLines(what: string, { address, before, after }: AccountSeen): readonly string[] {
-  if (before === null || after === null) return [`  ${what} ${address}: its balances around the block are not told`];
+  if (before === null || after === null)
+    return [`  ${what} ${address}: its balances around the block are not told`];
   const change = after - before;
-  return [`  ${what} ${address}: ${before} before the block, ${after} after it (${change > 0n ? "+" : ""}${change})`];
+  return [
+    `  ${what} ${address}: ${before} before the block, ${after} after it (${change > 0n ? "+" : ""}${change})`,
+  ];
 }
 
 /** Base units, 0 to 78 digits. */
 function baseUnits(text: string): bigint {
-  if (!/^(?:0|[1-9]\d{0,77})$/.test(text)) throw new InvalidArgumentError("a whole number of base units, such as 990000");
+  if (!/^(?:0|[1-9]\d{0,77})$/.test(text))
+    throw new InvalidArgumentError("a whole number of base units, such as 990000");
   return BigInt(text);
 }
 
 function askChain(config: GatewayConfig): Look {
   return async (payment, attempts) => {
-    const named = Object.entries(config.chains).find(([, chain]) => chain.network === payment.network);
-    if (named === undefined) throw new AgentError("NODE_NONE", "none", `no chain is configured for ${payment.network}`);
-    const reader = openWatcher({ chain: named[1], readSecretFile, log: nodeLog(makeLog("error"), named[0]) });
+    const named = Object.entries(config.chains).find(
+      ([, chain]) => chain.network === payment.network,
+    );
+    if (named === undefined)
+      throw new AgentError("NODE_NONE", "none", `no chain is configured for ${payment.network}`);
+    const reader = openWatcher({
+      chain: named[1],
+      readSecretFile,
+      log: nodeLog(makeLog("error"), named[0]),
+    });
     try {
       return await lookBy(reader, payment, attempts);
     } finally {

@@ -44,7 +44,10 @@ export interface Seen {
 }
 
 /** Asks the chain's nodes about the attempts of a payment. */
-export type Look = (payment: Payment, attempts: { readonly hashes: readonly string[]; readonly pin: string }) => Promise<Seen>;
+export type Look = (
+  payment: Payment,
+  attempts: { readonly hashes: readonly string[]; readonly pin: string },
+) => Promise<Seen>;
 
 /** A withdrawal that waits for what its final attempt moved. */
 export interface Evidence {
@@ -119,7 +122,13 @@ export async function endMoved(
   });
 }
 
-function keep(database: Database, by: Operator, row: TransactionRow, final: Ending, moving: Moving): void {
+function keep(
+  database: Database,
+  by: Operator,
+  row: TransactionRow,
+  final: Ending,
+  moving: Moving,
+): void {
   const { receivedUnits, sentUnits, reason } = moving;
   const isExact = receivedUnits === BigInt(row.amountUnits);
   endWithdrawal(database, row.id, {
@@ -133,23 +142,44 @@ function keep(database: Database, by: Operator, row: TransactionRow, final: Endi
     moved: { receivedUnits: `${receivedUnits}`, sentUnits: `${sentUnits}` },
   });
   const detail = `${final.txHash}: ${receivedUnits} base units received, ${sentUnits} sent: ${reason}`;
-  recordAct(database, { at: by.nowMs, actor: by.actor, act: "moved payment ended", subject: row.id, detail });
+  recordAct(database, {
+    at: by.nowMs,
+    actor: by.actor,
+    act: "moved payment ended",
+    subject: row.id,
+    detail,
+  });
 }
 
 /** The answer for one that an operator has ended by what it moved; null for every other one. */
-function endedBefore(database: Database, operation: MovedOperation, id: string, moving: Moving): Ended | null {
+function endedBefore(
+  database: Database,
+  operation: MovedOperation,
+  id: string,
+  moving: Moving,
+): Ended | null {
   const row = readTransaction(database, id);
   const moved = movedOf(database, id);
   if (row === undefined || !isOf(row, operation) || row.status === 0 || !isSaid(moved)) return null;
-  const isSame = moved.receivedUnits === `${moving.receivedUnits}` && moved.sentUnits === `${moving.sentUnits}`;
+  const isSame =
+    moved.receivedUnits === `${moving.receivedUnits}` && moved.sentUnits === `${moving.sentUnits}`;
   if (isSame) return { ok: true, row };
-  return no(`it was ended with ${moved.receivedUnits} base units received and ${moved.sentUnits} sent`);
+  return no(
+    `it was ended with ${moved.receivedUnits} base units received and ${moved.sentUnits} sent`,
+  );
 }
 
-const isSaid = (moved: MovedPayment | undefined): moved is MovedPayment & { receivedUnits: string; sentUnits: string } =>
+const isSaid = (
+  moved: MovedPayment | undefined,
+): moved is MovedPayment & { receivedUnits: string; sentUnits: string } =>
   moved !== undefined && moved.receivedUnits !== null && moved.sentUnits !== null;
 
-function candidateOf(database: Database, config: GatewayConfig, operation: MovedOperation, id: string): Candidate | Refusal {
+function candidateOf(
+  database: Database,
+  config: GatewayConfig,
+  operation: MovedOperation,
+  id: string,
+): Candidate | Refusal {
   const row = readTransaction(database, id);
   if (row === undefined || !isOf(row, operation)) return refuse("GATEWAY_UNKNOWN_RECORD");
   if (row.status !== 0) return no(`it has ended already (${row.stage})`);
@@ -170,25 +200,50 @@ function candidateOf(database: Database, config: GatewayConfig, operation: Moved
   };
 }
 
-const hashesOf = (signatures: readonly SignatureRow[]): readonly string[] => signatures.map(({ txHash }) => txHash);
+const hashesOf = (signatures: readonly SignatureRow[]): readonly string[] =>
+  signatures.map(({ txHash }) => txHash);
 
-function paymentOf(row: TransactionRow, { account, slot }: SignatureRow, contract: string): Payment {
+function paymentOf(
+  row: TransactionRow,
+  { account, slot }: SignatureRow,
+  contract: string,
+): Payment {
   const { network, receiverAddress: destination, tag, amountUnits, operation } = row;
   const isInside = isFeeInside(network, operation);
-  return { network, account, slot, contract, destination, tag, amountUnits: BigInt(amountUnits), isFeeInside: isInside };
+  return {
+    network,
+    account,
+    slot,
+    contract,
+    destination,
+    tag,
+    amountUnits: BigInt(amountUnits),
+    isFeeInside: isInside,
+  };
 }
 
 /**
  * The final attempt, by the nodes' judgement now. If attempts exclude each other by expiry alone,
  * every other one has to be void, because a second one could still move something.
  */
-function finalOf(database: Database, { row, hashes }: Candidate, judged: Judgement): Ending | Refusal {
+function finalOf(
+  database: Database,
+  { row, hashes }: Candidate,
+  judged: Judgement,
+): Ending | Refusal {
   if (judged.kind !== "stuck" || judged.code !== "WATCHER_CONTENT_DIFFERS")
-    return no(`the nodes do not say now that a final attempt moved something else (${judged.kind})`);
+    return no(
+      `the nodes do not say now that a final attempt moved something else (${judged.kind})`,
+    );
   if (judged.final === null) return no(judged.detail);
   const { txHash } = judged.final;
-  const isLast = expiryExclusionOf(row.network) === null || hashes.length === 1 || isAllVoid(database, row.id, txHash);
-  return isLast ? judged.final : no("another attempt of it may still be in a block: wait for its end");
+  const isLast =
+    expiryExclusionOf(row.network) === null ||
+    hashes.length === 1 ||
+    isAllVoid(database, row.id, txHash);
+  return isLast
+    ? judged.final
+    : no("another attempt of it may still be in a block: wait for its end");
 }
 
 /** Asks the chain by its watcher's nodes. Null stands for an answer that they do not give. */
@@ -198,7 +253,10 @@ export async function lookBy(
   { hashes, pin }: { readonly hashes: readonly string[]; readonly pin: string },
 ): Promise<Seen> {
   const judged = await reader.pass(await reader.finalTip()).judge(payment, hashes, pin);
-  const block = judged.kind === "stuck" && judged.code === "WATCHER_CONTENT_DIFFERS" ? (judged.final?.block ?? null) : null;
+  const block =
+    judged.kind === "stuck" && judged.code === "WATCHER_CONTENT_DIFFERS"
+      ? (judged.final?.block ?? null)
+      : null;
   return {
     judged,
     receiver: await seenOf(reader, payment.destination, payment.contract, block),
@@ -207,16 +265,31 @@ export async function lookBy(
   };
 }
 
-async function paymentsIn(reader: WatcherNodes, { contract, destination }: Payment, block: number): Promise<Seen["payments"]> {
+async function paymentsIn(
+  reader: WatcherNodes,
+  { contract, destination }: Payment,
+  block: number,
+): Promise<Seen["payments"]> {
   const addresses = new Set([destination]);
   const book = { size: 1, has: (address: string) => addresses.has(address), all: () => addresses };
-  const { found } = await reader.payments([await reader.block(block, true)], [contract], book, true);
+  const { found } = await reader.payments(
+    [await reader.block(block, true)],
+    [contract],
+    book,
+    true,
+  );
   return found.map(({ txHash, amountUnits }) => ({ txHash, units: amountUnits }));
 }
 
-async function seenOf(reader: WatcherNodes, address: string, contract: string, block: number | null): Promise<AccountSeen> {
+async function seenOf(
+  reader: WatcherNodes,
+  address: string,
+  contract: string,
+  block: number | null,
+): Promise<AccountSeen> {
   // Nodes that tell balances of their newest block alone say nothing about this one.
-  if (block === null || reader.tellsNewestBalances === true) return { address, before: null, after: null };
+  if (block === null || reader.tellsNewestBalances === true)
+    return { address, before: null, after: null };
   return {
     address,
     before: await orNull(() => reader.balance(address, contract, block - 1)),

@@ -17,7 +17,9 @@ export function areKnown(
   { store: { database } }: Pick<Operator, "store">,
   { merchant, callback }: Named,
 ): { readonly ok: true } | Refusal {
-  if (merchant !== undefined && readMerchant(database, merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
-  if (callback !== undefined && !wasTarget(database, callback)) return refuse("GATEWAY_UNKNOWN_CALLBACK");
+  if (merchant !== undefined && readMerchant(database, merchant) === undefined)
+    return refuse("GATEWAY_UNKNOWN_MERCHANT");
+  if (callback !== undefined && !wasTarget(database, callback))
+    return refuse("GATEWAY_UNKNOWN_CALLBACK");
   return { ok: true };
 }

@@ -52,9 +52,18 @@ function sourcesOf(
   if (market === "") return [];
   const asked = prices.sources.filter(({ name }) => markets[name].fiats.includes(fiat));
   return asked.map(({ name: source }) => {
-    const row = rows.find((one) => one.asset === market && one.fiat === fiat && one.source === source) ?? noSource;
+    const row =
+      rows.find((one) => one.asset === market && one.fiat === fiat && one.source === source) ??
+      noSource;
     const { price, readAt, movedAt, leftOut, trouble } = row;
-    return { source, price, readAt: dateOf(readAt), movedAt: dateOf(movedAt), leftOut: leftOut as LeftOut, trouble };
+    return {
+      source,
+      price,
+      readAt: dateOf(readAt),
+      movedAt: dateOf(movedAt),
+      leftOut: leftOut as LeftOut,
+      trouble,
+    };
   });
 }
 
@@ -62,7 +71,11 @@ function sourcesOf(
  * Every enabled currency, in the order of the configuration. A currency with a typed price has no
  * sources, because they are not asked.
  */
-export function listPrices(store: Store, config: GatewayConfig, nowMs: number): readonly PriceLine[] {
+export function listPrices(
+  store: Store,
+  config: GatewayConfig,
+  nowMs: number,
+): readonly PriceLine[] {
   const board = boardOf({ config, store, clock: () => nowMs });
   const rows = readPriceReadings(store.database);
   const currencies = Object.values(config.currencies).filter(({ enabled }) => enabled);
@@ -99,15 +112,23 @@ function ageOf(time: string, nowMs: number): string {
   if (time === "") return "never";
   const seconds = Math.max(0, Math.trunc((nowMs - Date.parse(time)) / secondMs));
   if (seconds < 120) return `${seconds} s ago`;
-  return seconds < 7_200 ? `${Math.trunc(seconds / 60)} min ago` : `${Math.trunc(seconds / 3_600)} h ago`;
+  return seconds < 7_200
+    ? `${Math.trunc(seconds / 60)} min ago`
+    : `${Math.trunc(seconds / 3_600)} h ago`;
 }
 
-function headOf({ currency, fiat, price, updatedAt, stale, origin }: PriceLine, nowMs: number): string {
+function headOf(
+  { currency, fiat, price, updatedAt, stale, origin }: PriceLine,
+  nowMs: number,
+): string {
   if (price === "") return `${currency} ${fiat}  no price`;
   return `${currency} ${fiat}  ${price}  ${origin}, ${ageOf(updatedAt, nowMs)}${stale ? ", stale: no quotes" : ""}`;
 }
 
-function sourceLine({ source, price, readAt, movedAt, leftOut, trouble }: SourceLine, nowMs: number): string {
+function sourceLine(
+  { source, price, readAt, movedAt, leftOut, trouble }: SourceLine,
+  nowMs: number,
+): string {
   const moved = leftOut === "stuck" ? ` since ${movedAt}` : "";
   const why = trouble === "" ? "" : ` (${trouble})`;
   return `  ${source.padEnd(10)} ${(price || "-").padEnd(20)} ${ageOf(readAt, nowMs).padEnd(12)} ${reasons[leftOut]}${moved}${why}`;
@@ -116,12 +137,18 @@ function sourceLine({ source, price, readAt, movedAt, leftOut, trouble }: Source
 /** The lines for an operator. */
 export function describePrices(lines: readonly PriceLine[], nowMs: number): string {
   if (lines.length === 0) return "No currency is switched on.";
-  const asked = lines.flatMap((line) => [headOf(line, nowMs), ...line.sources.map((source) => sourceLine(source, nowMs))]);
-  const unpriced = [...new Set(lines.filter(({ price }) => price === "").map(({ currency }) => currency))];
+  const asked = lines.flatMap((line) => [
+    headOf(line, nowMs),
+    ...line.sources.map((source) => sourceLine(source, nowMs)),
+  ]);
+  const unpriced = [
+    ...new Set(lines.filter(({ price }) => price === "").map(({ currency }) => currency)),
+  ];
   if (unpriced.length === 0) return asked.join("\n");
-  return [...asked, `Without a price, so not in supportedCurrency unless listUnpriced says so: ${unpriced.join(", ")}`].join(
-    "\n",
-  );
+  return [
+    ...asked,
+    `Without a price, so not in supportedCurrency unless listUnpriced says so: ${unpriced.join(", ")}`,
+  ].join("\n");
 }
 
 function list(options: JsonOption): void {
@@ -133,7 +160,9 @@ function list(options: JsonOption): void {
 }
 
 export function addPriceCommand(program: Command): void {
-  withBoth(program.command("prices").description("what each source of prices said, its age, and why it does not count")).action(
-    list,
-  );
+  withBoth(
+    program
+      .command("prices")
+      .description("what each source of prices said, its age, and why it does not count"),
+  ).action(list);
 }

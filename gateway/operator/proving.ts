@@ -23,9 +23,13 @@ import type { Operator } from "./accounts.ts";
 import { clock, makeLog } from "./command.ts";
 
 /** Opens the questions to the nodes of a chain of the configuration, by its name there. */
-export type OpenNodes = (name: string, chain: GatewayChain) => Pick<WatcherNodes, "paymentBy" | "close">;
+export type OpenNodes = (
+  name: string,
+  chain: GatewayChain,
+) => Pick<WatcherNodes, "paymentBy" | "close">;
 
-export const openNodes: OpenNodes = (name, chain) => openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
+export const openNodes: OpenNodes = (name, chain) =>
+  openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
 
 /**
  * Keeps the payments by these hashes to the account of a deposit, those alone that the database
@@ -35,7 +39,10 @@ export const openNodes: OpenNodes = (name, chain) => openWatcher({ chain, readSe
  */
 export async function provePayments(
   by: Operator,
-  { config, open }: { readonly config: Pick<GatewayConfig, "chains" | "currencies">; readonly open: OpenNodes },
+  {
+    config,
+    open,
+  }: { readonly config: Pick<GatewayConfig, "chains" | "currencies">; readonly open: OpenNodes },
   id: string,
   { payments, reason }: { readonly payments: readonly string[]; readonly reason: string },
 ): Promise<{ readonly ok: true } | Refusal> {
@@ -45,17 +52,28 @@ export async function provePayments(
   if (!hasTags(row.network)) return { ok: true };
   const hashes = [...new Set(payments.map((name) => name.replace(/:-?\d+$/, "").toUpperCase()))];
   const unknown = hashes.filter(
-    (one) => familyOf(row.network).isTxHash(one) && listFinalOf(database, row.network, one).length === 0,
+    (one) =>
+      familyOf(row.network).isTxHash(one) && listFinalOf(database, row.network, one).length === 0,
   );
   if (unknown.length === 0) return { ok: true };
   const named = Object.entries(config.chains).find(([, one]) => one.network === row.network);
-  if (named === undefined) return refuse("GATEWAY_PAYMENT_UNPROVEN", `no chain of the configuration is ${row.network}`);
+  if (named === undefined)
+    return refuse("GATEWAY_PAYMENT_UNPROVEN", `no chain of the configuration is ${row.network}`);
   const reader = open(...named);
   try {
     const chain = chainOf(by, config.currencies, named, reader as WatcherNodes);
     for (const txHash of unknown) {
-      const proven = await proveByHash(chain, { txHash, depositAddress: row.depositAddress }, (inside) =>
-        recordAct(inside, { at: by.nowMs, actor: by.actor, act: "payment proven", subject: id, detail: `${txHash}: ${reason}` }),
+      const proven = await proveByHash(
+        chain,
+        { txHash, depositAddress: row.depositAddress },
+        (inside) =>
+          recordAct(inside, {
+            at: by.nowMs,
+            actor: by.actor,
+            act: "payment proven",
+            subject: id,
+            detail: `${txHash}: ${reason}`,
+          }),
       );
       if ("problem" in proven) return refuse("GATEWAY_PAYMENT_UNPROVEN", proven.problem);
     }
@@ -76,7 +94,12 @@ function chainOf(
 ): WatchedChain {
   // The native coin is paid alone, and no token is asked.
   const tokens = { confirmed: new Set<string>(), out: new Map<string, string>(), askedAt: null };
-  const served = { network: chain.network, reader, currencies: currenciesOf(chain, currencies), tokens };
+  const served = {
+    network: chain.network,
+    reader,
+    currencies: currenciesOf(chain, currencies),
+    tokens,
+  };
   const told = { faults: new FaultBook(clock), signals: createSignals(), log: makeLog("error") };
   return {
     ...served,

@@ -23,7 +23,16 @@ import {
 import type { Store } from "../store/store.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { dateOf } from "./accounts.ts";
-import { allowed, asOperator, clock, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
+import {
+  allowed,
+  asOperator,
+  clock,
+  exit,
+  type JsonOption,
+  makeLog,
+  print,
+  printJson,
+} from "./command.ts";
 import { areKnown } from "./named.ts";
 import { remark, withBoth } from "./words.ts";
 
@@ -37,7 +46,10 @@ interface ReconcileOptions extends JsonOption {
 interface Shown {
   readonly chain: string;
   readonly network: string;
-  readonly closing: Pick<Closed, "firstBlock" | "lastBlock" | "addresses" | "hotWallets" | "compared"> | null;
+  readonly closing: Pick<
+    Closed,
+    "firstBlock" | "lastBlock" | "addresses" | "hotWallets" | "compared"
+  > | null;
   readonly closedAt: number | null;
   readonly code: string; // code of the fault that prevented the closing
   readonly uncompared: number;
@@ -61,15 +73,43 @@ function scopeOf(config: GatewayConfig, network: string, { currency, merchant }:
 
 const timerRest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function closeChain(name: string, chain: GatewayChain, scope: ReturnType<typeof scopeOf>, store: Store): Promise<Shown> {
-  const none = { chain: name, network: chain.network, closing: null, closedAt: null, uncompared: 0, left: [] };
+async function closeChain(
+  name: string,
+  chain: GatewayChain,
+  scope: ReturnType<typeof scopeOf>,
+  store: Store,
+): Promise<Shown> {
+  const none = {
+    chain: name,
+    network: chain.network,
+    closing: null,
+    closedAt: null,
+    uncompared: 0,
+    left: [],
+  };
   const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
-  const options: ClosingOptions = { ...scope, store, reader, clock, rest: timerRest, onProgress: progressOf(name) };
+  const options: ClosingOptions = {
+    ...scope,
+    store,
+    reader,
+    clock,
+    rest: timerRest,
+    onProgress: progressOf(name),
+  };
   try {
     const closed = await closeBooks(options);
     const uncompared = closed.left.reduce((sum, { balances }) => sum + balances, 0);
     const { at, left, differences, entries } = closed;
-    return { ...none, closing: closed, closedAt: at, code: "", uncompared, left, differences, entries };
+    return {
+      ...none,
+      closing: closed,
+      closedAt: at,
+      code: "",
+      uncompared,
+      left,
+      differences,
+      entries,
+    };
   } catch (error) {
     if (!(error instanceof AgentError) || error.code.startsWith("GATEWAY_STORE_")) throw error;
     return { ...none, code: error.code, differences: [], entries: [] };
@@ -91,11 +131,16 @@ function progressOf(name: string): (done: number, of: number) => void {
   };
 }
 
-function lastOf(store: Store, chain: string, { network, currencies, merchant }: ReturnType<typeof scopeOf>): Shown {
+function lastOf(
+  store: Store,
+  chain: string,
+  { network, currencies, merchant }: ReturnType<typeof scopeOf>,
+): Shown {
   const { database } = store;
   const row: ClosingRow | undefined = readClosing(database, network);
   const isIn = (one: DifferenceRow): boolean =>
-    currencies.some(({ id }) => id === one.currency) && (merchant === null || one.merchant === merchant);
+    currencies.some(({ id }) => id === one.currency) &&
+    (merchant === null || one.merchant === merchant);
   return {
     chain,
     network,
@@ -120,11 +165,18 @@ function reconcile(options: ReconcileOptions): Promise<void> | void {
     for (const [name, chain] of Object.entries(config.chains)) {
       const scope = scopeOf(config, chain.network, options);
       if (scope.currencies.length === 0) continue;
-      shown.push(options.last === true ? lastOf(by.store, name, scope) : await closeChain(name, chain, scope, by.store));
+      shown.push(
+        options.last === true
+          ? lastOf(by.store, name, scope)
+          : await closeChain(name, chain, scope, by.store),
+      );
     }
     const currencies = Object.values(config.currencies);
     if (options.json === true)
-      printJson({ ok: codeOf(shown) === exit.fine, chains: shown.map((one) => listed(one, currencies)) });
+      printJson({
+        ok: codeOf(shown) === exit.fine,
+        chains: shown.map((one) => listed(one, currencies)),
+      });
     else for (const one of shown) print(describe(one, currencies));
     process.exitCode = codeOf(shown);
   });
@@ -137,10 +189,13 @@ function known(config: GatewayConfig, currency: string) {
 
 function codeOf(shown: readonly Shown[]): number {
   if (shown.some(({ differences }) => differences.length > 0)) return exit.no;
-  return shown.some(({ code, uncompared }) => code !== "" || uncompared > 0) ? exit.unreachable : exit.fine;
+  return shown.some(({ code, uncompared }) => code !== "" || uncompared > 0)
+    ? exit.unreachable
+    : exit.fine;
 }
 
-const decimalOf = (currencies: Currencies, id: string): number => currencies.find((one) => one.id === id)?.decimal ?? 0;
+const decimalOf = (currencies: Currencies, id: string): number =>
+  currencies.find((one) => one.id === id)?.decimal ?? 0;
 
 const listedDifference = (row: DifferenceRow, currencies: Currencies) => {
   const { address, merchant: merchantId, kind, currency, block, sinceBlock, detail, at } = row;
@@ -165,7 +220,13 @@ function listed(
   { closing, closedAt, code, uncompared, left, differences, entries, chain, network }: Shown,
   currencies: Currencies,
 ) {
-  const { firstBlock = null, lastBlock = null, addresses = 0, hotWallets = 0, compared = 0 } = closing ?? {};
+  const {
+    firstBlock = null,
+    lastBlock = null,
+    addresses = 0,
+    hotWallets = 0,
+    compared = 0,
+  } = closing ?? {};
   return {
     chain,
     network,
@@ -192,20 +253,25 @@ function listed(
   };
 }
 
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+const counted = (count: number, one: string, many: string): string =>
+  `${count} ${count === 1 ? one : many}`;
 
 function describe(
   { chain, closing, closedAt, code, uncompared, left, differences, entries }: Shown,
   currencies: Currencies,
 ): string {
-  if (closing === null) return `${chain}: ${code === "" ? "the books were never closed" : `the books cannot be closed: ${code}`}`;
+  if (closing === null)
+    return `${chain}: ${code === "" ? "the books were never closed" : `the books cannot be closed: ${code}`}`;
   const { firstBlock, lastBlock, addresses, hotWallets, compared } = closing;
-  const blocks = firstBlock === lastBlock ? `at block ${lastBlock}` : `at blocks ${firstBlock} to ${lastBlock}`;
+  const blocks =
+    firstBlock === lastBlock ? `at block ${lastBlock}` : `at blocks ${firstBlock} to ${lastBlock}`;
   const accounts = `${counted(addresses, "deposit address", "deposit addresses")} and ${counted(hotWallets, "hot wallet", "hot wallets")}`;
   return [
     `${chain}: closed ${dateOf(closedAt)} ${blocks}, ${accounts}, ${counted(compared, "balance", "balances")} compared, ${counted(differences.length, "difference", "differences")}`,
     ...(code === "" ? [] : [`  newest try failed: ${code}`]),
-    ...(uncompared === 0 ? [] : [`  not compared: ${counted(uncompared, "balance", "balances")}${leftWords(left)}`]),
+    ...(uncompared === 0
+      ? []
+      : [`  not compared: ${counted(uncompared, "balance", "balances")}${leftWords(left)}`]),
     ...differences.map((row) => describeDifference(row, currencies)),
     ...entries.map((entry) => describeEntry(entry, currencies)),
   ].join("\n");
@@ -215,7 +281,10 @@ const leftWords = (left: readonly Left[]): string =>
   left.map(({ currency, code, balances }) => `; ${balances} of ${currency}: ${code}`).join("");
 
 function describeDifference(row: DifferenceRow, currencies: Currencies): string {
-  const { currency, expected, found, difference, merchantId, detail } = listedDifference(row, currencies);
+  const { currency, expected, found, difference, merchantId, detail } = listedDifference(
+    row,
+    currencies,
+  );
   return [
     `  DIFFERENCE ${difference} ${currency}  ${row.address}  merchant ${merchantId}`,
     `    ${differenceWords(row, currencies)}; expected ${expected}, found ${found} at block ${row.block}`,
@@ -228,9 +297,12 @@ function describeEntry(
   currencies: Currencies,
 ): string {
   const amount = amountWords(BigInt(units), currency, currencies);
-  if (kind === "opening") return `  the books of hot wallet ${address} begin with ${amount} at block ${block}`;
-  if (kind === "outside") return `  came in from outside: ${amount} to hot wallet ${address}, seen at block ${block}`;
-  if (kind === "owner") return `  taken out by its owner: ${amount} of ${address}, seen at block ${block}`;
+  if (kind === "opening")
+    return `  the books of hot wallet ${address} begin with ${amount} at block ${block}`;
+  if (kind === "outside")
+    return `  came in from outside: ${amount} to hot wallet ${address}, seen at block ${block}`;
+  if (kind === "owner")
+    return `  taken out by its owner: ${amount} of ${address}, seen at block ${block}`;
   return `  taken in by ${operator}: ${amount} of ${address} at block ${block}: ${reason}`;
 }
 
@@ -245,18 +317,33 @@ function note(address: string, currency: string, options: NoteOptions): void {
     const { amount, by: operator, reason } = options;
     if (!allowed(known(config, currency))) return;
     const { network, decimal } = config.currencies[currency] as GatewayCurrency;
-    const taken = takeIn(store, { network, address, currency, decimal, amount, operator, reason, nowMs });
+    const taken = takeIn(store, {
+      network,
+      address,
+      currency,
+      decimal,
+      amount,
+      operator,
+      reason,
+      nowMs,
+    });
     if (!allowed(taken)) return;
     const { entry } = taken;
     const shown = signedAmount(BigInt(entry.units), decimal);
-    if (options.json === true) printJson({ address, currency, amount: shown, block: entry.block, by: operator, reason });
-    else print(`Taken in: ${shown} ${currency} of ${address} at block ${entry.block}. The next closing counts it as explained.`);
+    if (options.json === true)
+      printJson({ address, currency, amount: shown, block: entry.block, by: operator, reason });
+    else
+      print(
+        `Taken in: ${shown} ${currency} of ${address} at block ${entry.block}. The next closing counts it as explained.`,
+      );
   });
 }
 
 export function addReconcileCommand(program: Command): void {
   const command = withBoth(
-    program.command("reconcile").description("close the books: what every address and hot wallet holds against the database"),
+    program
+      .command("reconcile")
+      .description("close the books: what every address and hot wallet holds against the database"),
   )
     .option("--currency <id>", "this one alone")
     .option("--merchant <id>", "whose")
@@ -268,5 +355,7 @@ export function addReconcileCommand(program: Command): void {
     .requiredOption("--amount <amount>", "the difference as reconcile shows it, with its sign")
     .requiredOption("--by <name>", "who takes it in", remark)
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
-    .action((address: string, currency: string, _own: unknown, own: Command) => note(address, currency, own.optsWithGlobals()));
+    .action((address: string, currency: string, _own: unknown, own: Command) =>
+      note(address, currency, own.optsWithGlobals()),
+    );
 }

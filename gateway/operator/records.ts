@@ -48,11 +48,15 @@ function statusOf(text: string): number {
 }
 
 function stageOf(text: string): string {
-  if (!/^[a-z_]{1,40}$/.test(text)) throw new InvalidArgumentError("small letters and _, as the lists show it");
+  if (!/^[a-z_]{1,40}$/.test(text))
+    throw new InvalidArgumentError("small letters and _, as the lists show it");
   return text;
 }
 
-export const queryOf = (operations: TransactionQuery["operations"], options: ListOptions): TransactionQuery => ({
+export const queryOf = (
+  operations: TransactionQuery["operations"],
+  options: ListOptions,
+): TransactionQuery => ({
   operations,
   merchant: options.merchant,
   status: options.status,
@@ -67,8 +71,15 @@ export const queryOf = (operations: TransactionQuery["operations"], options: Lis
 });
 
 /** Prints records as CSV: the merchant, and the columns of the shop's own table. */
-export function printRecords(by: Operator, table: CsvTable, rows: readonly NamedTransaction[], config: GatewayConfig): void {
-  const listed = rows.map((row) => listedRecord(by, row, config) as Readonly<Record<string, unknown>>);
+export function printRecords(
+  by: Operator,
+  table: CsvTable,
+  rows: readonly NamedTransaction[],
+  config: GatewayConfig,
+): void {
+  const listed = rows.map(
+    (row) => listedRecord(by, row, config) as Readonly<Record<string, unknown>>,
+  );
   printCsv(table, ["merchantId", "merchant", ...csvColumns], listed);
 }
 
@@ -79,13 +90,19 @@ export function listedRecord(
   config: GatewayConfig,
 ): object {
   const context = { config, confirmations: () => null, store, clock: () => nowMs };
-  return { merchantId: row.merchant, merchant: row.merchantName, ...writeRecord(row, context, (record) => record) };
+  return {
+    merchantId: row.merchant,
+    merchant: row.merchantName,
+    ...writeRecord(row, context, (record) => record),
+  };
 }
 
 /** An amount in the usual notation; in base units if the currency left the configuration. */
 export function amountText(config: GatewayConfig, currency: string, units: string): string {
   const known = config.currencies[currency];
-  return known === undefined ? `${units} base units of ${currency}` : `${formatAmount(BigInt(units), known.decimal)} ${currency}`;
+  return known === undefined
+    ? `${units} base units of ${currency}`
+    : `${formatAmount(BigInt(units), known.decimal)} ${currency}`;
 }
 
 /** For example "1 eth of 2". */
@@ -113,14 +130,21 @@ export function listedLine(
 ): string {
   const line = guarded(write);
   if (line.ok) return line.value;
-  putAside({ store, clock: () => nowMs }, { kind: "record", id: row.id, about: row.id }, line.error);
+  putAside(
+    { store, clock: () => nowMs },
+    { kind: "record", id: row.id, about: row.id },
+    line.error,
+  );
   return `${row.id}  ${unreadableCode}\n  order ${row.orderId}  ${row.merchantName} (${row.merchant}); next: autowithdraw-gateway rows list`;
 }
 
 /** The acts on a record, as lines; no newline at the end, "" without acts. */
 export function describeActs(acts: readonly Act[]): string {
   return acts
-    .map(({ at, actor, act, detail }) => `  ${dateOf(at)}  ${actor}: ${act}${detail === "" ? "" : `: ${detail}`}`)
+    .map(
+      ({ at, actor, act, detail }) =>
+        `  ${dateOf(at)}  ${actor}: ${act}${detail === "" ? "" : `: ${detail}`}`,
+    )
     .join("\n");
 }
 

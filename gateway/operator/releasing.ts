@@ -7,7 +7,12 @@
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { agentOfJob, isUnplaced } from "../store/jobs.ts";
-import { isReleased, keepRelease, type UnexplainedRow, unexplainedOf } from "../store/outgoing-holds.ts";
+import {
+  isReleased,
+  keepRelease,
+  type UnexplainedRow,
+  unexplainedOf,
+} from "../store/outgoing-holds.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
@@ -20,14 +25,23 @@ export interface Releasing {
   readonly isNoOrders: boolean; // it paid no order, of today or later
 }
 
-type Released = { readonly ok: true; readonly row: NamedTransaction; readonly holders: readonly UnexplainedRow[] } | Refusal;
+type Released =
+  | {
+      readonly ok: true;
+      readonly row: NamedTransaction;
+      readonly holders: readonly UnexplainedRow[];
+    }
+  | Refusal;
 
 /** True for an open order without a signature here that waits for its place, or is held. */
 const mayBeHeld = (database: Database, { id, status, stage }: NamedTransaction): boolean =>
   status === 0 && !isSigned(database, id) && (stage === heldStage || isUnplaced(database, id));
 
 /** The transactions that hold an order back; none for one that its agent may pay. */
-export function holdersOfOrder(database: Database, row: NamedTransaction): readonly UnexplainedRow[] {
+export function holdersOfOrder(
+  database: Database,
+  row: NamedTransaction,
+): readonly UnexplainedRow[] {
   const agent = agentOfJob(database, row.id);
   return agent === undefined || !mayBeHeld(database, row) ? [] : holdersOf(database, agent, row);
 }
@@ -38,21 +52,42 @@ export function holdersOfOrder(database: Database, row: NamedTransaction): reado
  * that has ended or has its place with an agent, and for a transaction that does not hold it. After
  * a refusal nothing is written.
  */
-export function releaseOrder(by: Operator, id: string, { txHash, reason, isNoOrders }: Releasing): Released {
+export function releaseOrder(
+  by: Operator,
+  id: string,
+  { txHash, reason, isNoOrders }: Releasing,
+): Released {
   return by.store.writeIfOk((database): Released => {
     const row = namedTransaction(database, "withdraw", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
     if (!mayBeHeld(database, row))
-      return refuse("GATEWAY_NOT_HELD", "nothing holds the withdrawal: it has ended, or its agent has it");
-    const found = unexplainedOf(database, row.network, txHash) ?? unexplainedOf(database, row.network, txHash.toLowerCase());
+      return refuse(
+        "GATEWAY_NOT_HELD",
+        "nothing holds the withdrawal: it has ended, or its agent has it",
+      );
+    const found =
+      unexplainedOf(database, row.network, txHash) ??
+      unexplainedOf(database, row.network, txHash.toLowerCase());
     const holders = holdersOfOrder(database, row);
-    if (found === undefined || !(holders.some((one) => one.txHash === found.txHash) || isReleased(database, found, id))) {
+    if (
+      found === undefined ||
+      !(holders.some((one) => one.txHash === found.txHash) || isReleased(database, found, id))
+    ) {
       const hashes = holders.map((one) => one.txHash).join(", ");
-      return refuse("GATEWAY_NOT_HELD", hashes === "" ? "nothing holds it" : `it is held by ${hashes}`);
+      return refuse(
+        "GATEWAY_NOT_HELD",
+        hashes === "" ? "nothing holds it" : `it is held by ${hashes}`,
+      );
     }
     keepRelease(database, found, isNoOrders ? "" : id, by.nowMs);
     const detail = `${found.txHash} paid ${isNoOrders ? "no order" : "another"}: ${reason}`;
-    recordAct(database, { at: by.nowMs, actor: by.actor, act: "order released", subject: id, detail });
+    recordAct(database, {
+      at: by.nowMs,
+      actor: by.actor,
+      act: "order released",
+      subject: id,
+      detail,
+    });
     return { ok: true, row, holders: holdersOfOrder(database, row) };
   });
 }

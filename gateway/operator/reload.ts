@@ -60,7 +60,10 @@ export class Reload {
       next = read();
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      say("config-refused", `the configuration was not taken: ${error.message}; the old configuration stays in force`);
+      say(
+        "config-refused",
+        `the configuration was not taken: ${error.message}; the old configuration stays in force`,
+      );
       return;
     }
     const isLevelNew = next.logLevel !== this.#current.logLevel;
@@ -71,7 +74,10 @@ export class Reload {
     }
     const changed = changedKeys(this.#current, next);
     if (changed.some((key) => fixedKeys.has(key))) {
-      say("config-reload", `the configuration is in order; restart the gateway to take: ${changed.join(", ")}`);
+      say(
+        "config-reload",
+        `the configuration is in order; restart the gateway to take: ${changed.join(", ")}`,
+      );
       return;
     }
     if (changed.length > 0) {
@@ -79,11 +85,15 @@ export class Reload {
         await take(next);
       } catch (error) {
         if (!(error instanceof AgentError)) throw error;
-        say("config-refused", `the configuration was not taken: ${error.message}; the old configuration is in force again`);
+        say(
+          "config-refused",
+          `the configuration was not taken: ${error.message}; the old configuration is in force again`,
+        );
         return;
       }
       say("config-reload", `taken: ${changed.join(", ")}`);
-    } else if (!isLevelNew && hasRenewed === "no") say("config-reload", "the configuration has not changed; nothing was done");
+    } else if (!isLevelNew && hasRenewed === "no")
+      say("config-reload", "the configuration has not changed; nothing was done");
     this.#current = next;
     onTaken();
   }
@@ -93,11 +103,17 @@ export class Reload {
     try {
       const endsAtMs = renewCertificate();
       if (endsAtMs === null) return "no";
-      say("config-reload", `the renewed certificate is served from now on; it ends at ${momentOf(endsAtMs)}`);
+      say(
+        "config-reload",
+        `the renewed certificate is served from now on; it ends at ${momentOf(endsAtMs)}`,
+      );
       return "renewed";
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      say("config-refused", `the certificate was not taken: ${error.message}; the old one is served on`);
+      say(
+        "config-refused",
+        `the certificate was not taken: ${error.message}; the old one is served on`,
+      );
       return "refused";
     }
   }
@@ -108,7 +124,11 @@ export class Reload {
  * changed.
  */
 function changedKeys(current: GatewayConfig, next: GatewayConfig): readonly string[] {
-  const settings = ({ prices, logLevel: _taken, ...rest }: GatewayConfig): Readonly<Record<string, unknown>> => ({
+  const settings = ({
+    prices,
+    logLevel: _taken,
+    ...rest
+  }: GatewayConfig): Readonly<Record<string, unknown>> => ({
     ...rest,
     prices: { ...prices, changedAtMs: 0 },
   });

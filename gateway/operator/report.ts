@@ -17,7 +17,17 @@ import { merchantNames } from "../store/merchants.ts";
 import type { Store } from "../store/store.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import { dateOf } from "./accounts.ts";
-import { allowed, asOperator, clock, exit, type JsonOption, makeLog, print, printCsv, printJson } from "./command.ts";
+import {
+  allowed,
+  asOperator,
+  clock,
+  exit,
+  type JsonOption,
+  makeLog,
+  print,
+  printCsv,
+  printJson,
+} from "./command.ts";
 import { areKnown } from "./named.ts";
 import { type CsvOptions, csvTable, moment, withBoth, withCsv } from "./words.ts";
 
@@ -58,14 +68,28 @@ interface ReportedChain {
 }
 
 const columns = [
-  ...["merchantId", "merchant", "currency", "opening", "paidIn", "paidOut", "fees", "broughtIn", "corrected", "closing"],
+  ...[
+    "merchantId",
+    "merchant",
+    "currency",
+    "opening",
+    "paidIn",
+    "paidOut",
+    "fees",
+    "broughtIn",
+    "corrected",
+    "closing",
+  ],
   ...["chainOpening", "chainClosing", "chain", "afterBlock", "lastBlock"],
 ] as const;
 
 function monthOf(text: string): Period {
   const [, year = "", month = ""] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   if (year === "") throw new InvalidArgumentError("a month in UTC: 2026-11");
-  return { sinceMs: Date.UTC(Number(year), Number(month) - 1), untilMs: Date.UTC(Number(year), Number(month)) };
+  return {
+    sinceMs: Date.UTC(Number(year), Number(month) - 1),
+    untilMs: Date.UTC(Number(year), Number(month)),
+  };
 }
 
 /**
@@ -73,7 +97,8 @@ function monthOf(text: string): Period {
  */
 function periodOf({ month, since, until }: ReportOptions, nowMs: number): Period {
   if (month !== undefined) {
-    if (since !== undefined || until !== undefined) throw usage("--month stands alone, without --since and --until");
+    if (since !== undefined || until !== undefined)
+      throw usage("--month stands alone, without --since and --until");
     return month;
   }
   const now = new Date(nowMs);
@@ -90,7 +115,8 @@ function periodOf({ month, since, until }: ReportOptions, nowMs: number): Period
 const usage = (words: string): CommanderError => new CommanderError(exit.usage, "period", words);
 
 /** The note on a sum below zero. */
-const beginsLater = "the books of a hot wallet begin with its first closing, which is later: what it had then is not in yet";
+const beginsLater =
+  "the books of a hot wallet begin with its first closing, which is later: what it had then is not in yet";
 
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -108,14 +134,30 @@ async function reportOn(
   try {
     const read = readCursor(store.database, network)?.block;
     if (read === undefined)
-      throw new AgentError("BOOKS_UNREAD", "none", `no final block of ${network} was read yet`, { network });
-    const end = async (atMs: number): Promise<number> => lastBlockBefore(reader.timestamp, read, atMs);
+      throw new AgentError("BOOKS_UNREAD", "none", `no final block of ${network} was read yet`, {
+        network,
+      });
+    const end = async (atMs: number): Promise<number> =>
+      lastBlockBefore(reader.timestamp, read, atMs);
     const blocks = { before: await end(sinceMs), last: await end(untilMs) };
     const isCompared = options.onChain === true && reader.tellsNewestBalances !== true;
-    const of = { store, network, coin, merchant: options.merchant ?? null, currencies, reader, rest };
+    const of = {
+      store,
+      network,
+      coin,
+      merchant: options.merchant ?? null,
+      currencies,
+      reader,
+      rest,
+    };
     const lines = await sumPeriod(of, blocks, isCompared);
     const names = new Map(merchantNames(store.database).map((one) => [one.id, one.name]));
-    return { chain: name, blocks, code: "", lines: lines.map((line) => listed(line, config, names)) };
+    return {
+      chain: name,
+      blocks,
+      code: "",
+      lines: lines.map((line) => listed(line, config, names)),
+    };
   } catch (error) {
     if (!(error instanceof AgentError) || error.code.startsWith("GATEWAY_STORE_")) throw error;
     return { chain: name, blocks: null, code: error.code, lines: [] };
@@ -124,9 +166,14 @@ async function reportOn(
   }
 }
 
-function listed(line: PeriodLine, { currencies }: GatewayConfig, names: ReadonlyMap<string, string>): ReportLine {
+function listed(
+  line: PeriodLine,
+  { currencies }: GatewayConfig,
+  names: ReadonlyMap<string, string>,
+): ReportLine {
   const decimal = currencies[line.currency]?.decimal ?? 0;
-  const text = (units: bigint | null): string => (units === null ? "" : signedAmount(units, decimal));
+  const text = (units: bigint | null): string =>
+    units === null ? "" : signedAmount(units, decimal);
   return {
     merchantId: line.merchant,
     merchant: names.get(line.merchant) ?? "",
@@ -154,13 +201,31 @@ function describe({ chain, blocks, code, lines }: ReportedChain): string {
 }
 
 function lineText(line: ReportLine): string {
-  const { merchantId, merchant, currency, opening, paidIn, paidOut, fees, broughtIn, corrected, closing } = line;
-  const rare = [broughtIn === "0" ? "" : `, brought in ${broughtIn}`, corrected === "0" ? "" : `, corrected ${corrected}`];
+  const {
+    merchantId,
+    merchant,
+    currency,
+    opening,
+    paidIn,
+    paidOut,
+    fees,
+    broughtIn,
+    corrected,
+    closing,
+  } = line;
+  const rare = [
+    broughtIn === "0" ? "" : `, brought in ${broughtIn}`,
+    corrected === "0" ? "" : `, corrected ${corrected}`,
+  ];
   const moved = `paid in ${paidIn}, paid out ${paidOut}, fees ${fees}${rare.join("")}`;
-  const chain = differs(line) ? `; THE CHAIN HAS ${line.chainOpening} and ${line.chainClosing}` : "";
+  const chain = differs(line)
+    ? `; THE CHAIN HAS ${line.chainOpening} and ${line.chainClosing}`
+    : "";
   const fits = line.chainOpening !== "" && !differs(line) ? "; as on the chain" : "";
   // No balance is below zero: what came before the books of a hot wallet began is in no column yet.
-  const later = [opening, closing].some((amount) => amount.startsWith("-")) ? `; ${beginsLater}` : "";
+  const later = [opening, closing].some((amount) => amount.startsWith("-"))
+    ? `; ${beginsLater}`
+    : "";
   return `  ${merchantId}  ${merchant}  ${currency}: opening ${opening}, ${moved}, closing ${closing}${chain}${fits}${later}`;
 }
 
@@ -170,7 +235,8 @@ function report(options: ReportOptions): Promise<void> {
   return asOperator(options, async (by, config) => {
     if (!allowed(areKnown(by, options))) return;
     const chains: ReportedChain[] = [];
-    for (const chain of Object.entries(config.chains)) chains.push(await reportOn(by.store, config, chain, period, options));
+    for (const chain of Object.entries(config.chains))
+      chains.push(await reportOn(by.store, config, chain, period, options));
     const isUnread = chains.some(({ blocks }) => blocks === null);
     const isOther = chains.some(({ lines }) => lines.some(differs));
     const [since, until] = [dateOf(period.sinceMs), dateOf(period.untilMs)];
@@ -185,15 +251,32 @@ function report(options: ReportOptions): Promise<void> {
 /** Amounts are the gateway's own, so a program's table keeps a negative one as a number. */
 function withNegatives(table: CsvTable): CsvTable {
   if (table !== tableForPrograms) return table;
-  return { ...table, cell: (value) => (/^-\d+(?:\.\d+)?$/.test(String(value)) ? String(value) : table.cell(value)) };
+  return {
+    ...table,
+    cell: (value) => (/^-\d+(?:\.\d+)?$/.test(String(value)) ? String(value) : table.cell(value)),
+  };
 }
 
-const csvRows = ({ chain, blocks, lines }: ReportedChain): readonly Readonly<Record<string, unknown>>[] =>
+const csvRows = ({
+  chain,
+  blocks,
+  lines,
+}: ReportedChain): readonly Readonly<Record<string, unknown>>[] =>
   lines.map((line) => ({ ...line, chain, afterBlock: blocks?.before, lastBlock: blocks?.last }));
 
 export function addReportCommand(program: Command): void {
-  withCsv(withBoth(program.command("report").description("each merchant's month, for an accountant: had, came, went, has")))
-    .option("--month <month>", "in UTC, such as 2026-11; the one before this one unless told", monthOf)
+  withCsv(
+    withBoth(
+      program
+        .command("report")
+        .description("each merchant's month, for an accountant: had, came, went, has"),
+    ),
+  )
+    .option(
+      "--month <month>",
+      "in UTC, such as 2026-11; the one before this one unless told",
+      monthOf,
+    )
     .option("--since <time>", "another time, from here on", moment)
     .option("--until <time>", "and before here (default: now)", moment)
     .option("--merchant <id>", "whose")

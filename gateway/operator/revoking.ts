@@ -47,21 +47,40 @@ export function keepReorged(by: Operator, id: string, reason: string): Decided |
   return decide(by, id, reason, "kept");
 }
 
-function decide(by: Operator, id: string, reason: string, to: "kept" | "revoked"): Decided | Refusal {
+function decide(
+  by: Operator,
+  id: string,
+  reason: string,
+  to: "kept" | "revoked",
+): Decided | Refusal {
   return by.store.writeIfOk((database): Decided | Refusal => {
     const row = namedTransaction(database, "deposit", id);
     if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
     const gone = listGoneOf(database, id);
-    if (gone.length === 0) return refuse("GATEWAY_NOT_REORGED", "no block with a payment of it has left the chain");
+    if (gone.length === 0)
+      return refuse("GATEWAY_NOT_REORGED", "no block with a payment of it has left the chain");
     // A kept deposit may be revoked later; a shop that was told of a loss is not told otherwise.
-    const due = gone.filter(({ state }) => state === "open" || (state === "kept" && to === "revoked"));
-    const isRevoked = to === "kept" && due.length === 0 && gone.some(({ state }) => state === "revoked");
-    if (isRevoked) return refuse("GATEWAY_NOT_REORGED", "its payment was revoked: it counts again once a final block holds it");
+    const due = gone.filter(
+      ({ state }) => state === "open" || (state === "kept" && to === "revoked"),
+    );
+    const isRevoked =
+      to === "kept" && due.length === 0 && gone.some(({ state }) => state === "revoked");
+    if (isRevoked)
+      return refuse(
+        "GATEWAY_NOT_REORGED",
+        "its payment was revoked: it counts again once a final block holds it",
+      );
     decideGone(database, due, to);
     if (due.length > 0) {
       const hashes = due.map(({ txHash }) => txHash).join(" ");
       const done = to === "kept" ? "deposit kept" : "deposit revoked";
-      recordAct(database, { at: by.nowMs, actor: by.actor, act: done, subject: id, detail: `${hashes}: ${reason}` });
+      recordAct(database, {
+        at: by.nowMs,
+        actor: by.actor,
+        act: done,
+        subject: id,
+        detail: `${hashes}: ${reason}`,
+      });
       if (to === "revoked") countWithout(database, row, by.nowMs);
     }
     const after = namedTransaction(database, "deposit", id) ?? row;
@@ -90,7 +109,11 @@ export function listedGone(config: GatewayConfig, one: GonePayment): object {
 }
 
 /** Lines about the payments of a deposit whose block left, with the lines to type. */
-export function goneLines(config: GatewayConfig, id: string, gone: readonly GonePayment[]): readonly string[] {
+export function goneLines(
+  config: GatewayConfig,
+  id: string,
+  gone: readonly GonePayment[],
+): readonly string[] {
   const lines = gone.map(
     ({ txHash, block, currency, units, state }) =>
       `  left the chain: ${amountText(config, currency, units)}, block ${block}, ${txHash}; ${stateWords[state]}`,
@@ -104,7 +127,11 @@ export function goneLines(config: GatewayConfig, id: string, gone: readonly Gone
   ];
 }
 
-function act(id: string, { reason, ...options }: JsonOption & { readonly reason: string }, how: "revoke" | "keep"): void {
+function act(
+  id: string,
+  { reason, ...options }: JsonOption & { readonly reason: string },
+  how: "revoke" | "keep",
+): void {
   asOperator(options, (by, config) => {
     const decided = (how === "revoke" ? revokeReorged : keepReorged)(by, id, reason);
     if (!allowed(decided)) return;
@@ -114,15 +141,21 @@ function act(id: string, { reason, ...options }: JsonOption & { readonly reason:
       const payments = decided.payments.map((one) =>
         listedGone(config, { ...one, state: how === "revoke" ? "revoked" : "kept" }),
       );
-      printJson({ ...listedRecord(by, row, config), decided: payments, paidBack: paidBack.split(" ")[0] });
+      printJson({
+        ...listedRecord(by, row, config),
+        decided: payments,
+        paidBack: paidBack.split(" ")[0],
+      });
       return;
     }
     const state = states[row.status];
     print(
       `${how === "revoke" ? "Revoked" : "Kept"} ${id}: it is ${state} (${row.stage}), with ${receivedText(config, row)} received.`,
     );
-    if (how === "revoke") print("A payment of it that a final block holds again counts again, by itself and once.");
-    if (how === "revoke" && refunded > 0n) print(`Besides: ${paidBack} of it was paid back already, or is on its way.`);
+    if (how === "revoke")
+      print("A payment of it that a final block holds again counts again, by itself and once.");
+    if (how === "revoke" && refunded > 0n)
+      print(`Besides: ${paidBack} of it was paid back already, or is on its way.`);
   });
 }
 

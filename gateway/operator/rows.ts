@@ -18,12 +18,21 @@ import { acting, withBoth } from "./words.ts";
  * Has rows tried again: `kind/id` as the list names one, or an id with all that is aside for it.
  * Refuses GATEWAY_UNKNOWN_ROW.
  */
-export function retryRows(by: Operator, name: string): { readonly ok: true; readonly rows: readonly AsideRow[] } | Refusal {
+export function retryRows(
+  by: Operator,
+  name: string,
+): { readonly ok: true; readonly rows: readonly AsideRow[] } | Refusal {
   return by.store.write((database) => {
     const rows = forgetAside(database, name);
     if (rows.length === 0) return refuse("GATEWAY_UNKNOWN_ROW");
     for (const { kind, id, about } of rows) {
-      recordAct(database, { at: by.nowMs, actor: by.actor, act: "row tried again", subject: about, detail: `${kind}/${id}` });
+      recordAct(database, {
+        at: by.nowMs,
+        actor: by.actor,
+        act: "row tried again",
+        subject: about,
+        detail: `${kind}/${id}`,
+      });
       const deposit = kind === "judgement" ? readTransaction(database, id) : undefined;
       // No payment need come for the watcher to judge it again.
       if (deposit !== undefined) keepUnjudged(database, deposit.network, deposit.currency);
@@ -32,7 +41,13 @@ export function retryRows(by: Operator, name: string): { readonly ok: true; read
   });
 }
 
-const listed = ({ kind, id, about, code, stack, at }: AsideRow) => ({ row: `${kind}/${id}`, about, code, at: dateOf(at), stack });
+const listed = ({ kind, id, about, code, stack, at }: AsideRow) => ({
+  row: `${kind}/${id}`,
+  about,
+  code,
+  at: dateOf(at),
+  stack,
+});
 
 function list(options: JsonOption): void {
   asOperator(options, ({ store }) => {
@@ -63,9 +78,17 @@ function retry(name: string, options: JsonOption): void {
 }
 
 export function addRowCommands(program: Command): void {
-  const rows = program.command("rows").alias("row").description("stored rows that are set aside because of a bug");
-  withBoth(rows.command("list", { isDefault: true }).description("all of them, with the error of each")).action(list);
+  const rows = program
+    .command("rows")
+    .alias("row")
+    .description("stored rows that are set aside because of a bug");
+  withBoth(
+    rows.command("list", { isDefault: true }).description("all of them, with the error of each"),
+  ).action(list);
   acting(
-    rows.command("retry").description("have one tried again, after an update").argument("<name>", "as the list names it"),
+    rows
+      .command("retry")
+      .description("have one tried again, after an update")
+      .argument("<name>", "as the list names it"),
   ).action(retry);
 }

@@ -11,12 +11,27 @@ import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { readSecretFile } from "../config/secret-file.ts";
 import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
 import { type FoundOn, type TakenIn, takeInFound } from "../deposits/found.ts";
-import { type Found, gapDefault, type Scanned, type ScannedAccount, scanAccounts } from "../deposits/scan.ts";
+import {
+  type Found,
+  gapDefault,
+  type Scanned,
+  type ScannedAccount,
+  scanAccounts,
+} from "../deposits/scan.ts";
 import { unattributedIdOf } from "../store/forgotten-addresses.ts";
 import { isKnownAddress } from "../store/found-addresses.ts";
 import { nodeLog } from "../watcher/node-log.ts";
 import type { Operator } from "./accounts.ts";
-import { allowed, asOperator, clock, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
+import {
+  allowed,
+  asOperator,
+  clock,
+  exit,
+  type JsonOption,
+  makeLog,
+  print,
+  printJson,
+} from "./command.ts";
 import { areKnown } from "./named.ts";
 import { amountText } from "./records.ts";
 import { acting } from "./words.ts";
@@ -51,7 +66,8 @@ const gapMax = 1_000_000;
 
 function addressIndex(text: string): number {
   const index = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(index <= addressIndexMax)) throw new InvalidArgumentError(`an address index, 0 to ${addressIndexMax}`);
+  if (!(index <= addressIndexMax))
+    throw new InvalidArgumentError(`an address index, 0 to ${addressIndexMax}`);
   return index;
 }
 
@@ -83,12 +99,22 @@ const asNamed = (account: DepositAccount): NamedAccount => ({
 function accountsOf(
   { store: { database } }: Operator,
   { merchant, xpub }: ScanOptions,
-): { readonly ok: true; readonly own: readonly DepositAccount[]; readonly accounts: readonly NamedAccount[] } | Refusal {
+):
+  | {
+      readonly ok: true;
+      readonly own: readonly DepositAccount[];
+      readonly accounts: readonly NamedAccount[];
+    }
+  | Refusal {
   if (xpub !== undefined) {
     const read = readAccount(xpub);
     if ("problem" in read) throw new InvalidArgumentError(`--xpub: ${read.problem}`);
     const { family, xpub: id, firstDepositAddress: firstAddress } = read;
-    return { ok: true, own: [], accounts: [{ family, id, firstAddress, merchant: "", known: 0, path: "0" }] };
+    return {
+      ok: true,
+      own: [],
+      accounts: [{ family, id, firstAddress, merchant: "", known: 0, path: "0" }],
+    };
   }
   const own = listDepositAccounts(database, merchant ?? "");
   const accounts = new Map(own.map((account) => [account.firstAddress, asNamed(account)]));
@@ -106,13 +132,16 @@ async function scanChain(
   if (chain === undefined) return null;
   const { network } = chain;
   const currencies = Object.values(config.currencies).filter(
-    (one: GatewayCurrency) => one.network === network && (currency === undefined || one.id === currency),
+    (one: GatewayCurrency) =>
+      one.network === network && (currency === undefined || one.id === currency),
   );
   const own = accounts.filter(({ family }) => family === familyOf(network).name);
   if (currencies.length === 0 || own.length === 0) return null;
   const owners = [...new Set(own.map(({ merchant }) => merchant))];
   const isNamed = (address: string): boolean =>
-    owners.some((merchant) => isKnownAddress(database, address, unattributedIdOf({ merchant, address })));
+    owners.some((merchant) =>
+      isKnownAddress(database, address, unattributedIdOf({ merchant, address })),
+    );
   const reader = openWatcher({ chain, readSecretFile, log: nodeLog(makeLog("error"), name) });
   const onProgress = progressOf(name);
   try {
@@ -149,7 +178,9 @@ function progressOf(name: string): (at: number) => void {
   return (at) => {
     if (!process.stderr.isTTY || (at >= 0 && clock() - saidAt < progressMs)) return;
     saidAt = clock();
-    process.stderr.write(at < 0 ? "\r\u001b[K" : `\r\u001b[K${name}: looked at address indexes up to ${at}`);
+    process.stderr.write(
+      at < 0 ? "\r\u001b[K" : `\r\u001b[K${name}: looked at address indexes up to ${at}`,
+    );
   };
 }
 
@@ -172,20 +203,34 @@ function scan(options: ScanOptions): Promise<void> | void {
   });
 }
 
-function problemOf(by: Operator, config: GatewayConfig, options: ScanOptions): { readonly ok: true } | Refusal {
+function problemOf(
+  by: Operator,
+  config: GatewayConfig,
+  options: ScanOptions,
+): { readonly ok: true } | Refusal {
   const { merchant, xpub, currency, watch, from, to } = options;
-  if ((merchant === undefined) === (xpub === undefined)) throw new InvalidArgumentError("give --merchant or --xpub");
-  if (watch === true && merchant === undefined) throw new InvalidArgumentError("--watch wants --merchant");
+  if ((merchant === undefined) === (xpub === undefined))
+    throw new InvalidArgumentError("give --merchant or --xpub");
+  if (watch === true && merchant === undefined)
+    throw new InvalidArgumentError("--watch wants --merchant");
   if (to !== undefined && to < from) throw new InvalidArgumentError("--to lies below --from");
   if (currency !== undefined && !Object.hasOwn(config.currencies, currency))
     return refuse("GATEWAY_UNKNOWN_CURRENCY", `there is no currency ${currency}`);
   return areKnown(by, merchant === undefined ? {} : { merchant });
 }
 
-function takeIn(by: Operator, config: GatewayConfig, own: readonly DepositAccount[], chains: readonly ChainScan[]): TakenIn {
-  const read = chains.flatMap(({ network, scanned }): FoundOn[] => (scanned === null ? [] : [{ network, scanned }]));
+function takeIn(
+  by: Operator,
+  config: GatewayConfig,
+  own: readonly DepositAccount[],
+  chains: readonly ChainScan[],
+): TakenIn {
+  const read = chains.flatMap(({ network, scanned }): FoundOn[] =>
+    scanned === null ? [] : [{ network, scanned }],
+  );
   const networks = Object.values(config.chains).map(({ network }) => network);
-  if (read.every(({ scanned }) => scanned.found.length === 0)) return { watched: 0, passedOver: 0, unswept: [] };
+  if (read.every(({ scanned }) => scanned.found.length === 0))
+    return { watched: 0, passedOver: 0, unswept: [] };
   return takeInFound(by.store, own, read, { networks, nowMs: by.nowMs, actor: by.actor });
 }
 
@@ -204,13 +249,21 @@ function tell(
   }
   if (chains.length === 0) print("No deposit account is on any chain that was asked for.");
   for (const { chain, code, scanned } of chains) {
-    print(scanned === null ? `${chain}: not scanned: ${code}` : `${chain}: ${scannedWords(scanned)}`);
+    print(
+      scanned === null ? `${chain}: not scanned: ${code}` : `${chain}: ${scannedWords(scanned)}`,
+    );
     for (const one of scanned?.found ?? []) print(foundWords(config, one, pathTo(one)));
   }
   if (taken === null) return;
-  print(`Watched from now on: ${taken.watched}; address indexes that no order gets any more: ${taken.passedOver}.`);
-  for (const address of taken.unswept) print(`  ${address} is watched and cannot be swept: its index is another address' here`);
-  if (taken.watched > 0) print("Money there stands in deposits unattributed once the gateway has compared the balances.");
+  print(
+    `Watched from now on: ${taken.watched}; address indexes that no order gets any more: ${taken.passedOver}.`,
+  );
+  for (const address of taken.unswept)
+    print(`  ${address} is watched and cannot be swept: its index is another address' here`);
+  if (taken.watched > 0)
+    print(
+      "Money there stands in deposits unattributed once the gateway has compared the balances.",
+    );
 }
 
 function scannedWords({ first, last, asked, named, end, found }: Scanned): string {
@@ -218,13 +271,23 @@ function scannedWords({ first, last, asked, named, end, found }: Scanned): strin
   return `at ${blocks}, indexes below ${end}: ${asked} addresses asked, ${named} known, ${found.length} found that are not`;
 }
 
-function foundWords(config: GatewayConfig, { address, balances, wasUsed }: Found, path: string): string {
-  const amounts = balances.map(({ currency, units }) => amountText(config, currency, `${units}`)).join(", ");
+function foundWords(
+  config: GatewayConfig,
+  { address, balances, wasUsed }: Found,
+  path: string,
+): string {
+  const amounts = balances
+    .map(({ currency, units }) => amountText(config, currency, `${units}`))
+    .join(", ");
   const used = wasUsed ? "its account was used" : "its account sent nothing";
   return `  ${address}  ${path}  ${amounts === "" ? "holds nothing" : amounts}; ${used}`;
 }
 
-function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (found: Found) => string) {
+function listed(
+  config: GatewayConfig,
+  chains: readonly ChainScan[],
+  pathTo: (found: Found) => string,
+) {
   const found = chains.flatMap(({ chain, network, scanned }) =>
     (scanned?.found ?? []).map((one) => ({
       chain,
@@ -254,13 +317,27 @@ function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (fo
 }
 
 export function addScanCommand(program: Command): void {
-  acting(program.command("scan").description("find money on deposit addresses that the database does not know"))
+  acting(
+    program
+      .command("scan")
+      .description("find money on deposit addresses that the database does not know"),
+  )
     .option("--merchant <id>", "whose deposit accounts")
-    .option("--xpub <account>", "[FAMILY=]XPUB of an account that nobody has here; nothing is written")
+    .option(
+      "--xpub <account>",
+      "[FAMILY=]XPUB of an account that nobody has here; nothing is written",
+    )
     .option("--currency <id>", "this one alone")
     .option("--from <index>", "the first address index of each account", addressIndex, 0)
-    .option("--to <index>", "the last one; without it until so many indexes in a row as --gap says are unused", addressIndex)
+    .option(
+      "--to <index>",
+      "the last one; without it until so many indexes in a row as --gap says are unused",
+      addressIndex,
+    )
     .option("--gap <number>", "unused indexes in a row that end the scan", gapOf, gapDefault)
-    .option("--watch", "watch what was found from now on, and give none of these indexes to an order")
+    .option(
+      "--watch",
+      "watch what was found from now on, and give none of these indexes to an order",
+    )
     .action(scan);
 }

@@ -11,7 +11,9 @@ const command = "autowithdraw-gateway";
 /** Items of one domain and one merchant that cannot be read; "" for nobody's. */
 export function faultHint(domain: string, merchant: string): string {
   const list = `${command} faults${merchant === "" ? "" : ` --merchant ${merchant}`}`;
-  return Object.hasOwn(faults, domain) ? `${list} names them; it ${endWords(faults[domain as keyof typeof faults])}` : list;
+  return Object.hasOwn(faults, domain)
+    ? `${list} names them; it ${endWords(faults[domain as keyof typeof faults])}`
+    : list;
 }
 
 /** A receiver of callbacks that fails. */

@@ -37,7 +37,11 @@ export interface GatewayState {
   readonly storeFault: AgentError | null; // why it cannot be read
   readonly books: readonly ChainBooks[];
   readonly restored: string; // why the database counts as restored from a backup, "" if it does not
-  readonly files: { readonly databaseBytes: number; readonly walBytes: number; readonly freeBytes: number | null };
+  readonly files: {
+    readonly databaseBytes: number;
+    readonly walBytes: number;
+    readonly freeBytes: number | null;
+  };
 }
 
 /** The books of a chain. */
@@ -69,7 +73,13 @@ const approvalWarningMs = 30 * minuteMs;
 function checkProblem({ name, ok, detail }: Check): readonly Problem[] {
   if (ok && detail === "") return [];
   const [kind = ""] = name.split(" ");
-  return [{ what: `${name}: ${detail || "not well"}`, hint: checkHints[kind] ?? otherCheckHint, isWarning: ok }];
+  return [
+    {
+      what: `${name}: ${detail || "not well"}`,
+      hint: checkHints[kind] ?? otherCheckHint,
+      isWarning: ok,
+    },
+  ];
 }
 
 function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
@@ -86,7 +96,15 @@ function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
   });
   const unnamed = agents.locked - lockedAgents.length;
   const rest =
-    unnamed > 0 ? [{ what: `${unnamed} more agents are locked`, hint: "autowithdraw-gateway agents", isWarning: false }] : [];
+    unnamed > 0
+      ? [
+          {
+            what: `${unnamed} more agents are locked`,
+            hint: "autowithdraw-gateway agents",
+            isWarning: false,
+          },
+        ]
+      : [];
   const away = agents.paired - (ready?.figures?.agentsConnected ?? agents.paired);
   if (away <= 0) return [...locked, ...rest];
   const what = `${away} of ${agents.paired} paired agents ${away === 1 ? "has" : "have"} no link; their withdrawals wait`;
@@ -98,14 +116,22 @@ function agentProblems({ counts, ready }: GatewayState): readonly Problem[] {
  * accounts whose money is gone.
  */
 function theftProblems({ counts }: GatewayState): readonly Problem[] {
-  const foreign = (counts?.foreignPayments ?? []).map(({ account, merchant, txHash, block }): Problem => {
-    const what = `${account} of ${merchant} paid by a transaction that nobody here ordered: ${txHash} in block ${block}`;
-    return { what, hint: adviceOf("WATCHER_OUTGOING_FOREIGN"), isWarning: false };
-  });
-  const missing = (counts?.missingMoney ?? []).map(({ address, merchant, currency, kind }): Problem => {
-    const what = `${kind === "hot" ? "the hot wallet" : "the deposit address"} ${address} of ${merchant} lacks ${currency}`;
-    return { what, hint: adviceOf("BOOKS_DIFFERENCE", kind === "hot" ? "hot" : "deposit-less"), isWarning: false };
-  });
+  const foreign = (counts?.foreignPayments ?? []).map(
+    ({ account, merchant, txHash, block }): Problem => {
+      const what = `${account} of ${merchant} paid by a transaction that nobody here ordered: ${txHash} in block ${block}`;
+      return { what, hint: adviceOf("WATCHER_OUTGOING_FOREIGN"), isWarning: false };
+    },
+  );
+  const missing = (counts?.missingMoney ?? []).map(
+    ({ address, merchant, currency, kind }): Problem => {
+      const what = `${kind === "hot" ? "the hot wallet" : "the deposit address"} ${address} of ${merchant} lacks ${currency}`;
+      return {
+        what,
+        hint: adviceOf("BOOKS_DIFFERENCE", kind === "hot" ? "hot" : "deposit-less"),
+        isWarning: false,
+      };
+    },
+  );
   return [...foreign, ...missing];
 }
 
@@ -119,12 +145,14 @@ function stopProblems({ counts }: GatewayState): readonly Problem[] {
 
 /** Currencies in which nothing is paid, here or by an agent. */
 function currencyProblems({ counts }: GatewayState): readonly Problem[] {
-  const held = (counts?.currencyHolds ?? []).map(({ currency, merchant, at, transactionId, txHash }): Problem => {
-    const whose = merchant === "" ? "every merchant" : merchant;
-    const what = `${currency} is held for ${whose} since ${momentOf(at)}: ${txHash} moved something else than ${transactionId} asks for`;
-    const hint = heldCurrencyHint(currency);
-    return { what, hint, isWarning: false };
-  });
+  const held = (counts?.currencyHolds ?? []).map(
+    ({ currency, merchant, at, transactionId, txHash }): Problem => {
+      const whose = merchant === "" ? "every merchant" : merchant;
+      const what = `${currency} is held for ${whose} since ${momentOf(at)}: ${txHash} moved something else than ${transactionId} asks for`;
+      const hint = heldCurrencyHint(currency);
+      return { what, hint, isWarning: false };
+    },
+  );
   const stops = (counts?.currencyStops ?? []).map(({ agent, merchant, currency, at }): Problem => {
     const what = `agent ${agent} of ${merchant} signs no first payment in ${currency} since ${momentOf(at)}: orders in it wait`;
     const hint = stoppedCurrencyHint(currency);
@@ -166,12 +194,19 @@ function placeProblems({ counts, nowMs }: GatewayState): readonly Problem[] {
     const what = `withdrawal ${id} of ${merchant} is held: its wallet paid exactly this already, by a transaction that no order explains`;
     return { what, hint: heldHint(id), isWarning: false };
   });
-  const unread = (counts?.waitingForReader ?? []).map(({ network, count, oldestAt, trouble }): Problem => {
-    const orders = count === 1 ? "1 order waits" : `${count} orders wait`;
-    const why = trouble || `${network} is not read up to its newest block since the gateway was started`;
-    const isWarning = nowMs - oldestAt < readerWarningMs;
-    return { what: `${orders} for the reader of ${network}: ${why}`, hint: readerHint, isWarning };
-  });
+  const unread = (counts?.waitingForReader ?? []).map(
+    ({ network, count, oldestAt, trouble }): Problem => {
+      const orders = count === 1 ? "1 order waits" : `${count} orders wait`;
+      const why =
+        trouble || `${network} is not read up to its newest block since the gateway was started`;
+      const isWarning = nowMs - oldestAt < readerWarningMs;
+      return {
+        what: `${orders} for the reader of ${network}: ${why}`,
+        hint: readerHint,
+        isWarning,
+      };
+    },
+  );
   return [...held, ...unread];
 }
 
@@ -179,8 +214,10 @@ function withdrawalProblems({ counts, nowMs }: GatewayState): readonly Problem[]
   return (counts?.withdrawals ?? []).flatMap(({ stage, count, oldestAt }): readonly Problem[] => {
     const are = count === 1 ? "1 withdrawal" : `${count} withdrawals`;
     const list = `autowithdraw-gateway withdrawals list --stage ${stage}`;
-    if (stage === "stuck") return [{ what: `${are} stuck: no version reaches a block`, hint: list, isWarning: true }];
-    if (stage !== "awaiting_approval" || oldestAt === null || nowMs - oldestAt < approvalWarningMs) return [];
+    if (stage === "stuck")
+      return [{ what: `${are} stuck: no version reaches a block`, hint: list, isWarning: true }];
+    if (stage !== "awaiting_approval" || oldestAt === null || nowMs - oldestAt < approvalWarningMs)
+      return [];
     const what = `${are} waiting for approval by a person at the merchant's server`;
     return [{ what, hint: list, isWarning: true }];
   });
@@ -188,7 +225,11 @@ function withdrawalProblems({ counts, nowMs }: GatewayState): readonly Problem[]
 
 function callbackProblems({ counts }: GatewayState): readonly Problem[] {
   return (counts?.failingTargets ?? []).map(({ id, merchant, reason }) => {
-    return { what: `callback target ${id} of ${merchant} fails: ${reason}`, hint: targetHint(id), isWarning: true };
+    return {
+      what: `callback target ${id} of ${merchant} fails: ${reason}`,
+      hint: targetHint(id),
+      isWarning: true,
+    };
   });
 }
 
@@ -197,15 +238,29 @@ function callbackProblems({ counts }: GatewayState): readonly Problem[] {
  * list.
  */
 export function problemsOf(state: GatewayState): readonly Problem[] {
-  const { configFault, reached, unreachedWhy, untrusted, ready, storeFault, restored, counts } = state;
+  const { configFault, reached, unreachedWhy, untrusted, ready, storeFault, restored, counts } =
+    state;
   const problems: Problem[] = [...theftProblems(state)];
-  if (configFault !== "") problems.push({ what: `${configFault}; ${configAside[0]}`, hint: configAside[1], isWarning: true });
+  if (configFault !== "")
+    problems.push({
+      what: `${configFault}; ${configAside[0]}`,
+      hint: configAside[1],
+      isWarning: true,
+    });
   if (!reached) {
     const hint =
       "systemctl start autowithdraw-gateway; journalctl -u autowithdraw-gateway -n 50 says why it ended; autowithdraw-gateway check";
-    problems.push({ what: `the gateway cannot be reached: ${unreachedWhy}`, hint, isWarning: false });
+    problems.push({
+      what: `the gateway cannot be reached: ${unreachedWhy}`,
+      hint,
+      isWarning: false,
+    });
   } else if (untrusted !== "") {
-    problems.push({ what: `the gateway's address: ${untrustedText(untrusted)}`, hint: untrustedHint, isWarning: false });
+    problems.push({
+      what: `the gateway's address: ${untrustedText(untrusted)}`,
+      hint: untrustedHint,
+      isWarning: false,
+    });
   } else if (ready === null) {
     problems.push({
       what: "another program answers at the gateway's address",
@@ -213,7 +268,8 @@ export function problemsOf(state: GatewayState): readonly Problem[] {
       isWarning: false,
     });
   }
-  if (storeFault !== null) problems.push({ what: storeFault.message, hint: codes[storeFault.code][4], isWarning: false });
+  if (storeFault !== null)
+    problems.push({ what: storeFault.message, hint: codes[storeFault.code][4], isWarning: false });
   problems.push(...(ready?.checks ?? []).flatMap(checkProblem));
   if (restored !== "") {
     const what = `the database was restored from a backup (${restored}) and has not caught up: no deposit is taken yet`;

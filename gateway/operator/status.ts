@@ -13,7 +13,16 @@ import { type Counts, countsOf, type StageCount } from "../store/counts.ts";
 import { fileBytesOf, freeBytesOf } from "../store/disk.ts";
 import { restoredOf } from "../store/restored-database.ts";
 import { dateOf } from "./accounts.ts";
-import { asOperator, clock, configInForce, configOr, exit, type JsonOption, print, printJson } from "./command.ts";
+import {
+  asOperator,
+  clock,
+  configInForce,
+  configOr,
+  exit,
+  type JsonOption,
+  print,
+  printJson,
+} from "./command.ts";
 import { askHealth, readyAnswerOf, untrustedText } from "./health.ts";
 import { type ChainBooks, type GatewayState, type Problem, problemsOf } from "./status-problems.ts";
 import { withBoth } from "./words.ts";
@@ -72,7 +81,9 @@ export function ageText(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+  return seconds < 172_800
+    ? `${Math.round(seconds / 3_600)} h`
+    : `${Math.round(seconds / 86_400)} d`;
 }
 
 function stagesText(stages: readonly StageCount[], nowMs: number): string {
@@ -86,13 +97,18 @@ function stagesText(stages: readonly StageCount[], nowMs: number): string {
 }
 
 function chainRows(figures: Figures | undefined): readonly (readonly [string, string])[] {
-  return (figures?.chains ?? []).map(({ chain, head, final, headAgeSeconds, finalAgeSeconds, read }) => {
-    if (head === null) return [`chain ${chain}`, "not read yet"];
-    const age = headAgeSeconds === null ? "" : ` (${ageText(headAgeSeconds * 1000)} old)`;
-    const finalAge = finalAgeSeconds === null ? "" : ` (${ageText(finalAgeSeconds * 1000)} old)`;
-    const behind = final === null || read === null ? "" : `, payments read to ${read} of ${final} final${finalAge}`;
-    return [`chain ${chain}`, `block ${head}${age}${behind}`];
-  });
+  return (figures?.chains ?? []).map(
+    ({ chain, head, final, headAgeSeconds, finalAgeSeconds, read }) => {
+      if (head === null) return [`chain ${chain}`, "not read yet"];
+      const age = headAgeSeconds === null ? "" : ` (${ageText(headAgeSeconds * 1000)} old)`;
+      const finalAge = finalAgeSeconds === null ? "" : ` (${ageText(finalAgeSeconds * 1000)} old)`;
+      const behind =
+        final === null || read === null
+          ? ""
+          : `, payments read to ${read} of ${final} final${finalAge}`;
+      return [`chain ${chain}`, `block ${head}${age}${behind}`];
+    },
+  );
 }
 
 function agentsText({ agents }: Counts, figures: Figures | undefined): string {
@@ -104,7 +120,10 @@ function agentsText({ agents }: Counts, figures: Figures | undefined): string {
 function booksRows({ books }: GatewayState): readonly (readonly [string, string])[] {
   return books.map(({ chain, closedAt, differences }) => {
     const closed = closedAt === null ? "no closing yet" : `closed at ${dateOf(closedAt)}`;
-    return [`books ${chain}`, `${closed}, ${differences} ${differences === 1 ? "difference" : "differences"} open`];
+    return [
+      `books ${chain}`,
+      `${closed}, ${differences} ${differences === 1 ? "difference" : "differences"} open`,
+    ];
   });
 }
 
@@ -112,13 +131,17 @@ function rowsOf(state: GatewayState, config: GatewayConfig): string {
   const { reached, untrusted, ready, counts, files, nowMs } = state;
   const figures = ready?.figures;
   const since = figures === undefined ? "" : `, runs since ${figures.startedAt}`;
-  const answer = untrusted === "" ? (ready?.status ?? "no readable answer") : untrustedText(untrusted);
+  const answer =
+    untrusted === "" ? (ready?.status ?? "no readable answer") : untrustedText(untrusted);
   const run = reached ? `${figures?.version ?? version}${since}, ${answer}` : "does not run";
   const free = files.freeBytes === null ? "" : `, ${sizeText(files.freeBytes)} free on its disk`;
   const rows: readonly (readonly [string, string])[] = [
     ["gateway", run],
     ["address", config.publicUrl],
-    ["database", `${config.database}: ${sizeText(files.databaseBytes)}, WAL ${sizeText(files.walBytes)}${free}`],
+    [
+      "database",
+      `${config.database}: ${sizeText(files.databaseBytes)}, WAL ${sizeText(files.walBytes)}${free}`,
+    ],
     ...chainRows(figures),
     ...booksRows(state),
     ...(counts === null ? [] : countRows(counts, figures, nowMs)),
@@ -127,7 +150,11 @@ function rowsOf(state: GatewayState, config: GatewayConfig): string {
   return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}`).join("\n");
 }
 
-function countRows(counts: Counts, figures: Figures | undefined, nowMs: number): readonly (readonly [string, string])[] {
+function countRows(
+  counts: Counts,
+  figures: Figures | undefined,
+  nowMs: number,
+): readonly (readonly [string, string])[] {
   const { withdrawals, deposits, sweeps, callbacks, alarms, jobsUnanswered } = counts;
   const newest = alarms.newestAt === null ? "" : `, newest at ${dateOf(alarms.newestAt)}`;
   const unanswered = jobsUnanswered === 0 ? "" : `; ${jobsUnanswered} that no agent has answered`;
@@ -142,20 +169,26 @@ function countRows(counts: Counts, figures: Figures | undefined, nowMs: number):
 }
 
 /** 3 if the gateway does not run, 1 for a problem that is no warning, else 0. */
-export function exitOf({ reached }: Pick<GatewayState, "reached">, problems: readonly Problem[]): number {
+export function exitOf(
+  { reached }: Pick<GatewayState, "reached">,
+  problems: readonly Problem[],
+): number {
   if (!reached) return exit.unreachable;
   return problems.every(({ isWarning }) => isWarning) ? exit.fine : exit.no;
 }
 
 function headline(code: number, problems: readonly Problem[]): string {
   if (code === exit.fine) return "everything works";
-  if (code === exit.unreachable) return "THE GATEWAY DOES NOT RUN, or does not answer at its own address";
+  if (code === exit.unreachable)
+    return "THE GATEWAY DOES NOT RUN, or does not answer at its own address";
   return `PROBLEMS (${problems.filter(({ isWarning }) => !isWarning).length})`;
 }
 
 function listed(title: string, problems: readonly Problem[]): string {
   if (problems.length === 0) return "";
-  const lines = problems.map(({ what, hint }) => `  - ${what}\n${hint === "" ? "" : `    hint: ${hint}\n`}`);
+  const lines = problems.map(
+    ({ what, hint }) => `  - ${what}\n${hint === "" ? "" : `    hint: ${hint}\n`}`,
+  );
   return `\n${title}:\n${lines.join("")}`;
 }
 
@@ -168,16 +201,30 @@ async function status(options: JsonOption): Promise<void> {
   if (options.json === true) {
     const { reached, ready, counts, restored, files, storeFault } = state;
     const fault = storeFault === null ? "" : storeFault.code;
-    printJson({ ok: code === exit.fine, running: reached, problems, ready, counts, restored, files, databaseFault: fault });
+    printJson({
+      ok: code === exit.fine,
+      running: reached,
+      problems,
+      ready,
+      counts,
+      restored,
+      files,
+      databaseFault: fault,
+    });
     return;
   }
-  const [warnings, wrong] = [problems.filter((one) => one.isWarning), problems.filter((one) => !one.isWarning)];
+  const [warnings, wrong] = [
+    problems.filter((one) => one.isWarning),
+    problems.filter((one) => !one.isWarning),
+  ];
   const lists = `${listed("what is wrong", wrong)}${listed("not wrong yet", warnings)}`;
   print(`${headline(code, problems)}\n\n${rowsOf(state, config)}\n${lists}`.trimEnd());
 }
 
 export function addStatusCommand(program: Command): void {
-  withBoth(program.command("status").description("one screen: whether everything works, what is open, and what is wrong")).action(
-    status,
-  );
+  withBoth(
+    program
+      .command("status")
+      .description("one screen: whether everything works, what is open, and what is wrong"),
+  ).action(status);
 }

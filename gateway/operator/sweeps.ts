@@ -18,17 +18,43 @@ import { listedTransactions } from "../store/transaction-lists.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/sweep-requests.ts";
 import { dateOf, type Operator } from "./accounts.ts";
-import { allowed, asOperator, type JsonOption, print, printCsv, printJson, printList } from "./command.ts";
+import {
+  allowed,
+  asOperator,
+  type JsonOption,
+  print,
+  printCsv,
+  printJson,
+  printList,
+} from "./command.ts";
 import { addMovedCommand } from "./moved-commands.ts";
 import { areKnown } from "./named.ts";
-import { amountText, describeActs, type ListOptions, listedActs, queryOf, withFilters } from "./records.ts";
+import {
+  amountText,
+  describeActs,
+  type ListOptions,
+  listedActs,
+  queryOf,
+  withFilters,
+} from "./records.ts";
 import { acting, csvTable, withBoth } from "./words.ts";
 
 const states = ["Pending", "Completed", "Failed"] as const;
 
 /** The columns of the accountant's table, in this order; JSON has the same fields. */
 const columns = [
-  ...["transactionId", "kind", "sweep", "merchantId", "currency", "network", "from", "to", "amount", "asset"],
+  ...[
+    "transactionId",
+    "kind",
+    "sweep",
+    "merchantId",
+    "currency",
+    "network",
+    "from",
+    "to",
+    "amount",
+    "asset",
+  ],
   ...["status", "stage", "code", "fee", "feeAsset", "txHash", "block", "createdAt", "changedAt"],
 ] as const;
 
@@ -52,7 +78,10 @@ function listed(row: TransactionRow, config: GatewayConfig): Listed {
     status: row.status,
     stage: row.stage,
     code: row.code,
-    fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
+    fee:
+      row.feeUnits === ""
+        ? ""
+        : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
     feeAsset: coin,
     txHash: row.txHash,
     block: row.finalBlock ?? "",
@@ -76,7 +105,9 @@ function list(options: ListOptions): void {
   asOperator(options, (by, config) => {
     if (!allowed(areKnown(by, options))) return;
     const { database } = by.store;
-    const rows = listedTransactions(database, queryOf(["sweep", "topup"], options)).map((row) => listed(row, config));
+    const rows = listedTransactions(database, queryOf(["sweep", "topup"], options)).map((row) =>
+      listed(row, config),
+    );
     const waiting = listSweepNotes(database, null);
     if (table !== null) {
       printCsv(table, columns, rows);
@@ -115,7 +146,8 @@ export interface ShownSweep {
 /** A sweep or a top-up. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showSweep({ store: { database } }: Operator, id: string): ShownSweep | Refusal {
   const row = readTransaction(database, id);
-  if (row === undefined || (row.operation !== "sweep" && row.operation !== "topup")) return refuse("GATEWAY_UNKNOWN_RECORD");
+  if (row === undefined || (row.operation !== "sweep" && row.operation !== "topup"))
+    return refuse("GATEWAY_UNKNOWN_RECORD");
   const topUp = row.operation === "sweep" ? topUpOf(database, row) : undefined;
   return { ok: true, row, topUp, acts: listActsOn(database, id) };
 }
@@ -127,22 +159,30 @@ function show(id: string, options: JsonOption): void {
     const { row, topUp, acts } = shown;
     const { database } = by.store;
     const agentId = jobOf(database, id)?.agent ?? "";
-    const attempts = listSignatures(database, id).map(({ attempt, account, slot, txHash, feeMax }) => ({
-      attempt,
-      account,
-      slot,
-      txHash,
-      feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal),
-    }));
+    const attempts = listSignatures(database, id).map(
+      ({ attempt, account, slot, txHash, feeMax }) => ({
+        attempt,
+        account,
+        slot,
+        txHash,
+        feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal),
+      }),
+    );
     if (options.json === true) {
-      const more = { agentId, topUp: topUp === undefined ? null : listed(topUp, config), attempts, acts: listedActs(acts) };
+      const more = {
+        agentId,
+        topUp: topUp === undefined ? null : listed(topUp, config),
+        attempts,
+        acts: listedActs(acts),
+      };
       printJson({ ...listed(row, config), ...more });
       return;
     }
     print(describe(listed(row, config)));
     if (topUp !== undefined) print(describe(listed(topUp, config)));
     if (agentId !== "") print(`  agent ${agentId}`);
-    for (const one of attempts) print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
+    for (const one of attempts)
+      print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
     if (acts.length > 0) print(describeActs(acts));
   });
 }
@@ -169,26 +209,46 @@ function order(text: string, options: JsonOption & { readonly currency?: string 
     if (!allowed(done)) return;
     const { address } = done;
     if (options.json === true) {
-      printJson({ address, ordered: done.wished.map(({ currency, network, units }) => ({ currency, network, units })) });
+      printJson({
+        address,
+        ordered: done.wished.map(({ currency, network, units }) => ({ currency, network, units })),
+      });
       return;
     }
-    for (const { currency, units } of done.wished) print(`Ordered: ${amountText(config, currency, units)} from ${address}.`);
-    const begins = "begins with the next final block; sweeps list says how it goes, and why where it does not.";
-    print(by.run === null ? `The gateway does not run. Once it does, it ${begins}` : `The gateway ${begins}`);
+    for (const { currency, units } of done.wished)
+      print(`Ordered: ${amountText(config, currency, units)} from ${address}.`);
+    const begins =
+      "begins with the next final block; sweeps list says how it goes, and why where it does not.";
+    print(
+      by.run === null
+        ? `The gateway does not run. Once it does, it ${begins}`
+        : `The gateway ${begins}`,
+    );
   });
 }
 
 export function addSweepCommands(program: Command): void {
-  const sweeps = program.command("sweeps").alias("sweep").description("what went from deposit addresses to the hot wallet");
+  const sweeps = program
+    .command("sweeps")
+    .alias("sweep")
+    .description("what went from deposit addresses to the hot wallet");
   withFilters(
     sweeps
       .command("list", { isDefault: true })
       .description("sweeps and top-ups with their fees, and what waits and why (not in CSV)"),
   ).action(list);
-  withBoth(sweeps.command("show").description("one, with its top-up and what was signed").argument("<transactionId>")).action(
-    show,
-  );
-  acting(sweeps.command("order").description("have what an address holds swept, worth it or not").argument("<address>"))
+  withBoth(
+    sweeps
+      .command("show")
+      .description("one, with its top-up and what was signed")
+      .argument("<transactionId>"),
+  ).action(show);
+  acting(
+    sweeps
+      .command("order")
+      .description("have what an address holds swept, worth it or not")
+      .argument("<address>"),
+  )
     .option("--currency <id>", "this one alone")
     .action(order);
   addMovedCommand(sweeps, "sweep");

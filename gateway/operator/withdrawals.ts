@@ -19,7 +19,11 @@ import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import { recalledAtOf } from "../store/recalls.ts";
 import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
-import { listedTransactions, type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import {
+  listedTransactions,
+  type NamedTransaction,
+  namedTransaction,
+} from "../store/transaction-lists.ts";
 import { dateOf, type Operator } from "./accounts.ts";
 import { assignPayment } from "./assigning.ts";
 import { allowed, asOperator, type JsonOption, print, printJson, printList } from "./command.ts";
@@ -55,7 +59,10 @@ export interface ShownWithdrawal {
 }
 
 /** A withdrawal with its job and its signed attempts. Refuses GATEWAY_UNKNOWN_RECORD. */
-export function showWithdrawal(by: Pick<Operator, "store" | "run">, id: string): ShownWithdrawal | Refusal {
+export function showWithdrawal(
+  by: Pick<Operator, "store" | "run">,
+  id: string,
+): ShownWithdrawal | Refusal {
   const { database } = by.store;
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -65,7 +72,18 @@ export function showWithdrawal(by: Pick<Operator, "store" | "run">, id: string):
   const isUnsigned = row.status === 0 && signatures.length === 0;
   const hold = isUnsigned ? currencyHoldOf(database, row.currency, row.merchant) : undefined;
   const moved = movedOf(database, id);
-  return { ok: true, row, job: jobOf(database, id), signatures, recalledAt, assigned, ...waits, hold, moved, acts };
+  return {
+    ok: true,
+    row,
+    job: jobOf(database, id),
+    signatures,
+    recalledAt,
+    assigned,
+    ...waits,
+    hold,
+    moved,
+    acts,
+  };
 }
 
 /** Why an order waits for the reader of its chain in this run; "" if it does not. */
@@ -75,8 +93,17 @@ function unreadWords(
 ): string {
   const wallet = { network, account: depositAddress };
   const agent = agentOfJob(database, id);
-  if (run === null || agent?.caughtUp !== run || !isUnplaced(database, id) || isLevel(database, wallet, run)) return "";
-  return levelTrouble(database, wallet) || "it is not read up to its newest block since the gateway was started";
+  if (
+    run === null ||
+    agent?.caughtUp !== run ||
+    !isUnplaced(database, id) ||
+    isLevel(database, wallet, run)
+  )
+    return "";
+  return (
+    levelTrouble(database, wallet) ||
+    "it is not read up to its newest block since the gateway was started"
+  );
 }
 
 const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} ${currency}`;
@@ -106,7 +133,10 @@ const jobWords = (job: JobRow): string => {
  * The end of an attempt that expires: the last chain time, and the time since which the attempt is
  * called void.
  */
-function endOf({ validUntilMs, voidAt }: SignatureRow): { readonly validUntil?: string; readonly voidAt?: string } {
+function endOf({ validUntilMs, voidAt }: SignatureRow): {
+  readonly validUntil?: string;
+  readonly voidAt?: string;
+} {
   return validUntilMs === 0 ? {} : { validUntil: dateOf(validUntilMs), voidAt: dateOf(voidAt) };
 }
 
@@ -119,14 +149,18 @@ function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showWithdrawal(by, id);
     if (!allowed(shown)) return;
-    const { row, job, signatures, recalledAt, assigned, holders, unread, hold, moved, acts } = shown;
+    const { row, job, signatures, recalledAt, assigned, holders, unread, hold, moved, acts } =
+      shown;
     const attempts = signatures.map((signature) => {
       const { attempt, account, slot, txHash, feeMax } = signature;
       const fee = formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal);
       return { attempt, account, slot, txHash, feeMax: fee, ...endOf(signature) };
     });
     if (options.json === true) {
-      const place = job === undefined ? {} : { agentId: job.agent, place: job.sequence, answeredAt: dateOf(job.answeredAt) };
+      const place =
+        job === undefined
+          ? {}
+          : { agentId: job.agent, place: job.sequence, answeredAt: dateOf(job.answeredAt) };
       const end = {
         minedAttempt: minedIn(row, signatures)?.attempt ?? null,
         finalBlock: row.finalBlock,
@@ -137,7 +171,13 @@ function show(id: string, options: JsonOption): void {
         currencyHeldSince: hold === undefined ? "" : dateOf(hold.at),
         moved: moved === undefined ? null : movedFields(moved),
       };
-      printJson({ ...listedRecord(by, row, config), ...place, ...end, attempts, acts: listedActs(acts) });
+      printJson({
+        ...listedRecord(by, row, config),
+        ...place,
+        ...end,
+        attempts,
+        acts: listedActs(acts),
+      });
       return;
     }
     print(
@@ -146,10 +186,17 @@ function show(id: string, options: JsonOption): void {
     if (job !== undefined) print(jobWords(job));
     for (const line of [...waitingLines(shown), ...movedLines(shown)]) print(line);
     for (const one of attempts)
-      print(`  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
+      print(
+        `  attempt ${one.attempt}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`,
+      );
     if (assigned !== undefined)
-      print(`  paid by ${assigned.txHash} in block ${assigned.block}, as an operator says${waitWords(row)}`);
-    else if (recalledAt !== null) print(`  its shop asked at ${dateOf(recalledAt)} to cancel it; the agent has not answered yet`);
+      print(
+        `  paid by ${assigned.txHash} in block ${assigned.block}, as an operator says${waitWords(row)}`,
+      );
+    else if (recalledAt !== null)
+      print(
+        `  its shop asked at ${dateOf(recalledAt)} to cancel it; the agent has not answered yet`,
+      );
     if (row.status !== 0) print(endOfWithdrawal(shown));
     print(`  callback ${callbackWords[row.callbackStatus]}`);
     if (acts.length > 0) print(describeActs(acts));
@@ -157,7 +204,12 @@ function show(id: string, options: JsonOption): void {
 }
 
 /** Why an order without a place waits, and what ends that. */
-function waitingLines({ row: { id, network, currency }, holders, unread, hold }: ShownWithdrawal): readonly string[] {
+function waitingLines({
+  row: { id, network, currency },
+  holders,
+  unread,
+  hold,
+}: ShownWithdrawal): readonly string[] {
   const waits =
     hold === undefined
       ? []
@@ -168,9 +220,13 @@ function waitingLines({ row: { id, network, currency }, holders, unread, hold }:
   const reader =
     unread === ""
       ? []
-      : [`  waits for the chain ${network}: ${unread}`, "  do: nothing, it goes on by itself; status says how its nodes are"];
+      : [
+          `  waits for the chain ${network}: ${unread}`,
+          "  do: nothing, it goes on by itself; status says how its nodes are",
+        ];
   const held = holders.flatMap(({ txHash, block, final }) => {
-    const place = block === null ? "in no block yet" : `in block ${block}${final === 1 ? "" : ", not final"}`;
+    const place =
+      block === null ? "in no block yet" : `in block ${block}${final === 1 ? "" : ", not final"}`;
     const paid = final === 1 ? "" : "  (once it is final)";
     return [
       `  held: ${txHash}, ${place}, paid exactly this, and no order here explains it`,
@@ -186,7 +242,9 @@ function movedLines({ row, moved }: ShownWithdrawal): readonly string[] {
   if (moved === undefined) return [];
   const found = `  moved something else: ${moved.txHash}, in block ${moved.block}`;
   if (moved.receivedUnits !== null)
-    return [`${found}; ${moved.receivedUnits} base units received, ${moved.sentUnits} sent, as an operator says`];
+    return [
+      `${found}; ${moved.receivedUnits} base units received, ${moved.sentUnits} sent, as an operator says`,
+    ];
   if (row.status !== 0) return [found];
   return [
     found,
@@ -199,7 +257,10 @@ function movedFields({ txHash, block, receivedUnits, sentUnits }: MovedPayment):
 }
 
 /** The attempt that a block holds; undefined without one that is known. */
-const minedIn = ({ txHash }: NamedTransaction, signatures: readonly SignatureRow[]): SignatureRow | undefined =>
+const minedIn = (
+  { txHash }: NamedTransaction,
+  signatures: readonly SignatureRow[],
+): SignatureRow | undefined =>
   txHash === "" ? undefined : signatures.find((one) => one.txHash === txHash);
 
 const waitWords = ({ status }: NamedTransaction): string =>
@@ -216,7 +277,10 @@ function endOfWithdrawal({ row, signatures }: ShownWithdrawal): string {
   if (txHash === "" || finalBlock === null) return ended;
   const mined = minedIn(row, signatures);
   const which = mined === undefined ? txHash : `attempt ${mined.attempt}, ${txHash}`;
-  const fee = feeUnits === "" ? "" : `, fee paid ${formatAmount(BigInt(feeUnits), familyOf(network).fees.decimal)}`;
+  const fee =
+    feeUnits === ""
+      ? ""
+      : `, fee paid ${formatAmount(BigInt(feeUnits), familyOf(network).fees.decimal)}`;
   return `${ended}: ${which}, in block ${finalBlock}${fee}`;
 }
 
@@ -225,12 +289,18 @@ interface PaidOptions extends JsonOption {
   readonly reason: string;
 }
 
-function paid(id: string, { transaction: txHash, reason, ...options }: PaidOptions): Promise<void> | void {
+function paid(
+  id: string,
+  { transaction: txHash, reason, ...options }: PaidOptions,
+): Promise<void> | void {
   return asOperator(options, async (by, config) => {
     const assigned = await assignPayment(by, config, id, { txHash, reason });
     if (!allowed(assigned)) return;
     const { row } = assigned;
-    const state = row.status === 1 ? "it is Completed" : "it is Completed once its agent has refused or cancelled it";
+    const state =
+      row.status === 1
+        ? "it is Completed"
+        : "it is Completed once its agent has refused or cancelled it";
     if (options.json === true) printJson(listedRecord(by, row, config));
     else print(`${txHash} paid ${id}: ${state}.`);
   });
@@ -249,40 +319,64 @@ function release(id: string, { not: txHash, order, reason, ...options }: Release
     const { row, holders } = released;
     const hashes = holders.map((one) => one.txHash);
     if (options.json === true) printJson({ ...listedRecord(by, row, config), heldBy: hashes });
-    else if (hashes.length > 0) print(`${txHash} holds ${id} no longer; it is still held by ${hashes.join(", ")}.`);
-    else print(`${id} is released: the running gateway gives it to its agent, which judges it like every other.`);
+    else if (hashes.length > 0)
+      print(`${txHash} holds ${id} no longer; it is still held by ${hashes.join(", ")}.`);
+    else
+      print(
+        `${id} is released: the running gateway gives it to its agent, which judges it like every other.`,
+      );
   });
 }
 
 export function addWithdrawalCommands(program: Command): void {
-  const withdrawals = program.command("withdrawals").alias("withdrawal").description("withdrawal orders and their payments");
-  withFilters(withdrawals.command("list", { isDefault: true }).description("the newest ones")).action(list);
+  const withdrawals = program
+    .command("withdrawals")
+    .alias("withdrawal")
+    .description("withdrawal orders and their payments");
+  withFilters(
+    withdrawals.command("list", { isDefault: true }).description("the newest ones"),
+  ).action(list);
   withBoth(
-    withdrawals.command("show").description("one, with its agent and what was signed for it").argument("<transactionId>"),
+    withdrawals
+      .command("show")
+      .description("one, with its agent and what was signed for it")
+      .argument("<transactionId>"),
   ).action(show);
   acting(
     withdrawals
       .command("paid")
-      .description("name the transaction that paid one, where gateway and agent have both forgotten it")
+      .description(
+        "name the transaction that paid one, where gateway and agent have both forgotten it",
+      )
       .argument("<transactionId>"),
   )
-    .requiredOption("--transaction <hash>", "a final one of the hot wallet that no order here explains", txHashText)
+    .requiredOption(
+      "--transaction <hash>",
+      "a final one of the hot wallet that no order here explains",
+      txHashText,
+    )
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
     .action(paid);
   acting(
     withdrawals
       .command("release")
-      .description("say that a transaction which holds one back did not pay it, so that its agent may")
+      .description(
+        "say that a transaction which holds one back did not pay it, so that its agent may",
+      )
       .argument("<transactionId>"),
   )
     .requiredOption("--not <hash>", "the transaction, as withdrawals show names it", txHashText)
-    .option("--no-order", "it paid no order at all: it holds no other order back either, also none that comes later")
+    .option(
+      "--no-order",
+      "it paid no order at all: it holds no other order back either, also none that comes later",
+    )
     .requiredOption("--reason <text>", "why, for anybody who looks later", remark)
     .action(release);
   addMovedCommand(withdrawals, "withdraw");
 }
 
 function txHashText(text: string): string {
-  if (!/^[0-9A-Za-z]{1,100}$/.test(text)) throw new InvalidArgumentError("a transaction's hash, as a block explorer shows it");
+  if (!/^[0-9A-Za-z]{1,100}$/.test(text))
+    throw new InvalidArgumentError("a transaction's hash, as a block explorer shows it");
   return text;
 }

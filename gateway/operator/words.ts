@@ -4,7 +4,13 @@
  */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { readMoment } from "../../base/timestamp.ts";
-import { type CsvTable, type SeparatorName, separators, tableForPeople, tableForPrograms } from "../answer/csv-cell.ts";
+import {
+  type CsvTable,
+  type SeparatorName,
+  separators,
+  tableForPeople,
+  tableForPrograms,
+} from "../answer/csv-cell.ts";
 import { exit } from "./command.ts";
 
 /** Gives a command `--config` and `--json`. */
@@ -14,21 +20,28 @@ export function withBoth(command: Command): Command {
 
 /** Like `withBoth`, for a command that changes something: the audit keeps who did. */
 export function acting(command: Command): Command {
-  return withBoth(command).option("--as <name>", "who does it, for the audit; the login's name unless told", personName);
+  return withBoth(command).option(
+    "--as <name>",
+    "who does it, for the audit; the login's name unless told",
+    personName,
+  );
 }
 
 function personName(text: string): string {
-  if (!/^[^\p{C}]{1,80}$/u.test(text.trim())) throw new InvalidArgumentError("1 to 80 visible characters");
+  if (!/^[^\p{C}]{1,80}$/u.test(text.trim()))
+    throw new InvalidArgumentError("1 to 80 visible characters");
   return text.trim();
 }
 
-export const configOption = (): Option => new Option("--config <file>", "its configuration").default("gateway.config.json");
+export const configOption = (): Option =>
+  new Option("--config <file>", "its configuration").default("gateway.config.json");
 export const jsonOption = (): Option => new Option("--json", "one line of JSON");
 
 /** A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970. */
 export function moment(text: string): number {
   const at = readMoment(text);
-  if (at === null) throw new InvalidArgumentError("a time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z");
+  if (at === null)
+    throw new InvalidArgumentError("a time in UTC: 2026-12-31 or 2026-12-31T18:00:00Z");
   return at;
 }
 
@@ -41,7 +54,8 @@ export function rowCount(text: string): number {
 
 /** A text that an operator leaves: a reason or a note. */
 export function remark(text: string): string {
-  if (!/^[^\p{C}]{1,500}$/u.test(text.trim())) throw new InvalidArgumentError("1 to 500 visible characters in one line");
+  if (!/^[^\p{C}]{1,500}$/u.test(text.trim()))
+    throw new InvalidArgumentError("1 to 500 visible characters in one line");
   return text.trim();
 }
 
@@ -58,7 +72,11 @@ export function withCsv(command: Command): Command {
         .choices(["programs", "people"])
         .preset("programs"),
     )
-    .addOption(new Option("--separator <name>", "of a table for people; semicolon by default").choices(Object.keys(separators)));
+    .addOption(
+      new Option("--separator <name>", "of a table for people; semicolon by default").choices(
+        Object.keys(separators),
+      ),
+    );
 }
 
 /**

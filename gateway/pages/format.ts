@@ -11,8 +11,15 @@ const priceDigitsMax = 8;
 export function fiatText(language: Language, amount: string, currency: string): string {
   const [, fraction = ""] = amount.split(".");
   const digits = Math.min(priceDigitsMax, Math.max(2, fraction.length));
-  const options = { style: "currency", currency, minimumFractionDigits: 2, maximumFractionDigits: digits } as const;
-  const format = new Intl.NumberFormat(localeOf[language], options) as unknown as { format(value: string): string };
+  const options = {
+    style: "currency",
+    currency,
+    minimumFractionDigits: 2,
+    maximumFractionDigits: digits,
+  } as const;
+  const format = new Intl.NumberFormat(localeOf[language], options) as unknown as {
+    format(value: string): string;
+  };
   return format.format(amount);
 }
 

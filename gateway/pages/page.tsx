@@ -11,7 +11,16 @@ import { fiatText, timeText } from "./format.ts";
 import { Contact, Copy, Groups, Sign, type Tone } from "./parts.tsx";
 import type { PayerView } from "./payer-view.ts";
 import { Qr } from "./qr.tsx";
-import { asksForMoney, dueUnits, isOver, lookSeconds, markOf, type PayerState, stateOf, sumUnits } from "./state.ts";
+import {
+  asksForMoney,
+  dueUnits,
+  isOver,
+  lookSeconds,
+  markOf,
+  type PayerState,
+  stateOf,
+  sumUnits,
+} from "./state.ts";
 import { type Figures, type Words, wordsIn } from "./words.ts";
 
 export interface Dress {
@@ -43,7 +52,12 @@ const tones: Readonly<Record<PayerState, Tone>> = {
 };
 
 /** States in which the payer needs a person of the shop. */
-const needsShop: ReadonlySet<PayerState> = new Set(["over", "expiredWithMoney", "late", "otherCoin"]);
+const needsShop: ReadonlySet<PayerState> = new Set([
+  "over",
+  "expiredWithMoney",
+  "late",
+  "otherCoin",
+]);
 
 const minuteMs = 60_000;
 
@@ -79,10 +93,20 @@ export function renderPage(shown: PayerView, { language, version }: Dress): stri
   const view: View = { shown, state, figures: figuresOf(shown, language), words, language };
   const seconds = lookSeconds(shown);
   return documentOf(
-    { language, version, title: `${words.states[state].title(view.figures)} · ${words.pageTitle(view.figures)}` },
+    {
+      language,
+      version,
+      title: `${words.states[state].title(view.figures)} · ${words.pageTitle(view.figures)}`,
+    },
     <>
       <Top {...view} />
-      <main id="live" data-state={state} data-mark={markOf(shown)} data-look={String(seconds)} data-now={String(shown.nowMs)}>
+      <main
+        id="live"
+        data-state={state}
+        data-mark={markOf(shown)}
+        data-look={String(seconds)}
+        data-now={String(shown.nowMs)}
+      >
         <Status {...view} />
         {asksForMoney(shown, state) ? <Pay {...view} /> : <Outcome {...view} />}
         <Foot {...view} />
@@ -102,7 +126,10 @@ export function renderPage(shown: PayerView, { language, version }: Dress): stri
 }
 
 /** A page that says one thing: always of the same form. */
-export function renderNotice(which: "notFound" | "tooMany" | "unreadable", { language, version }: Dress): string {
+export function renderNotice(
+  which: "notFound" | "tooMany" | "unreadable",
+  { language, version }: Dress,
+): string {
   const [title, text] = wordsIn[language][which];
   return documentOf(
     { language, version, title },
@@ -121,7 +148,11 @@ interface Head extends Dress {
   readonly title: string;
 }
 
-function documentOf({ language, version, title }: Head, body: ComponentChildren, reloads: boolean): string {
+function documentOf(
+  { language, version, title }: Head,
+  body: ComponentChildren,
+  reloads: boolean,
+): string {
   const page = (
     <html lang={language}>
       <head>
@@ -168,7 +199,11 @@ function Status({ shown, state, figures, words, language }: View): VNode {
       <Sign tone={tones[state]} />
       <h2>{title(figures)}</h2>
       {asks ? <Left shown={shown} words={words} /> : null}
-      {sentence === "" ? null : <p>{withTime(sentence, figures.end, <Moment language={language} atMs={shown.expiresAt} />)}</p>}
+      {sentence === "" ? null : (
+        <p>
+          {withTime(sentence, figures.end, <Moment language={language} atMs={shown.expiresAt} />)}
+        </p>
+      )}
       <p class="now">{now(figures)}</p>
       {needsShop.has(state) || shown.isRevoked ? <Write shown={shown} words={words} /> : null}
     </section>
@@ -184,7 +219,12 @@ function withTime(sentence: string, time: string, element: VNode): ComponentChil
 function Left({ shown, words }: Pick<View, "shown" | "words">): VNode {
   const minutes = Math.floor((shown.expiresAt - shown.nowMs) / minuteMs);
   return (
-    <p class="left" data-end={String(shown.expiresAt)} data-many={words.minutesLeft} data-last={words.lastMinute}>
+    <p
+      class="left"
+      data-end={String(shown.expiresAt)}
+      data-many={words.minutesLeft}
+      data-last={words.lastMinute}
+    >
       {minutes < 1 ? words.lastMinute : words.minutesLeft.replace("{}", String(minutes))}
     </p>
   );
@@ -228,7 +268,9 @@ function Pay(view: View): VNode {
           <span id="amount">{formatAmount(due, shown.decimal)}</span> {symbol}
         </p>
         {quote === null || state === "short" ? null : (
-          <p class="fiat">{words.price(fiatText(language, quote.fiatAmount, quote.fiatCurrency), price, symbol)}</p>
+          <p class="fiat">
+            {words.price(fiatText(language, quote.fiatAmount, quote.fiatCurrency), price, symbol)}
+          </p>
         )}
         <Copy of="amount" label={words.copyAmount} words={words} />
       </div>
@@ -256,7 +298,11 @@ function Pay(view: View): VNode {
  * The code's two faces. Radio buttons switch them, so that it works without script. A code of the
  * address alone would lose the tag, so an address with a tag has only the link's code.
  */
-function Faces({ shown, words, link }: Pick<View, "shown" | "words"> & { readonly link: string }): VNode | null {
+function Faces({
+  shown,
+  words,
+  link,
+}: Pick<View, "shown" | "words"> & { readonly link: string }): VNode | null {
   const address = <Qr text={shown.address} label={words.qrAddress} />;
   if (link === "") return shown.tag === "" ? <div class="faces">{address}</div> : null;
   if (shown.tag !== "") {
@@ -317,7 +363,9 @@ function Outcome(view: View): VNode | null {
             <dd>
               {figures.amount}
               {shown.quote === null ? null : (
-                <span class="fiat">{fiatText(language, shown.quote.fiatAmount, shown.quote.fiatCurrency)}</span>
+                <span class="fiat">
+                  {fiatText(language, shown.quote.fiatAmount, shown.quote.fiatCurrency)}
+                </span>
               )}
             </dd>
             <dt>{words.network}</dt>

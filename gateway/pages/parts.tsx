@@ -8,13 +8,18 @@ const prefixForm = /^0[g-z]/;
 /** Prefix and groups of four, which a person can compare. Nothing stands between them in a copy. */
 export function groupsOf(address: string): readonly string[] {
   const [prefix = ""] = prefixForm.exec(address) ?? [];
-  return [...(prefix === "" ? [] : [prefix]), ...(address.slice(prefix.length).match(/.{1,4}/g) ?? [])];
+  return [
+    ...(prefix === "" ? [] : [prefix]),
+    ...(address.slice(prefix.length).match(/.{1,4}/g) ?? []),
+  ];
 }
 
 /** The first and the last four characters at least, by which people compare addresses. */
 function isMarked(groups: readonly string[], at: number): boolean {
   const isShort = (groups.at(-1)?.length ?? 0) < 4;
-  return at === (prefixForm.test(groups[0] ?? "") ? 1 : 0) || at >= groups.length - (isShort ? 2 : 1);
+  return (
+    at === (prefixForm.test(groups[0] ?? "") ? 1 : 0) || at >= groups.length - (isShort ? 2 : 1)
+  );
 }
 
 export function Groups({ address, id }: { readonly address: string; readonly id: string }): VNode {
@@ -32,7 +37,15 @@ export function Groups({ address, id }: { readonly address: string; readonly id:
 }
 
 /** Hidden until the script runs, because it does nothing without. */
-export function Copy({ of, label, words }: { readonly of: string; readonly label: string; readonly words: Words }): VNode {
+export function Copy({
+  of,
+  label,
+  words,
+}: {
+  readonly of: string;
+  readonly label: string;
+  readonly words: Words;
+}): VNode {
   return (
     <button type="button" class="copy" data-copy={of} data-copied={words.copied} hidden>
       {label}
@@ -61,7 +74,13 @@ export function Sign({ tone }: { readonly tone: Tone }): VNode {
 const isMail = (contact: string): boolean => !contact.includes("://");
 
 /** A page is shown without its scheme. */
-export function Contact({ contact, orderId }: { readonly contact: string; readonly orderId: string }): VNode {
+export function Contact({
+  contact,
+  orderId,
+}: {
+  readonly contact: string;
+  readonly orderId: string;
+}): VNode {
   if (!isMail(contact)) {
     return (
       <a href={contact} target="_top" rel="noopener">
@@ -70,6 +89,10 @@ export function Contact({ contact, orderId }: { readonly contact: string; readon
     );
   }
   return (
-    <a href={`mailto:${encodeURIComponent(contact).replace("%40", "@")}?subject=${encodeURIComponent(orderId)}`}>{contact}</a>
+    <a
+      href={`mailto:${encodeURIComponent(contact).replace("%40", "@")}?subject=${encodeURIComponent(orderId)}`}
+    >
+      {contact}
+    </a>
   );
 }

@@ -22,14 +22,20 @@ export const payerStates = [
 ] as const;
 export type PayerState = (typeof payerStates)[number];
 
-export const sumUnits = ({ finalUnits, seenUnits }: Pick<PayerView, "finalUnits" | "seenUnits">): bigint =>
-  finalUnits + seenUnits;
+export const sumUnits = ({
+  finalUnits,
+  seenUnits,
+}: Pick<PayerView, "finalUnits" | "seenUnits">): bigint => finalUnits + seenUnits;
 
 /**
  * True after the end. The request itself may still be open then, until the blocks of its last
  * minute are read; but anybody who sends now is late.
  */
-export const isOver = ({ status, nowMs, expiresAt }: Pick<PayerView, "status" | "nowMs" | "expiresAt">): boolean =>
+export const isOver = ({
+  status,
+  nowMs,
+  expiresAt,
+}: Pick<PayerView, "status" | "nowMs" | "expiresAt">): boolean =>
   status === 2 || (status === 0 && nowMs >= expiresAt);
 
 export function stateOf(view: PayerView): PayerState {
@@ -71,7 +77,8 @@ export function lookSeconds({ status, seenUnits }: PayerView): number {
 
 /** Changes with all that the page shows, but not with time alone. */
 export function markOf(view: PayerView): string {
-  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, isSlow, txHash } = view;
+  const { shop, contact, returnUrl, status, confirmations, others, isLate, isOut, isSlow, txHash } =
+    view;
   const units = [view.finalUnits, view.seenUnits, view.amountUnits].map(String);
   const hasSlow = view.arrivingUnits + view.lateUnits > 0n;
   const slow = hasSlow ? [`${view.arrivingUnits}`, `${view.lateUnits}`, view.isHeld] : [];

@@ -86,7 +86,8 @@ const en: Words = {
   pay: ({ shop }) => `Pay ${shop}`,
   otherLanguage: "Türkçe",
   network: "Network",
-  networkOnly: ({ symbol, network }) => `Send only ${symbol}, and only on ${network}. Anything else may be lost.`,
+  networkOnly: ({ symbol, network }) =>
+    `Send only ${symbol}, and only on ${network}. Anything else may be lost.`,
   testNetwork: "Test network: its coins are worth nothing.",
   amount: "Amount",
   amountLeft: "Still to send",
@@ -95,7 +96,8 @@ const en: Words = {
   copyAmount: "Copy amount",
   copyAddress: "Copy address",
   tag: "Destination tag",
-  tagNeeded: "Enter this tag too. The address is shared, and the tag says that the payment is yours.",
+  tagNeeded:
+    "Enter this tag too. The address is shared, and the tag says that the payment is yours.",
   copyTag: "Copy tag",
   copied: "Copied",
   qrFaces: "QR code",
@@ -122,9 +124,18 @@ const en: Words = {
   inExplorer: "Look at it in a public explorer",
   reloads: "Without script this page reloads every 15 seconds.",
   connectionLost: "No connection. The page tries again by itself.",
-  notFound: ["There is no such payment", "Check the address, or go back to the shop and open the payment again."],
-  tooMany: ["Too many requests", "Wait a minute, then reload this page. A payment that you sent is not lost."],
-  unreadable: ["This payment cannot be shown now", "Do not pay now. A payment that you sent is not lost: ask the shop."],
+  notFound: [
+    "There is no such payment",
+    "Check the address, or go back to the shop and open the payment again.",
+  ],
+  tooMany: [
+    "Too many requests",
+    "Wait a minute, then reload this page. A payment that you sent is not lost.",
+  ],
+  unreadable: [
+    "This payment cannot be shown now",
+    "Do not pay now. A payment that you sent is not lost: ask the shop.",
+  ],
   states: {
     waiting: {
       title: () => "Waiting for your payment",
@@ -137,7 +148,9 @@ const en: Words = {
         `${arriving} is in the network, and in no block yet.${isOpen && !isHeld ? ` It counts if a block takes it before ${end}.` : ""}`,
       now: ({ isHeld, isOpen }) => {
         if (isHeld) return "It counts, even if it takes longer than the time. Do not send again.";
-        return isOpen ? "Wait. Do not send again." : "It may be too late. Do not send again: wait, or write to the shop.";
+        return isOpen
+          ? "Wait. Do not send again."
+          : "It may be too late. Do not send again: wait, or write to the shop.";
       },
     },
     seen: {
@@ -166,9 +179,12 @@ const en: Words = {
       now: () => "If you have paid, wait. Do not send now.",
     },
     expired: {
-      title: ({ isRevoked }) => (isRevoked ? "The network took the payment back" : "The time to pay is over"),
+      title: ({ isRevoked }) =>
+        isRevoked ? "The network took the payment back" : "The time to pay is over",
       text: ({ end, isRevoked }) =>
-        isRevoked ? "The block with the payment is not a part of the network any more." : `No payment was seen by ${end}.`,
+        isRevoked
+          ? "The block with the payment is not a part of the network any more."
+          : `No payment was seen by ${end}.`,
       now: ({ isRevoked }) =>
         isRevoked
           ? "Do not send anything to this address. Write to the shop: the payment may still come again."
@@ -195,13 +211,15 @@ const en: Words = {
     outOfService: {
       title: ({ symbol }) => `${symbol} is out of service`,
       text: ({ symbol }) => `Payments in ${symbol} cannot be confirmed right now.`,
-      now: () => "Please do not send now. If you have sent already, nothing is lost: it counts when the service is back.",
+      now: () =>
+        "Please do not send now. If you have sent already, nothing is lost: it counts when the service is back.",
     },
   },
 };
 
 function seenEn({ confirmations, confirmationsNeeded, finalMinutes, isSlow }: Figures): string {
-  if (isSlow) return "The network confirms it. Confirmation takes longer than usual now; nothing is lost.";
+  if (isSlow)
+    return "The network confirms it. Confirmation takes longer than usual now; nothing is lost.";
   if (confirmationsNeeded !== null)
     return `${Math.min(confirmations ?? 0, confirmationsNeeded)} of ${confirmationsNeeded} confirmations.`;
   if (finalMinutes === null) return "The network still confirms it.";
@@ -250,9 +268,18 @@ const tr: Words = {
   inExplorer: "Açık bir blok gezgininde görüntüle",
   reloads: "Betik kapalıysa bu sayfa her 15 saniyede bir yenilenir.",
   connectionLost: "Bağlantı yok. Sayfa kendiliğinden yeniden dener.",
-  notFound: ["Böyle bir ödeme yok", "Adresi kontrol edin ya da mağazaya dönüp ödemeyi yeniden açın."],
-  tooMany: ["Çok fazla istek", "Bir dakika bekleyip sayfayı yenileyin. Gönderdiğiniz ödeme kaybolmaz."],
-  unreadable: ["Bu ödeme şu anda gösterilemiyor", "Şimdi ödeme yapmayın. Gönderdiğiniz ödeme kaybolmaz: mağazaya sorun."],
+  notFound: [
+    "Böyle bir ödeme yok",
+    "Adresi kontrol edin ya da mağazaya dönüp ödemeyi yeniden açın.",
+  ],
+  tooMany: [
+    "Çok fazla istek",
+    "Bir dakika bekleyip sayfayı yenileyin. Gönderdiğiniz ödeme kaybolmaz.",
+  ],
+  unreadable: [
+    "Bu ödeme şu anda gösterilemiyor",
+    "Şimdi ödeme yapmayın. Gönderdiğiniz ödeme kaybolmaz: mağazaya sorun.",
+  ],
   states: {
     waiting: {
       title: () => "Ödemeniz bekleniyor",
@@ -298,7 +325,9 @@ const tr: Words = {
     expired: {
       title: ({ isRevoked }) => (isRevoked ? "Ağ ödemeyi geri aldı" : "Ödeme süresi doldu"),
       text: ({ end, isRevoked }) =>
-        isRevoked ? "Ödemenin bulunduğu blok artık ağda değil." : `Son ödeme zamanına (${end}) kadar ödeme görülmedi.`,
+        isRevoked
+          ? "Ödemenin bulunduğu blok artık ağda değil."
+          : `Son ödeme zamanına (${end}) kadar ödeme görülmedi.`,
       now: ({ isRevoked }) =>
         isRevoked
           ? "Bu adrese bir şey göndermeyin. Mağazaya yazın: ödeme yeniden gelebilir."
@@ -307,12 +336,14 @@ const tr: Words = {
     expiredWithMoney: {
       title: () => "Süresinde eksik ödeme geldi",
       text: ({ sum, amount, end }) => `İstenen: ${amount}. ${end} itibarıyla gelen: ${sum}.`,
-      now: () => "Daha fazla göndermeyin. Mağazaya yazın: paranız orada, ne olacağına birlikte karar verirsiniz.",
+      now: () =>
+        "Daha fazla göndermeyin. Mağazaya yazın: paranız orada, ne olacağına birlikte karar verirsiniz.",
     },
     late: {
       title: () => "Ödeme geç geldi",
       text: ({ sum, end }) => `${sum} geldi; tamamı ya da bir kısmı son zamandan (${end}) sonra.`,
-      now: () => "Daha fazla göndermeyin. Mağazaya yazın: paranız orada, ne olacağına birlikte karar verirsiniz.",
+      now: () =>
+        "Daha fazla göndermeyin. Mağazaya yazın: paranız orada, ne olacağına birlikte karar verirsiniz.",
     },
     otherCoin: {
       title: () => "Başka bir coin geldi",

@@ -33,7 +33,13 @@ import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../reco
 import type { Service } from "../service.ts";
 import type { AgentAccount } from "../store/agent-accounts.ts";
 import { restoreHead } from "../store/agent-state.ts";
-import { agentOfMerchant, insertAgent, type Pairing, pairAgentAgain, readAgent } from "../store/agents.ts";
+import {
+  agentOfMerchant,
+  insertAgent,
+  type Pairing,
+  pairAgentAgain,
+  readAgent,
+} from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
 import { readKey, useUpPairing } from "../store/keys.ts";
 import { readMerchant } from "../store/merchants.ts";
@@ -77,7 +83,8 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
     }
     const network = networks.find((one) => findFamily(one) === family) ?? mainNetworks[family.name];
     const address = family.parseAddress(id, network);
-    if (!address.ok || address.address !== id) return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
+    if (!address.ok || address.address !== id)
+      return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
     read.push({ family: name, purpose, id, firstAddress: id });
   }
   const isServed = (network: string): boolean => {
@@ -97,7 +104,8 @@ function proven(service: Service, request: Request, client: ClientAddress): KeyR
   if (key === undefined || key.secretBox === null) return say("pairing_key_invalid");
   const secret = openSecret(key.secretBox, key.id, gatewayKey.sealingKey);
   try {
-    if (!transcriptMacFits(secret, request.sealed.transcript, request.sealed.mac)) return say("pairing_key_invalid");
+    if (!transcriptMacFits(secret, request.sealed.transcript, request.sealed.mac))
+      return say("pairing_key_invalid");
   } finally {
     secret.fill(0);
   }
@@ -116,14 +124,17 @@ function proven(service: Service, request: Request, client: ClientAddress): KeyR
  */
 function unsignedProblem({ sealed, transcript }: Request): Answer | null {
   const { linkKey, signerKey, accounts } = transcript;
-  if (!transcriptSignatureFits(linkKey, sealed.transcript, sealed.linkSignature)) return say("pairing_unsigned", { key: "link" });
+  if (!transcriptSignatureFits(linkKey, sealed.transcript, sealed.linkSignature))
+    return say("pairing_unsigned", { key: "link" });
   if (!transcriptSignatureFits(signerKey, sealed.transcript, sealed.signerSignature)) {
     return say("pairing_unsigned", { key: "signer" });
   }
   const digest = accountDigestOf(sealed.transcript);
   const proofs = sealed.proofs.length === accounts.length ? sealed.proofs : [];
   const unproven = accounts.find(
-    (account, index) => familyNamed(account.family)?.accounts.proofFits(account, digest, proofs[index] ?? "") !== true,
+    (account, index) =>
+      familyNamed(account.family)?.accounts.proofFits(account, digest, proofs[index] ?? "") !==
+      true,
   );
   return unproven === undefined ? null : say("pairing_unproven", { account: unproven.id });
 }
@@ -137,11 +148,19 @@ function tablesProblem(config: GatewayConfig, transcript: PairingTranscript): An
   const foreign = transcript.networks.find((network) => !networks.has(network));
   if (foreign !== undefined) return say("pairing_network_differs", { network: foreign });
   for (const theirs of transcript.currencies) {
-    const ours = Object.hasOwn(config.currencies, theirs.id) ? config.currencies[theirs.id] : undefined;
-    if (ours === undefined) return say("pairing_currency_differs", { currency: theirs.id, field: "id" });
+    const ours = Object.hasOwn(config.currencies, theirs.id)
+      ? config.currencies[theirs.id]
+      : undefined;
+    if (ours === undefined)
+      return say("pairing_currency_differs", { currency: theirs.id, field: "id" });
     for (const field of ["network", "contract", "decimal"] as const) {
       if (theirs[field] === ours[field]) continue;
-      return say("pairing_currency_differs", { currency: theirs.id, field, gateway: ours[field], agent: theirs[field] });
+      return say("pairing_currency_differs", {
+        currency: theirs.id,
+        field,
+        gateway: ours[field],
+        agent: theirs[field],
+      });
     }
   }
   return null;
@@ -159,13 +178,20 @@ interface Registration {
  * Values of each pairing. An address index is never used twice under one account, whichever agent
  * row gave it out.
  */
-function pairedBy(database: Database, { transcript, hash, accounts }: Request, nowMs: number): Pairing {
+function pairedBy(
+  database: Database,
+  { transcript, hash, accounts }: Request,
+  nowMs: number,
+): Pairing {
   const deposits = accounts.filter(({ purpose }) => purpose === "deposits");
   return {
     networks: JSON.stringify(transcript.networks),
     currencies: JSON.stringify(transcript.currencies),
     pairedAt: nowMs,
-    nextDepositIndex: Math.max(0, ...deposits.map(({ firstAddress }) => nextDepositIndexUnder(database, firstAddress))),
+    nextDepositIndex: Math.max(
+      0,
+      ...deposits.map(({ firstAddress }) => nextDepositIndexUnder(database, firstAddress)),
+    ),
     transcriptHash: hash,
     transcriptAt: transcript.at,
   };
@@ -174,12 +200,25 @@ function pairedBy(database: Database, { transcript, hash, accounts }: Request, n
 function again(database: Database, agent: AgentRow, request: Request, nowMs: number): Registration {
   // A recovery that was begun but replaced by pairing leaves the head unchanged.
   const recovery = recoveryOf(database, agent);
-  if (recovery?.takenAt === null) restoreHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
+  if (recovery?.takenAt === null)
+    restoreHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
   pairAgentAgain(database, agent.id, pairedBy(database, request, nowMs));
-  return { agent: agent.id, merchant: agent.merchant, ledgerEpoch: agent.ledgerEpoch + 1, at: nowMs, isRepeat: false };
+  return {
+    agent: agent.id,
+    merchant: agent.merchant,
+    ledgerEpoch: agent.ledgerEpoch + 1,
+    at: nowMs,
+    isRepeat: false,
+  };
 }
 
-function first(database: Database, id: string, key: KeyRow, request: Request, nowMs: number): Registration {
+function first(
+  database: Database,
+  id: string,
+  key: KeyRow,
+  request: Request,
+  nowMs: number,
+): Registration {
   const { transcript, accounts } = request;
   const { wallet, signerKey, linkKey } = transcript;
   insertAgent(database, {
@@ -195,19 +234,31 @@ function first(database: Database, id: string, key: KeyRow, request: Request, no
   return { agent: id, merchant: key.merchant, ledgerEpoch: 1, at: nowMs, isRepeat: false };
 }
 
-function register(database: Database, keyId: string, request: Request, nowMs: number): Registration | Answer {
+function register(
+  database: Database,
+  keyId: string,
+  request: Request,
+  nowMs: number,
+): Registration | Answer {
   const { transcript } = request;
   const key = readKey(database, keyId);
   if (key === undefined || key.revokedAt !== null) return say("key_revoked");
   const { merchant } = key;
-  const id = agentIdOf({ merchant, wallet: transcript.wallet, signerKey: transcript.signerKey, linkKey: transcript.linkKey });
+  const id = agentIdOf({
+    merchant,
+    wallet: transcript.wallet,
+    signerKey: transcript.signerKey,
+    linkKey: transcript.linkKey,
+  });
   const live = agentOfMerchant(database, merchant);
   if (live !== undefined && live.id !== id) return say("pairing_taken", { agent: live.id });
   const known = readAgent(database, id);
   if (known !== undefined && transcript.at <= known.transcriptAt) {
     const isSame = live !== undefined && known.transcriptHash === request.hash;
     const ledgerEpoch = grantedEpoch(database, known);
-    return isSame ? { agent: id, merchant, ledgerEpoch, at: known.pairedAt, isRepeat: true } : say("pairing_replayed");
+    return isSame
+      ? { agent: id, merchant, ledgerEpoch, at: known.pairedAt, isRepeat: true }
+      : say("pairing_replayed");
   }
   if (live !== undefined) {
     const wasAwaited = awaitsRecovery(database, live);
@@ -220,7 +271,10 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
   // of its agent.
   if (isAccountOfOthers(database, merchant, request.accounts)) return say("pairing_wallet_taken");
   useUpPairing(database, key.id, nowMs);
-  const registered = known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
+  const registered =
+    known === undefined
+      ? first(database, id, key, request, nowMs)
+      : again(database, known, request, nowMs);
   recoverFirst(database, registered, nowMs);
   return registered;
 }
@@ -244,7 +298,11 @@ function recoverFirst(database: Database, { agent, merchant }: Registration, now
 function grant(service: Service, keyId: string, request: Request, nowMs: number): Answer {
   const { sealed } = request;
   const outcome = service.store.write(
-    (database): { readonly answer: SealedGrant; readonly shortCode: string; readonly by: Registration } | Answer => {
+    (
+      database,
+    ):
+      | { readonly answer: SealedGrant; readonly shortCode: string; readonly by: Registration }
+      | Answer => {
       const by = register(database, keyId, request, nowMs);
       if (isAnswer(by)) return by;
       const { agent, merchant, ledgerEpoch, at } = by;
@@ -254,7 +312,8 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
       );
       const shortCode = shortCodeOf(sealed.transcript, answer.grant);
       const detail = `${shortCode} epoch ${ledgerEpoch}`;
-      if (!by.isRepeat) recordAct(database, { at: nowMs, actor: keyId, act: "paired", subject: agent, detail });
+      if (!by.isRepeat)
+        recordAct(database, { at: nowMs, actor: keyId, act: "paired", subject: agent, detail });
       return { answer, shortCode, by };
     },
   );
@@ -277,7 +336,8 @@ export function pairAgent(service: Service, body: Uint8Array, client: ClientAddr
   const request = read(body);
   if (isAnswer(request)) return request;
   const { transcript } = request;
-  if (transcript.gatewayFingerprint !== service.key.fingerprint) return say("pairing_other_gateway");
+  if (transcript.gatewayFingerprint !== service.key.fingerprint)
+    return say("pairing_other_gateway");
   const key = proven(service, request, client);
   if (isAnswer(key)) return key;
   const nowMs = service.clock();

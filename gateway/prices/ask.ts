@@ -34,7 +34,12 @@ export function createAsk(timeoutMs = timeoutMsDefault): Ask {
     new Promise((resolve) => {
       const { origin, pathname, search } = new URL(url);
       const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
-      const request = { method: "GET", path: pathname + search, bytesMax: answerBytesMax, timeoutMs } as const;
+      const request = {
+        method: "GET",
+        path: pathname + search,
+        bytesMax: answerBytesMax,
+        timeoutMs,
+      } as const;
       const exchange = outgoing.send(request, (outcome) => {
         signal.removeEventListener("abort", abort);
         resolve(askedOf(outcome, timeoutMs));
@@ -49,7 +54,9 @@ export function createAsk(timeoutMs = timeoutMsDefault): Ask {
 function askedOf(outcome: Outcome, timeoutMs: number): Asked {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;
-    return status === 200 ? { ok: true, text: body.toString("utf8") } : failed(`answered ${status}`, status, waitOf(retryAfter));
+    return status === 200
+      ? { ok: true, text: body.toString("utf8") }
+      : failed(`answered ${status}`, status, waitOf(retryAfter));
   }
   switch (outcome.kind) {
     case "timeout":
@@ -59,6 +66,8 @@ function askedOf(outcome: Outcome, timeoutMs: number): Asked {
     case "coding":
       return failed(outcome.why);
     default:
-      return failed(outcome.isCut ? "the answer broke off" : `not reached (${outcome.code || "no reason"})`);
+      return failed(
+        outcome.isCut ? "the answer broke off" : `not reached (${outcome.code || "no reason"})`,
+      );
   }
 }

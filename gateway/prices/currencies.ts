@@ -32,12 +32,16 @@ function row(currency: GatewayCurrency, prices: Prices): object | null {
     requiresTag: false,
     enabled: currency.enabled,
     depositOnly: currency.depositOnly,
-    priceUpdatedAt: known.length === 0 ? "" : new Date(Math.min(...known.map(({ atMs }) => atMs))).toISOString(),
+    priceUpdatedAt:
+      known.length === 0 ? "" : new Date(Math.min(...known.map(({ atMs }) => atMs))).toISOString(),
     priceStale: !isWhole || known.some(({ isStale }) => isStale),
   };
 }
 
-export function listCurrencies({ currencies }: Pick<GatewayConfig, "currencies">, prices: Prices): Answer {
+export function listCurrencies(
+  { currencies }: Pick<GatewayConfig, "currencies">,
+  prices: Prices,
+): Answer {
   return data(
     Object.values(currencies)
       .filter(({ enabled }) => enabled)

@@ -16,7 +16,12 @@ export const answerBytesMax = 1_048_576;
 export function parseExact(text: string): JsonValue | null {
   try {
     const quoted = quoteNumbers(text, "all");
-    return parseJson(quoted, { bytesMax: answerBytesMax * 2, keysMax: 4_096, itemsMax: 4_096, stringBytesMax: 16_384 });
+    return parseJson(quoted, {
+      bytesMax: answerBytesMax * 2,
+      keysMax: 4_096,
+      itemsMax: 4_096,
+      stringBytesMax: 16_384,
+    });
   } catch (error) {
     if (error instanceof AgentError) return null;
     throw error;
@@ -24,11 +29,16 @@ export function parseExact(text: string): JsonValue | null {
 }
 
 /** The value at the end of a path of keys; undefined if the path does not exist. */
-export function valueAt(value: JsonValue | undefined, ...path: readonly string[]): JsonValue | undefined {
+export function valueAt(
+  value: JsonValue | undefined,
+  ...path: readonly string[]
+): JsonValue | undefined {
   let here = value;
   for (const key of path) {
     if (typeof here !== "object" || here === null) return undefined;
-    here = Object.hasOwn(here, key) ? (here as Readonly<Record<string, JsonValue>>)[key] : undefined;
+    here = Object.hasOwn(here, key)
+      ? (here as Readonly<Record<string, JsonValue>>)[key]
+      : undefined;
   }
   return here;
 }

@@ -50,7 +50,9 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
   const rules: JudgeRules = { guardPercent, readingMsMax: everyMs * readingRounds, stuckMs };
   const stopped = new AbortController();
   const { signal } = stopped;
-  const clients = sources.map((source) => createMarketClient({ source, pairs, everyMs, ask, signal, log, clock }));
+  const clients = sources.map((source) =>
+    createMarketClient({ source, pairs, everyMs, ask, signal, log, clock }),
+  );
   const stale = new Set<Pair>();
 
   function judgeAll(): void {
@@ -59,7 +61,8 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
       const readings = slots.flatMap(({ reading }) => reading ?? []);
       board.unlist(pair, slots.length > 0 && slots.every(isUnlisted));
       const { price, atMs, leftOut } = judge(readings, rules, clock());
-      for (const slot of slots) slot.leftOut = slot.reading === null ? "silent" : (leftOut.get(slot.reading.source) ?? "");
+      for (const slot of slots)
+        slot.leftOut = slot.reading === null ? "silent" : (leftOut.get(slot.reading.source) ?? "");
       if (price !== null) board.publish({ ...pair, price, atMs });
     }
   }
@@ -73,7 +76,9 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
       if (isStale === stale.has(pair)) continue;
       if (isStale) {
         stale.add(pair);
-        const why = board.isUnlisted(pair) ? "no source lists it" : "no two sources agree on a price";
+        const why = board.isUnlisted(pair)
+          ? "no source lists it"
+          : "no two sources agree on a price";
         log.warn({ event: "price-stale", asset, fiat }, `${why}; quotes of it are refused`);
       } else {
         stale.delete(pair);
@@ -83,13 +88,20 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
   }
 
   function save(): void {
-    const prices = board.agreed().map(({ asset, fiat, price, atMs }) => ({ asset, fiat, price: priceText(price), at: atMs }));
-    const readings = clients.flatMap(({ name, slots }) => [...slots].map(([pair, slot]) => rowOf(name, pair, slot)));
+    const prices = board
+      .agreed()
+      .map(({ asset, fiat, price, atMs }) => ({ asset, fiat, price: priceText(price), at: atMs }));
+    const readings = clients.flatMap(({ name, slots }) =>
+      [...slots].map(([pair, slot]) => rowOf(name, pair, slot)),
+    );
     try {
       store.write((database) => savePrices(database, prices, readings));
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      log.warn({ event: "prices-unsaved", code: error.code }, "prices could not be saved; they hold all the same");
+      log.warn(
+        { event: "prices-unsaved", code: error.code },
+        "prices could not be saved; they hold all the same",
+      );
     }
   }
 
@@ -104,10 +116,19 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
   };
 }
 
-function rowOf(source: SourceName, { asset, fiat }: Pair, { reading, leftOut, trouble }: Slot): PriceReadingRow {
+function rowOf(
+  source: SourceName,
+  { asset, fiat }: Pair,
+  { reading, leftOut, trouble }: Slot,
+): PriceReadingRow {
   const place = { asset, fiat, source, leftOut, trouble };
   if (reading === null) return { ...place, price: "", readAt: null, movedAt: null };
-  return { ...place, price: priceText(reading.price), readAt: reading.readAtMs, movedAt: momentOf(reading) };
+  return {
+    ...place,
+    price: priceText(reading.price),
+    readAt: reading.readAtMs,
+    movedAt: momentOf(reading),
+  };
 }
 
 /** Starts a round at once and then every `everySeconds`, until the returned feed is closed. */

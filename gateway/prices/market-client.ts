@@ -22,7 +22,8 @@ export interface Slot {
 }
 
 /** True if the source does not list the pair, as far as it can be told: it never had a price. */
-export const isUnlisted = ({ reading, missing }: Slot): boolean => reading === null && missing >= missingMin;
+export const isUnlisted = ({ reading, missing }: Slot): boolean =>
+  reading === null && missing >= missingMin;
 
 export interface MarketClientOptions {
   readonly source: PriceSource;
@@ -54,11 +55,21 @@ const doublingsMax = 10;
 const wordsMax = 120;
 const refusedStatus = [400, 404];
 
-export function createMarketClient({ source, pairs, everyMs, ask, signal, log, clock }: MarketClientOptions): MarketClient {
+export function createMarketClient({
+  source,
+  pairs,
+  everyMs,
+  ask,
+  signal,
+  log,
+  clock,
+}: MarketClientOptions): MarketClient {
   const { name } = source;
   const market = markets[name];
   const taken = pairs.filter(({ fiat }) => market.fiats.includes(fiat));
-  const slots = new Map(taken.map((pair) => [pair, emptySlot(market.questions([pair]).length > 0)] as const));
+  const slots = new Map(
+    taken.map((pair) => [pair, emptySlot(market.questions([pair]).length > 0)] as const),
+  );
   const origin = source.url === "" ? market.origin : source.url;
   let isBusy = false;
   let failures = 0;
@@ -70,7 +81,12 @@ export function createMarketClient({ source, pairs, everyMs, ask, signal, log, c
       const answer = parseExact(asked.text);
       for (const pair of question.pairs) {
         const words = answer === null ? "" : refusalIn(answer);
-        receive(slots.get(pair), name, { said: answer === null ? null : market.read(answer, pair), words }, clock());
+        receive(
+          slots.get(pair),
+          name,
+          { said: answer === null ? null : market.read(answer, pair), words },
+          clock(),
+        );
       }
       return true;
     }
@@ -94,7 +110,10 @@ export function createMarketClient({ source, pairs, everyMs, ask, signal, log, c
     const { asset, fiat } = pair;
     const words = `${asset} in ${fiat}: ${why}`;
     if (slot.missing === 1)
-      log.warn({ event: "price-source-failed", source: name, why: words }, "a source refused a pair; it is asked again");
+      log.warn(
+        { event: "price-source-failed", source: name, why: words },
+        "a source refused a pair; it is asked again",
+      );
   }
 
   function leaveAlone(why: string, waitMs: number): void {
@@ -102,7 +121,10 @@ export function createMarketClient({ source, pairs, everyMs, ask, signal, log, c
     notBeforeMs = clock() + Math.max(waitMs, Math.min(backOffMsMax, doubled));
     failures += 1;
     if (failures === 1)
-      log.warn({ event: "price-source-failed", source: name, why }, "a source of prices failed; it is asked again");
+      log.warn(
+        { event: "price-source-failed", source: name, why },
+        "a source of prices failed; it is asked again",
+      );
   }
 
   function recovered(): void {
@@ -117,7 +139,9 @@ export function createMarketClient({ source, pairs, everyMs, ask, signal, log, c
     async turn() {
       if (isBusy || clock() < notBeforeMs) return;
       isBusy = true;
-      const wanted = [...slots].filter(([, slot]) => clock() >= slot.notBeforeMs).map(([pair]) => pair);
+      const wanted = [...slots]
+        .filter(([, slot]) => clock() >= slot.notBeforeMs)
+        .map(([pair]) => pair);
       let goesOn = true;
       for (const question of market.questions(wanted)) {
         const asked = await ask(`${origin}${question.path}`, signal);
@@ -152,7 +176,12 @@ interface Told {
   readonly words: string; // the source's own, if it said no price
 }
 
-function receive(slot: Slot | undefined, source: SourceName, { said, words }: Told, nowMs: number): void {
+function receive(
+  slot: Slot | undefined,
+  source: SourceName,
+  { said, words }: Told,
+  nowMs: number,
+): void {
   if (slot === undefined) return;
   slot.missing = said === null ? slot.missing + 1 : 0;
   slot.trouble = said === null ? `no price in the answer${words === "" ? "" : `: ${words}`}` : "";

@@ -44,11 +44,14 @@ const secondMs = 1_000;
 
 function said(price: string, mark: string, atMs: number | null = null): Said | null {
   const units = readPrice(price);
-  return units === null || (atMs !== null && !Number.isSafeInteger(atMs)) ? null : { price: units, atMs, mark };
+  return units === null || (atMs !== null && !Number.isSafeInteger(atMs))
+    ? null
+    : { price: units, atMs, mark };
 }
 
 /** Integer seconds or milliseconds, as milliseconds; NaN for any other text. */
-const epochMs = (text: string, unitMs: number): number => (/^\d{1,14}$/.test(text) ? Number(text) * unitMs : Number.NaN);
+const epochMs = (text: string, unitMs: number): number =>
+  /^\d{1,14}$/.test(text) ? Number(text) * unitMs : Number.NaN;
 
 /** For exchanges that answer one pair at a time. */
 const each =
@@ -66,7 +69,8 @@ const coinbase: Market = {
   origin: "https://api.exchange.coinbase.com",
   fiats: ["USD", "EUR"],
   questions: each(({ asset, fiat }) => `/products/${asset}-${fiat}/ticker`),
-  read: (answer) => said(textAt(answer, "price"), textAt(answer, "trade_id"), Date.parse(textAt(answer, "time"))),
+  read: (answer) =>
+    said(textAt(answer, "price"), textAt(answer, "trade_id"), Date.parse(textAt(answer, "time"))),
 };
 
 const krakenNames: Readonly<Record<string, string>> = { BTC: "XBT", DOGE: "XDG" };
@@ -75,7 +79,9 @@ const krakenNames: Readonly<Record<string, string>> = { BTC: "XBT", DOGE: "XDG" 
 const kraken: Market = {
   origin: "https://api.kraken.com",
   fiats: ["USD", "EUR"],
-  questions: each(({ asset, fiat }) => `/0/public/Ticker?pair=${krakenNames[asset] ?? asset}${fiat}`),
+  questions: each(
+    ({ asset, fiat }) => `/0/public/Ticker?pair=${krakenNames[asset] ?? asset}${fiat}`,
+  ),
   read(answer) {
     const result = valueAt(answer, "result");
     if (typeof result !== "object" || result === null) return null;
@@ -83,14 +89,18 @@ const kraken: Market = {
     const [name = ""] = names;
     const [price, lot] = [textAt(result, name, "c", "0"), textAt(result, name, "c", "1")];
     const trades = textAt(result, name, "t", "1");
-    return names.length === 1 ? said(price, `${price} ${lot} ${trades} ${textAt(result, name, "v", "1")}`) : null;
+    return names.length === 1
+      ? said(price, `${price} ${lot} ${trades} ${textAt(result, name, "v", "1")}`)
+      : null;
   },
 };
 
 const bitstamp: Market = {
   origin: "https://www.bitstamp.net",
   fiats: ["USD", "EUR"],
-  questions: each(({ asset, fiat }) => `/api/v2/ticker/${asset.toLowerCase()}${fiat.toLowerCase()}/`),
+  questions: each(
+    ({ asset, fiat }) => `/api/v2/ticker/${asset.toLowerCase()}${fiat.toLowerCase()}/`,
+  ),
   read(answer) {
     const mark = `${textAt(answer, "last")} ${textAt(answer, "volume")}`;
     return said(textAt(answer, "last"), mark, epochMs(textAt(answer, "timestamp"), secondMs));
@@ -138,7 +148,9 @@ const btcturk: Market = {
   read(answer, { asset, fiat }) {
     const list = valueAt(answer, "data");
     if (!Array.isArray(list)) return null;
-    const row: JsonValue | undefined = list.find((one: JsonValue) => textAt(one, "pairNormalized") === `${asset}_${fiat}`);
+    const row: JsonValue | undefined = list.find(
+      (one: JsonValue) => textAt(one, "pairNormalized") === `${asset}_${fiat}`,
+    );
     const mark = `${textAt(row, "last")} ${textAt(row, "volume")}`;
     return said(textAt(row, "last"), mark, epochMs(textAt(row, "timestamp"), 1));
   },
@@ -160,7 +172,17 @@ const binance: Market = {
   fiats: ["EUR", "TRY"],
   questions: each(({ asset, fiat }) => `/api/v3/ticker/24hr?symbol=${asset}${fiat}&type=MINI`),
   read: (answer, { asset, fiat }) =>
-    textAt(answer, "symbol") === `${asset}${fiat}` ? said(textAt(answer, "lastPrice"), textAt(answer, "lastId")) : null,
+    textAt(answer, "symbol") === `${asset}${fiat}`
+      ? said(textAt(answer, "lastPrice"), textAt(answer, "lastId"))
+      : null,
 };
 
-export const markets: Readonly<Record<SourceName, Market>> = { coinbase, kraken, bitstamp, coingecko, btcturk, paribu, binance };
+export const markets: Readonly<Record<SourceName, Market>> = {
+  coinbase,
+  kraken,
+  bitstamp,
+  coingecko,
+  btcturk,
+  paribu,
+  binance,
+};

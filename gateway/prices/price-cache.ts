@@ -46,7 +46,12 @@ export function createBoard(
     const price = typed === undefined ? null : readPrice(typed[typedNames[fiat]]);
     if (typed === undefined || price === null) return null;
     const atMs = typed.atMs ?? settings.changedAtMs;
-    return { price, atMs, isStale: clock() - atMs > settings.manualHoursMax * hourMs, origin: "typed" };
+    return {
+      price,
+      atMs,
+      isStale: clock() - atMs > settings.manualHoursMax * hourMs,
+      origin: "typed",
+    };
   }
 
   function agreedOn({ market: asset }: GatewayCurrency, fiat: Fiat): Price | null {
@@ -68,7 +73,8 @@ export function createBoard(
       const { market: asset } = currency;
       return asset !== "" && asked.length >= sourcesMin && !unlisted.has(nameOf({ asset, fiat }));
     },
-    unlist: (pair, isUnlisted) => void (isUnlisted ? unlisted.add(nameOf(pair)) : unlisted.delete(nameOf(pair))),
+    unlist: (pair, isUnlisted) =>
+      void (isUnlisted ? unlisted.add(nameOf(pair)) : unlisted.delete(nameOf(pair))),
     isUnlisted: (pair) => unlisted.has(nameOf(pair)),
     publish: (price) => void byPair.set(nameOf(price), price),
     agreed: () => [...byPair.values()],

@@ -49,10 +49,12 @@ function fault(reading: Reading, rules: JudgeRules, nowMs: number): LeftOut {
 function agreeing(sorted: readonly Reading[], guardPercent: number): readonly Reading[] {
   const ceiling = BigInt(100 + guardPercent);
   let best: readonly Reading[] = [];
-  const width = (run: readonly Reading[]): bigint => (run.at(-1)?.price ?? 0n) - (run[0]?.price ?? 0n);
+  const width = (run: readonly Reading[]): bigint =>
+    (run.at(-1)?.price ?? 0n) - (run[0]?.price ?? 0n);
   for (const [place, lowest] of sorted.entries()) {
     const run = sorted.slice(place).filter(({ price }) => price * 100n <= lowest.price * ceiling);
-    if (run.length > best.length || (run.length === best.length && width(run) < width(best))) best = run;
+    if (run.length > best.length || (run.length === best.length && width(run) < width(best)))
+      best = run;
   }
   return best;
 }
@@ -70,12 +72,16 @@ function agreedAt(group: readonly Reading[]): number {
 }
 
 export function judge(readings: readonly Reading[], rules: JudgeRules, nowMs: number): Judged {
-  const leftOut = new Map<SourceName, LeftOut>(readings.map((one) => [one.source, fault(one, rules, nowMs)]));
+  const leftOut = new Map<SourceName, LeftOut>(
+    readings.map((one) => [one.source, fault(one, rules, nowMs)]),
+  );
   const good = readings.filter(({ source }) => leftOut.get(source) === "");
   const sorted = [...good].sort((a, b) => (a.price < b.price ? -1 : Number(a.price > b.price)));
   const group = agreeing(sorted, rules.guardPercent);
   const enough = group.length >= 2 && group.length * 2 > good.length;
   const why: LeftOut = good.length === 1 ? "alone" : enough ? "outlier" : "split";
   for (const one of good) if (!enough || !group.includes(one)) leftOut.set(one.source, why);
-  return enough ? { price: medianOf(group), atMs: agreedAt(group), leftOut } : { price: null, atMs: 0, leftOut };
+  return enough
+    ? { price: medianOf(group), atMs: agreedAt(group), leftOut }
+    : { price: null, atMs: 0, leftOut };
 }

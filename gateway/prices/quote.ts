@@ -12,7 +12,11 @@ import { priceDecimal, priceText } from "./decimal.ts";
 export type Quoted =
   | { readonly ok: true; readonly amount: string; readonly quote: Quote }
   /** `comes` is true if a source can bring a price; only an operator renews a typed one. */
-  | { readonly ok: false; readonly code: "currency_unpriced" | "price_stale"; readonly comes: boolean };
+  | {
+      readonly ok: false;
+      readonly code: "currency_unpriced" | "price_stale";
+      readonly comes: boolean;
+    };
 
 /** Decimals that exchanges and wallets accept for a payment. */
 const payableDecimal = 8;
@@ -23,16 +27,28 @@ const ceiling = (dividend: bigint, divisor: bigint): bigint => (dividend + divis
 export function quote(prices: Prices, currency: GatewayCurrency, sum: FiatSum): Quoted {
   const found = prices.of(currency, sum.fiatCurrency);
   if (found === null || found.isStale) {
-    const comes = found === null ? prices.canHave(currency, sum.fiatCurrency) : found.origin === "markets";
-    return { ok: false, code: found !== null || comes ? "price_stale" : "currency_unpriced", comes };
+    const comes =
+      found === null ? prices.canHave(currency, sum.fiatCurrency) : found.origin === "markets";
+    return {
+      ok: false,
+      code: found !== null || comes ? "price_stale" : "currency_unpriced",
+      comes,
+    };
   }
   const fiat = parseAmount(sum.fiatAmount, fiatDecimal);
   if (!fiat.ok) throw new TypeError("a sum that was not checked");
   const decimal = Math.min(currency.decimal, payableDecimal);
-  const units = ceiling(fiat.units * 10n ** BigInt(priceDecimal - fiatDecimal + decimal), found.price);
+  const units = ceiling(
+    fiat.units * 10n ** BigInt(priceDecimal - fiatDecimal + decimal),
+    found.price,
+  );
   return {
     ok: true,
     amount: formatAmount(units, decimal),
-    quote: { ...sum, price: priceText(found.price), priceUpdatedAt: new Date(found.atMs).toISOString() },
+    quote: {
+      ...sum,
+      price: priceText(found.price),
+      priceUpdatedAt: new Date(found.atMs).toISOString(),
+    },
   };
 }

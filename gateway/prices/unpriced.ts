@@ -9,11 +9,16 @@ export interface Unpriced {
 }
 
 /** Currency by currency, as the configuration has them. */
-export function unpricedOf(prices: Prices, currencies: GatewayConfig["currencies"]): readonly Unpriced[] {
+export function unpricedOf(
+  prices: Prices,
+  currencies: GatewayConfig["currencies"],
+): readonly Unpriced[] {
   const enabled = Object.values(currencies).filter((currency) => currency.enabled);
   return enabled.flatMap((currency) =>
     fiats
-      .filter((fiat) => prices.canHave(currency, fiat) && prices.of(currency, fiat)?.isStale !== false)
+      .filter(
+        (fiat) => prices.canHave(currency, fiat) && prices.of(currency, fiat)?.isStale !== false,
+      )
       .map((fiat) => ({ currency, fiat })),
   );
 }

@@ -15,7 +15,10 @@ import { priceDecimal } from "./decimal.ts";
  */
 export function fiatValueOf(
   row: Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "amountReceivedUnits">,
-  { currencies, prices }: { readonly currencies: Readonly<Record<string, GatewayCurrency>>; readonly prices: Prices },
+  {
+    currencies,
+    prices,
+  }: { readonly currencies: Readonly<Record<string, GatewayCurrency>>; readonly prices: Prices },
 ): string {
   const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
   if (currency === undefined) return "";
@@ -26,7 +29,10 @@ export function fiatValueOf(
     return price === null || price.isStale ? [] : [{ fiat, price }];
   });
   if (known.length === 0) return "";
-  const sums = known.map(({ fiat, price }) => [fiat.toLowerCase(), formatAmount((units * price.price) / divisor, fiatDecimal)]);
+  const sums = known.map(({ fiat, price }) => [
+    fiat.toLowerCase(),
+    formatAmount((units * price.price) / divisor, fiatDecimal),
+  ]);
   const pricedAt = new Date(Math.min(...known.map(({ price }) => price.atMs))).toISOString();
   return JSON.stringify({ ...Object.fromEntries(sums), pricedAt });
 }

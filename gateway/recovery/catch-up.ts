@@ -24,7 +24,11 @@ export const catchUp = {
  * True if a verified statement says that its signer accepted this connection's handshake, whose
  * challenge was `nonce`.
  */
-export function acceptsHandshake({ handshake, head }: Statement, nonce: string, stored: Head): boolean {
+export function acceptsHandshake(
+  { handshake, head }: Statement,
+  nonce: string,
+  stored: Head,
+): boolean {
   return handshake === nonce && head.seq >= stored.seq;
 }
 
@@ -50,11 +54,18 @@ export function keepNotCaughtUp(database: Database, agentId: string, isBehind: b
  * The reason why this database may lack a payment of the agent; null if the agent has caught up.
  * `run` is the run of the gateway that runs now, null without one.
  */
-export function notCaughtUpReason(agent: Pick<AgentRow, "id" | "caughtUp">, run: string | null): string | null {
-  if (agent.caughtUp === catchUp.given) return `agent ${agent.id} was released before it caught up, and has not caught up since`;
-  if (agent.caughtUp === catchUp.behind) return `this database lacks what agent ${agent.id} knows (HUB_DATABASE_BEHIND)`;
+export function notCaughtUpReason(
+  agent: Pick<AgentRow, "id" | "caughtUp">,
+  run: string | null,
+): string | null {
+  if (agent.caughtUp === catchUp.given)
+    return `agent ${agent.id} was released before it caught up, and has not caught up since`;
+  if (agent.caughtUp === catchUp.behind)
+    return `this database lacks what agent ${agent.id} knows (HUB_DATABASE_BEHIND)`;
   if (run === null) return "the gateway does not run, so its database was compared with no agent";
-  return agent.caughtUp === run ? null : `agent ${agent.id} has not caught up since the gateway was started`;
+  return agent.caughtUp === run
+    ? null
+    : `agent ${agent.id} has not caught up since the gateway was started`;
 }
 
 /**

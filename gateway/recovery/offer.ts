@@ -63,7 +63,12 @@ export function recoveryOffer(
 ): readonly Recovery[] {
   const told = (row: AskedWithdrawal): RecoveryWithdrawal => withdrawalOf(database, row, sign);
   const withdrawals = openWithdrawals(database, agent).map(told);
-  const ended = endedAmong(database, agent, hello.open, recoveryWithdrawalsMax - withdrawals.length).map(told);
+  const ended = endedAmong(
+    database,
+    agent,
+    hello.open,
+    recoveryWithdrawalsMax - withdrawals.length,
+  ).map(told);
   const held = recovery.heldSeq === 0 ? null : { seq: recovery.heldSeq, hash: recovery.heldHash };
   const jobs = { sequence: agent.jobSequence, hash: jobHashAt(database, agent, agent.jobSequence) };
   const once = {
@@ -72,7 +77,13 @@ export function recoveryOffer(
     outgoing: unexplainedOutgoing(database, agent),
   };
   const ceiling = agent.depositCeiling === 0 ? {} : { ceiling: agent.depositCeiling };
-  const base = { agent: agent.id, wallet: agent.wallet, ledgerEpoch: agent.ledgerEpoch, answers: hello.nonce, ...ceiling };
+  const base = {
+    agent: agent.id,
+    wallet: agent.wallet,
+    ledgerEpoch: agent.ledgerEpoch,
+    answers: hello.nonce,
+    ...ceiling,
+  };
   const order = recoveryNameOf(recovery.mark, { ...base, held, jobs, ...once, withdrawals, ended });
   const parts = partsOf(withdrawals, ended);
   return parts.map((part, index) => ({
@@ -95,7 +106,9 @@ export function recoveryOffer(
 function openWithdrawals(database: Database, agent: AgentRow): readonly AskedWithdrawal[] {
   const rows = listPendingWithSlot(database, agent.id);
   if (rows.length <= recoveryWithdrawalsMax) return rows;
-  throw new AgentError("RECOVERY_OFFER", "none", "more is open than one order holds", { agent: agent.id });
+  throw new AgentError("RECOVERY_OFFER", "none", "more is open than one order holds", {
+    agent: agent.id,
+  });
 }
 
 /**
@@ -103,18 +116,32 @@ function openWithdrawals(database: Database, agent: AgentRow): readonly AskedWit
  * slots of each range first. A backup is seldom old, but one slot that does not advance makes the
  * range long.
  */
-function endedAmong(database: Database, agent: AgentRow, open: readonly OpenSlots[], room: number): readonly AskedWithdrawal[] {
+function endedAmong(
+  database: Database,
+  agent: AgentRow,
+  open: readonly OpenSlots[],
+  room: number,
+): readonly AskedWithdrawal[] {
   const ended: AskedWithdrawal[] = [];
-  for (const range of open) ended.push(...[...listEndedInRange(database, agent.id, range, room - ended.length)].reverse());
+  for (const range of open)
+    ended.push(...[...listEndedInRange(database, agent.id, range, room - ended.length)].reverse());
   return ended;
 }
 
 /** The ids of all withdrawals that `endedAmong` can find. */
-export function endedIds(database: Database, agent: AgentRow, open: readonly OpenSlots[]): readonly string[] {
+export function endedIds(
+  database: Database,
+  agent: AgentRow,
+  open: readonly OpenSlots[],
+): readonly string[] {
   return open.flatMap((range) => listEndedIdsInRange(database, agent.id, range));
 }
 
-function withdrawalOf(database: Database, row: AskedWithdrawal, sign: Asking["sign"]): RecoveryWithdrawal {
+function withdrawalOf(
+  database: Database,
+  row: AskedWithdrawal,
+  sign: Asking["sign"],
+): RecoveryWithdrawal {
   const signed = listSignatures(database, row.id);
   const [first] = signed;
   invariant(first !== undefined, "what has a slot was signed");
@@ -149,18 +176,22 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
 
 /** The newest unexplained transactions of all accounts. */
 function unexplainedOutgoing(database: Database, agent: AgentRow): readonly RecoveryOutgoing[] {
-  const all = hotWalletAddresses(agent).flatMap((account) => listUnexplainedOutgoing(database, account, recoveryOutgoingMax));
-  const named = all.map(({ network, account, slot, txHash, block, receiver, tag, contract, units }) => ({
-    network,
-    account,
-    slot,
-    txHash,
-    block,
-    receiver,
-    ...(tag === "" ? {} : { tag }),
-    contract,
-    units,
-  }));
+  const all = hotWalletAddresses(agent).flatMap((account) =>
+    listUnexplainedOutgoing(database, account, recoveryOutgoingMax),
+  );
+  const named = all.map(
+    ({ network, account, slot, txHash, block, receiver, tag, contract, units }) => ({
+      network,
+      account,
+      slot,
+      txHash,
+      block,
+      receiver,
+      ...(tag === "" ? {} : { tag }),
+      contract,
+      units,
+    }),
+  );
   return named.sort((a, b) => b.block - a.block).slice(0, recoveryOutgoingMax);
 }
 
@@ -169,9 +200,15 @@ function unexplainedOutgoing(database: Database, agent: AgentRow): readonly Reco
  * up for all of them. Also of each deposit address with an open sweep; every other deposit address
  * starts at the nodes' count.
  */
-function accountsOf(database: Database, agent: AgentRow, withdrawals: readonly RecoveryWithdrawal[]): readonly RecoveryAccount[] {
+function accountsOf(
+  database: Database,
+  agent: AgentRow,
+  withdrawals: readonly RecoveryWithdrawal[],
+): readonly RecoveryAccount[] {
   const hotWallet = hotWalletAddresses(agent);
-  const swept = new Set(withdrawals.map(({ account }) => account).filter((account) => !hotWallet.includes(account)));
+  const swept = new Set(
+    withdrawals.map(({ account }) => account).filter((account) => !hotWallet.includes(account)),
+  );
   const accounts = [...hotWallet, ...[...swept].sort().slice(0, sweptAccountsMax)];
   return accounts.flatMap((account) =>
     listHighestSlots(database, account).map(({ network, slot }) => ({
@@ -188,7 +225,9 @@ function accountsOf(database: Database, agent: AgentRow, withdrawals: readonly R
  */
 function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly RecoverySpent[] {
   const dearest = new Map<string, EndedAttempt>();
-  const rows = hotWalletAddresses(agent).flatMap((account) => listEndedAttempts(database, account, nowMs - dayMs));
+  const rows = hotWalletAddresses(agent).flatMap((account) =>
+    listEndedAttempts(database, account, nowMs - dayMs),
+  );
   for (const row of rows) {
     const known = dearest.get(row.id);
     if (known === undefined || BigInt(row.feeMax) > BigInt(known.feeMax)) dearest.set(row.id, row);
@@ -198,7 +237,10 @@ function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly R
     const { amountUnits, feeMax } = row;
     const currency = limitGroupNameOf(row);
     const sum = sums.get(currency) ?? { units: 0n, feesUnits: 0n };
-    sums.set(currency, { units: sum.units + BigInt(amountUnits), feesUnits: sum.feesUnits + BigInt(feeMax) });
+    sums.set(currency, {
+      units: sum.units + BigInt(amountUnits),
+      feesUnits: sum.feesUnits + BigInt(feeMax),
+    });
   }
   return [...sums]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -207,7 +249,9 @@ function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly R
 
 /** Sweeps and top-ups count under their own limits. */
 function limitGroupNameOf({ operation, currency }: EndedAttempt): string {
-  return operation === "sweep" || operation === "topup" ? limitGroupOf({ mode: operation, currency }) : currency;
+  return operation === "sweep" || operation === "topup"
+    ? limitGroupOf({ mode: operation, currency })
+    : currency;
 }
 
 /** At least one part, so that an order without withdrawals still says so. */
@@ -215,7 +259,10 @@ function partsOf(
   withdrawals: readonly RecoveryWithdrawal[],
   ended: readonly RecoveryWithdrawal[],
 ): readonly Pick<Recovery, "withdrawals" | "ended">[] {
-  const first: { withdrawals: RecoveryWithdrawal[]; ended: RecoveryWithdrawal[] } = { withdrawals: [], ended: [] };
+  const first: { withdrawals: RecoveryWithdrawal[]; ended: RecoveryWithdrawal[] } = {
+    withdrawals: [],
+    ended: [],
+  };
   const parts = [first];
   let part = first;
   let bytes = 0;

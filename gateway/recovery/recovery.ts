@@ -19,12 +19,18 @@ import { jobHashAt } from "./offer.ts";
 const code = "RECOVERY_OFFERED";
 
 /** The recovery that the agent's present epoch began with. */
-export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">): RecoveryRow | undefined {
+export function recoveryOf(
+  database: Database,
+  agent: Pick<AgentRow, "id" | "ledgerEpoch">,
+): RecoveryRow | undefined {
   return readRecovery(database, agent.id, agent.ledgerEpoch);
 }
 
 /** True if the agent's present epoch began with a recovery and has no statement yet. */
-export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">): boolean {
+export function awaitsRecovery(
+  database: Database,
+  agent: Pick<AgentRow, "id" | "ledgerEpoch">,
+): boolean {
   return recoveryOf(database, agent)?.takenAt === null;
 }
 
@@ -33,19 +39,27 @@ export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | 
  * reach the same epoch twice, and an order of the first time, or a pairing, does not count for the
  * second.
  */
-export function isOfRecovery(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">, order: string): boolean {
+export function isOfRecovery(
+  database: Database,
+  agent: Pick<AgentRow, "id" | "ledgerEpoch">,
+  order: string,
+): boolean {
   const row = recoveryOf(database, agent);
   return row !== undefined && order.startsWith(row.mark);
 }
 
 /** The reason why a ledger from another order, or without an order, is refused. */
-export const notOfRecovery = "it was recovered by an order that this gateway did not give: order a recovery again";
+export const notOfRecovery =
+  "it was recovered by an order that this gateway did not give: order a recovery again";
 
 /**
  * The epoch that the agent's pairing granted. Recoveries that began since then and are not
  * completed have raised it.
  */
-export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "ledgerEpoch">): number {
+export function grantedEpoch(
+  database: Database,
+  agent: Pick<AgentRow, "id" | "ledgerEpoch">,
+): number {
   let { ledgerEpoch } = agent;
   while (awaitsRecovery(database, { id: agent.id, ledgerEpoch })) ledgerEpoch -= 1;
   return ledgerEpoch;
@@ -85,17 +99,31 @@ export function beginRecovery(
  * of this database counts, because a database restored since then lacks the order's content.
  * @returns the reason why it is refused, "" if it was accepted
  */
-export function takeRecovery(database: Database, agent: AgentRow, entry: RecoveredEntry, head: Head, nowMs: number): string {
+export function takeRecovery(
+  database: Database,
+  agent: AgentRow,
+  entry: RecoveredEntry,
+  head: Head,
+  nowMs: number,
+): string {
   const row = recoveryOf(database, agent);
-  const isHeld = (entry.held?.seq ?? 0) === row?.heldSeq && (entry.held?.hash ?? "") === row.heldHash;
+  const isHeld =
+    (entry.held?.seq ?? 0) === row?.heldSeq && (entry.held?.hash ?? "") === row.heldHash;
   const isOwn = isOfRecovery(database, agent, entry.order);
-  if (!isOwn || !isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) return notOfRecovery;
+  if (!isOwn || !isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash)
+    return notOfRecovery;
   markRecoveryTaken(database, agent.id, agent.ledgerEpoch, nowMs);
   changeLock(database, agent.id, code, "");
   unnumberJobs(database, agent.id);
   const detail =
     `epoch ${agent.ledgerEpoch}, order ${entry.order}; head ${row?.heldSeq ?? 0} ${row?.heldHash ?? ""} ` +
     `gave way to ${head.seq} ${head.hash}`;
-  recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "agent recovered", subject: agent.id, detail });
+  recordAct(database, {
+    at: nowMs,
+    actor: `agent ${agent.id}`,
+    act: "agent recovered",
+    subject: agent.id,
+    detail,
+  });
   return "";
 }

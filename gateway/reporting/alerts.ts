@@ -93,14 +93,24 @@ export function startAlerts(options: AlertsOptions): Alerts {
       ...moneyConditions(options, times.at),
       ...faultConditions(options.watcher()?.faults() ?? [], times.at, toldBefore),
     ];
-    const seen = observe(standings, { ...times, conditions, unknown: [], alertsMax: alertQueue.room() }, origin);
+    const seen = observe(
+      standings,
+      { ...times, conditions, unknown: [], alertsMax: alertQueue.room() },
+      origin,
+    );
     standings = seen.standings;
-    const faultsTold = seen.alerts.filter(({ event }) => event === "item-fault").map(({ subject }) => subject);
+    const faultsTold = seen.alerts
+      .filter(({ event }) => event === "item-fault")
+      .map(({ subject }) => subject);
     if (faultsTold.length > 0) options.onFaultsTold(new Set(faultsTold));
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
     // An alarm has no end, so it is observed from an empty state that is then dropped.
-    const told = observe(new Map(), { ...times, conditions: alarms.map(alarmCondition), unknown: [] }, origin);
+    const told = observe(
+      new Map(),
+      { ...times, conditions: alarms.map(alarmCondition), unknown: [] },
+      origin,
+    );
     alertQueue.take([...seen.alerts, ...told.alerts]);
   };
   const timer = setInterval(look, everyMs);
@@ -120,29 +130,47 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
     if (lockedCode === "") return away;
     const message = `agent ${id} is locked: ${lockedCode}`;
     const context = { code: lockedCode, danger: dangerOf(lockedCode) };
-    return [...away, { event: "agent-locked", subject: id, message, context, afterMs: 0, hint: lockedAdvice(lockedCode) }];
+    return [
+      ...away,
+      {
+        event: "agent-locked",
+        subject: id,
+        message,
+        context,
+        afterMs: 0,
+        hint: lockedAdvice(lockedCode),
+      },
+    ];
   });
 }
 
 /** A chain has no status before its first pass. */
 function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition[] {
   const afterMs = alerts.agentAwayMinutes * minuteMs;
-  return (watcher()?.chainStatus() ?? []).flatMap(({ chain, ok, detail, nodes, delays }): Condition[] => {
-    if (!ok) {
-      const message = `the chain ${chain} is not read: ${detail}`;
-      return [{ event: "nodes-away", subject: chain, message, context: { detail }, afterMs }];
-    }
-    const late = delays.map(({ code, words }): Condition => {
-      return { event: "chain-late", subject: chain, message: words, context: { code }, afterMs };
-    });
-    const poor = nodes
-      .filter(({ since }) => since !== null)
-      .map(({ url, detail: why }) => {
-        const message = `node ${url} of ${chain}: ${why}`;
-        return { event: "node-poor", subject: `${chain} ${url}`, message, context: { detail: why }, afterMs } as const;
+  return (watcher()?.chainStatus() ?? []).flatMap(
+    ({ chain, ok, detail, nodes, delays }): Condition[] => {
+      if (!ok) {
+        const message = `the chain ${chain} is not read: ${detail}`;
+        return [{ event: "nodes-away", subject: chain, message, context: { detail }, afterMs }];
+      }
+      const late = delays.map(({ code, words }): Condition => {
+        return { event: "chain-late", subject: chain, message: words, context: { code }, afterMs };
       });
-    return [...late, ...poor];
-  });
+      const poor = nodes
+        .filter(({ since }) => since !== null)
+        .map(({ url, detail: why }) => {
+          const message = `node ${url} of ${chain}: ${why}`;
+          return {
+            event: "node-poor",
+            subject: `${chain} ${url}`,
+            message,
+            context: { detail: why },
+            afterMs,
+          } as const;
+        });
+      return [...late, ...poor];
+    },
+  );
 }
 
 function roomConditions({ freeBytes }: AlertsOptions): readonly Condition[] {
@@ -182,7 +210,13 @@ function probeConditions({ probes }: AlertsOptions): readonly Condition[] {
 function priceConditions({ prices, currencies }: AlertsOptions): readonly Condition[] {
   return unpricedOf(prices, currencies).map(({ currency: { id }, fiat }): Condition => {
     const message = `no price of ${id} in ${fiat} holds: quotes are refused`;
-    return { event: "price-stale", subject: `${id} ${fiat}`, message, context: {}, afterMs: pricesStaleMs };
+    return {
+      event: "price-stale",
+      subject: `${id} ${fiat}`,
+      message,
+      context: {},
+      afterMs: pricesStaleMs,
+    };
   });
 }
 
@@ -195,39 +229,81 @@ function placeConditions({ database, run, watcher }: AlertsOptions): readonly Co
     const why = trouble === "" ? "it is not read up to its newest block since the start" : trouble;
     const message = `${orders} for the reader of ${network}: ${why}`;
     const afterMs = trouble === "" && isRead(network) ? readingMs : unreadMs;
-    return { event: "payouts-unplaced", subject: network, message, context: { count }, afterMs, hint: readerHint };
+    return {
+      event: "payouts-unplaced",
+      subject: network,
+      message,
+      context: { count },
+      afterMs,
+      hint: readerHint,
+    };
   });
 }
 
 /** Events that merchants' servers do not take, and money that does not go on. */
 function moneyConditions({ database }: AlertsOptions, nowMs: number): readonly Condition[] {
-  const targets = listFailingTargets(database, listedMax).map(({ id, merchant, reason }): Condition => {
-    const message = `callback target ${id} of ${merchant} takes no event: ${reason}`;
-    const hint = targetHint(id);
-    return { event: "callbacks-failing", subject: id, message, context: { reason }, afterMs: callbacksFailMs, hint };
-  });
-  const waiting = listWaitingMerchants(database, nowMs - withdrawalsWaitMs, listedMax).map((row): Condition => {
-    const { merchant, name, count, oldestAt, stage } = row;
-    const are = count === 1 ? "1 withdrawal waits" : `${count} withdrawals wait`;
-    const message = `${are} at ${name} (${merchant}), the oldest since ${momentOf(oldestAt)} as ${stage || "asked"}`;
-    const hint = `autowithdraw-gateway withdrawals list --merchant ${merchant} --status 0`;
-    return { event: "withdrawals-waiting", subject: merchant, message, context: { count, stage }, afterMs: 0, hint };
-  });
+  const targets = listFailingTargets(database, listedMax).map(
+    ({ id, merchant, reason }): Condition => {
+      const message = `callback target ${id} of ${merchant} takes no event: ${reason}`;
+      const hint = targetHint(id);
+      return {
+        event: "callbacks-failing",
+        subject: id,
+        message,
+        context: { reason },
+        afterMs: callbacksFailMs,
+        hint,
+      };
+    },
+  );
+  const waiting = listWaitingMerchants(database, nowMs - withdrawalsWaitMs, listedMax).map(
+    (row): Condition => {
+      const { merchant, name, count, oldestAt, stage } = row;
+      const are = count === 1 ? "1 withdrawal waits" : `${count} withdrawals wait`;
+      const message = `${are} at ${name} (${merchant}), the oldest since ${momentOf(oldestAt)} as ${stage || "asked"}`;
+      const hint = `autowithdraw-gateway withdrawals list --merchant ${merchant} --status 0`;
+      return {
+        event: "withdrawals-waiting",
+        subject: merchant,
+        message,
+        context: { count, stage },
+        afterMs: 0,
+        hint,
+      };
+    },
+  );
   const stuck = listOpenSweepsByStage(database).filter(({ stage }) => stage === "stuck");
   const count = stuck.reduce((sum, one) => sum + one.count, 0);
   if (count === 0) return [...targets, ...waiting];
   const message = `${count} sweeps or top-ups contradict the chain and wait for an operator`;
-  return [...targets, ...waiting, { event: "sweeps-stuck", subject: "sweeps", message, context: { count }, afterMs: 0 }];
+  return [
+    ...targets,
+    ...waiting,
+    { event: "sweeps-stuck", subject: "sweeps", message, context: { count }, afterMs: 0 },
+  ];
 }
 
 function awayFor(id: string, minutes: number): Condition {
   const message = `agent ${id} has no link to this gateway`;
-  return { event: "agent-away", subject: id, message, context: { minutes }, afterMs: minutes * minuteMs };
+  return {
+    event: "agent-away",
+    subject: id,
+    message,
+    context: { minutes },
+    afterMs: minutes * minuteMs,
+  };
 }
 
 function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {
   const { code, cause } = alarmOf(act);
   const hint = adviceOf(code, cause) || alertTable.alarm[4];
   const context = { code, danger: dangerOf(code, cause), about: subject };
-  return { event: "alarm", subject: `${code} ${subject} ${id}`, message: detail, context, afterMs: 0, hint };
+  return {
+    event: "alarm",
+    subject: `${code} ${subject} ${id}`,
+    message: detail,
+    context,
+    afterMs: 0,
+    hint,
+  };
 }

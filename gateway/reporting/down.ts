@@ -41,7 +41,11 @@ export async function tellWhileDown(options: DownOptions): Promise<void> {
     const nowMs = monotonic();
     const isOver = nowMs - downMs >= settledMs;
     const conditions = isOver ? [] : [conditionOf(options.reason())];
-    const seen = observe(standings, { at: clock(), nowMs, conditions, unknown: [] }, { process: "gateway" });
+    const seen = observe(
+      standings,
+      { at: clock(), nowMs, conditions, unknown: [] },
+      { process: "gateway" },
+    );
     standings = seen.standings;
     queue.take(seen.alerts);
     if (isOver) break;
@@ -54,5 +58,13 @@ export async function tellWhileDown(options: DownOptions): Promise<void> {
 function conditionOf({ code, words }: DownReason): Condition {
   const message = `the gateway does not run: ${words}`;
   const hint = code === "" ? {} : { hint: codes[code][4] };
-  return { event: "gateway-down", subject: "gateway", message, context: { code }, afterMs: 0, againMs, ...hint };
+  return {
+    event: "gateway-down",
+    subject: "gateway",
+    message,
+    context: { code },
+    afterMs: 0,
+    againMs,
+    ...hint,
+  };
 }

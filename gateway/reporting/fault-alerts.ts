@@ -22,22 +22,32 @@ export function groupName({
   network,
   merchant,
   code,
-}: Omit<FaultGroup, "domain" | "code"> & { readonly domain: string; readonly code: string }): string {
+}: Omit<FaultGroup, "domain" | "code"> & {
+  readonly domain: string;
+  readonly code: string;
+}): string {
   return `${domain} ${network} ${merchant || "nobody"} ${code}`;
 }
 
 /** The groups whose alert an earlier run sent. */
 export function groupsTold(database: Database, nowMs: number): ReadonlySet<string> {
-  const told = listFaults(database).filter(({ toldAt }) => toldAt !== null && toldAt <= nowMs - surelyToldMs);
+  const told = listFaults(database).filter(
+    ({ toldAt }) => toldAt !== null && toldAt <= nowMs - surelyToldMs,
+  );
   return new Set(told.map(groupName));
 }
 
 /** `faults`: those that stand; a chain's own are told by the chain's state. */
-export function faultConditions(faults: readonly Fault[], nowMs: number, told: ReadonlySet<string>): readonly Condition[] {
+export function faultConditions(
+  faults: readonly Fault[],
+  nowMs: number,
+  told: ReadonlySet<string>,
+): readonly Condition[] {
   const groups = new Map<string, Fault[]>();
   for (const fault of faults) {
     const { domain, sinceMs } = fault;
-    if (domain === "head" || domain === "span" || nowMs - sinceMs < domains[domain].toldAfterMs) continue;
+    if (domain === "head" || domain === "span" || nowMs - sinceMs < domains[domain].toldAfterMs)
+      continue;
     groups.set(groupName(fault), [...(groups.get(groupName(fault)) ?? []), fault]);
   }
   return [...groups].map(([subject, all]): Condition => {
@@ -46,6 +56,14 @@ export function faultConditions(faults: readonly Fault[], nowMs: number, told: R
     const count = all.reduce((sum, one) => sum + one.count, 0);
     const message = `${faultText({ domain, merchant, count, sinceMs })}: ${code}: ${words}`;
     const hint = faultHint(domain, merchant);
-    return { event: "item-fault", subject, message, context: { code, count }, afterMs: 0, hint, isTold: told.has(subject) };
+    return {
+      event: "item-fault",
+      subject,
+      message,
+      context: { code, count },
+      afterMs: 0,
+      hint,
+      isTold: told.has(subject),
+    };
   });
 }

@@ -24,7 +24,13 @@ import type { ChainNode } from "../watcher/chain-status.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
 /** A chain's own faults are its `chain_up`. */
-const faultDomains: readonly Domain[] = ["currency", "account", "address", "withdrawal", "transaction"];
+const faultDomains: readonly Domain[] = [
+  "currency",
+  "account",
+  "address",
+  "withdrawal",
+  "transaction",
+];
 
 export interface MeasuresOptions {
   readonly server: FastifyInstance; // not yet listening
@@ -41,7 +47,10 @@ export interface MeasuresOptions {
   readonly databaseTimes: TimedStore["times"];
 }
 
-export function createMeasures(options: MeasuresOptions): { readonly contentType: string; text(): Promise<string> } {
+export function createMeasures(options: MeasuresOptions): {
+  readonly contentType: string;
+  text(): Promise<string>;
+} {
   const registry = new Registry();
   const requests = new Counter({
     name: "autowithdraw_gateway_http_requests_total",
@@ -56,16 +65,23 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
     const method = /^(?:GET|HEAD|POST)$/.test(request.method) ? request.method : "other";
     requests.inc({ method, route, status: `${response.statusCode}` });
   });
-  const gauge: AddGauge = (name, help, labelNames, read) => givenGauge(registry, { name, help, labelNames }, read);
-  gauge("autowithdraw_gateway_build_info", "1, with the version", ["version"], () => [[version, 1]]);
-  gauge("autowithdraw_gateway_resident_bytes", "Resident memory", [], () => [[options.residentBytes()]]);
+  const gauge: AddGauge = (name, help, labelNames, read) =>
+    givenGauge(registry, { name, help, labelNames }, read);
+  gauge("autowithdraw_gateway_build_info", "1, with the version", ["version"], () => [
+    [version, 1],
+  ]);
+  gauge("autowithdraw_gateway_resident_bytes", "Resident memory", [], () => [
+    [options.residentBytes()],
+  ]);
   gauge("autowithdraw_gateway_free_bytes", "Room on the disk of the gateway's database", [], () => {
     const free = options.freeBytes();
     return free === null ? [] : [[free]];
   });
   const minHelp = "Room below which the gateway says that its disk has too little";
   gauge("autowithdraw_gateway_free_bytes_min", minHelp, [], () => [[roomBytesMin]]);
-  gauge("autowithdraw_gateway_wal_bytes", "Size of the database's write-ahead file", [], () => [[options.walBytes()]]);
+  gauge("autowithdraw_gateway_wal_bytes", "Size of the database's write-ahead file", [], () => [
+    [options.walBytes()],
+  ]);
   const endHelp = "Time until the certificate of listen.tls ends, negative after it";
   gauge("autowithdraw_gateway_certificate_seconds", endHelp, [], () => {
     const endsAtMs = options.certificateEndsAtMs();
@@ -75,9 +91,12 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
   addDepositGauges(gauge, options);
   addAgentGauges(gauge, options);
   addChainGauges(gauge, options);
-  gauge("autowithdraw_gateway_callbacks_waiting", "Callbacks that no target has taken and that are not given up", [], () => [
-    [options.callbacksWaiting()],
-  ]);
+  gauge(
+    "autowithdraw_gateway_callbacks_waiting",
+    "Callbacks that no target has taken and that are not given up",
+    [],
+    () => [[options.callbacksWaiting()]],
+  );
   const faultsHelp = "Items that cannot be read or judged, by what they are; all others go on";
   gauge("autowithdraw_gateway_faults", faultsHelp, ["domain"], () => {
     const counts = new Map(faultDomains.map((domain) => [domain, 0]));
@@ -99,44 +118,95 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
   return { contentType: registry.contentType, text: () => registry.metrics() };
 }
 
-type AddGauge = (name: string, help: string, labelNames: readonly string[], read: () => Rows) => void;
+type AddGauge = (
+  name: string,
+  help: string,
+  labelNames: readonly string[],
+  read: () => Rows,
+) => void;
 
 function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptions): void {
-  gauge("autowithdraw_gateway_withdrawals", "Withdrawals that are not at their end, by stage", ["stage"], () => {
-    return listPendingByStage(database).map(({ stage, count }) => [stage, count]);
-  });
-  gauge("autowithdraw_gateway_withdrawal_oldest_seconds", "Age of the oldest of them, by stage", ["stage"], () => {
-    return listPendingByStage(database).map(({ stage, oldestAt }) => [stage, Math.max(0, clock() - oldestAt) / 1000]);
-  });
-  gauge("autowithdraw_gateway_sweeps", "Sweeps and top-ups that are not at their end, by stage", ["kind", "stage"], () =>
-    listOpenSweepsByStage(database).map(({ operation, stage, count }) => [operation, stage, count]),
+  gauge(
+    "autowithdraw_gateway_withdrawals",
+    "Withdrawals that are not at their end, by stage",
+    ["stage"],
+    () => {
+      return listPendingByStage(database).map(({ stage, count }) => [stage, count]);
+    },
   );
-  gauge("autowithdraw_gateway_jobs_waiting", "Jobs that no agent has answered", [], () => [[countUnanswered(database)]]);
+  gauge(
+    "autowithdraw_gateway_withdrawal_oldest_seconds",
+    "Age of the oldest of them, by stage",
+    ["stage"],
+    () => {
+      return listPendingByStage(database).map(({ stage, oldestAt }) => [
+        stage,
+        Math.max(0, clock() - oldestAt) / 1000,
+      ]);
+    },
+  );
+  gauge(
+    "autowithdraw_gateway_sweeps",
+    "Sweeps and top-ups that are not at their end, by stage",
+    ["kind", "stage"],
+    () =>
+      listOpenSweepsByStage(database).map(({ operation, stage, count }) => [
+        operation,
+        stage,
+        count,
+      ]),
+  );
+  gauge("autowithdraw_gateway_jobs_waiting", "Jobs that no agent has answered", [], () => [
+    [countUnanswered(database)],
+  ]);
 }
 
 function addDepositGauges(gauge: AddGauge, { database, clock }: MeasuresOptions): void {
-  gauge("autowithdraw_gateway_deposits", "Deposit requests that are not at their end, by stage", ["stage"], () =>
-    listPendingDepositsByStage(database).map(({ stage, count }) => [stage, count]),
+  gauge(
+    "autowithdraw_gateway_deposits",
+    "Deposit requests that are not at their end, by stage",
+    ["stage"],
+    () => listPendingDepositsByStage(database).map(({ stage, count }) => [stage, count]),
   );
-  gauge("autowithdraw_gateway_deposit_oldest_seconds", "Age of the oldest deposit request, by stage", ["stage"], () =>
-    listPendingDepositsByStage(database).map(({ stage, oldestAt }) => [stage, Math.max(0, clock() - oldestAt) / 1000]),
+  gauge(
+    "autowithdraw_gateway_deposit_oldest_seconds",
+    "Age of the oldest deposit request, by stage",
+    ["stage"],
+    () =>
+      listPendingDepositsByStage(database).map(({ stage, oldestAt }) => [
+        stage,
+        Math.max(0, clock() - oldestAt) / 1000,
+      ]),
   );
 }
 
 function addBooksGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresOptions): void {
   const states = () =>
-    (watcher()?.chainStatus() ?? []).map(({ chain, network }) => ({ chain, ...booksState(database, network, clock()) }));
-  gauge("autowithdraw_gateway_books_differences", "Balances that differ from what the database explains", ["chain"], () =>
-    states().map(({ chain, differences }) => [chain, differences]),
+    (watcher()?.chainStatus() ?? []).map(({ chain, network }) => ({
+      chain,
+      ...booksState(database, network, clock()),
+    }));
+  gauge(
+    "autowithdraw_gateway_books_differences",
+    "Balances that differ from what the database explains",
+    ["chain"],
+    () => states().map(({ chain, differences }) => [chain, differences]),
   );
-  gauge("autowithdraw_gateway_books_closed_seconds", "Time since the books were closed", ["chain"], () =>
-    states().flatMap(({ chain, closedAt }) =>
-      closedAt === null ? [] : [[chain, Math.max(0, clock() - closedAt) / 1000] as const],
-    ),
+  gauge(
+    "autowithdraw_gateway_books_closed_seconds",
+    "Time since the books were closed",
+    ["chain"],
+    () =>
+      states().flatMap(({ chain, closedAt }) =>
+        closedAt === null ? [] : [[chain, Math.max(0, clock() - closedAt) / 1000] as const],
+      ),
   );
 }
 
-function addDatabaseHistogram(registry: Registry, { databaseTimes: { read, write } }: MeasuresOptions): void {
+function addDatabaseHistogram(
+  registry: Registry,
+  { databaseTimes: { read, write } }: MeasuresOptions,
+): void {
   const histogram = {
     name: "autowithdraw_gateway_database_seconds",
     help: "Time of one reading statement, or of one transaction with its sync",
@@ -174,14 +244,20 @@ function addChainGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresO
   );
   const ageHelp = "Age of the chain's newest block by its own time";
   gauge("autowithdraw_gateway_chain_head_age_seconds", ageHelp, ["chain"], () =>
-    statuses().flatMap(({ chain, headAgeMs }) => (headAgeMs === null ? [] : [[chain, Math.max(0, headAgeMs) / 1000]])),
+    statuses().flatMap(({ chain, headAgeMs }) =>
+      headAgeMs === null ? [] : [[chain, Math.max(0, headAgeMs) / 1000]],
+    ),
   );
   const finalHelp = "Age of the chain's newest final block";
   gauge("autowithdraw_gateway_chain_final_age_seconds", finalHelp, ["chain"], () =>
-    statuses().flatMap(({ chain, finalAgeMs }) => (finalAgeMs === null ? [] : [[chain, Math.max(0, finalAgeMs) / 1000]])),
+    statuses().flatMap(({ chain, finalAgeMs }) =>
+      finalAgeMs === null ? [] : [[chain, Math.max(0, finalAgeMs) / 1000]],
+    ),
   );
   const nodes = (read: (node: ChainNode) => number): Rows =>
-    statuses().flatMap(({ chain, nodes: all }) => all.map((node, at) => [chain, `${at}`, read(node)] as const));
+    statuses().flatMap(({ chain, nodes: all }) =>
+      all.map((node, at) => [chain, `${at}`, read(node)] as const),
+    );
   const labels = ["chain", "node"];
   const upHelp = "1 while the node does well; nodes are numbered as in gateway.config.json";
   gauge("autowithdraw_gateway_node_up", upHelp, labels, () => nodes(({ ok }) => Number(ok)));
@@ -189,15 +265,27 @@ function addChainGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresO
   gauge("autowithdraw_gateway_node_out_seconds", outHelp, labels, () =>
     nodes(({ since }) => (since === null ? 0 : Math.max(0, clock() - since) / 1000)),
   );
-  gauge("autowithdraw_gateway_node_lag_blocks", "Blocks the node is behind the best of its chain", labels, () =>
-    statuses().flatMap(({ chain, nodes: all }) =>
-      all.flatMap(({ lagBlocks }, at) => (lagBlocks === null ? [] : [[chain, `${at}`, lagBlocks] as const])),
-    ),
+  gauge(
+    "autowithdraw_gateway_node_lag_blocks",
+    "Blocks the node is behind the best of its chain",
+    labels,
+    () =>
+      statuses().flatMap(({ chain, nodes: all }) =>
+        all.flatMap(({ lagBlocks }, at) =>
+          lagBlocks === null ? [] : [[chain, `${at}`, lagBlocks] as const],
+        ),
+      ),
   );
-  gauge("autowithdraw_gateway_deposit_lag_blocks", "Final blocks whose deposits are not read yet", ["chain"], () =>
-    statuses().flatMap(({ chain, network, final }) => {
-      const cursor = readCursor(database, network)?.block;
-      return cursor === undefined || final === null ? [] : [[chain, Math.max(0, final - cursor)] as const];
-    }),
+  gauge(
+    "autowithdraw_gateway_deposit_lag_blocks",
+    "Final blocks whose deposits are not read yet",
+    ["chain"],
+    () =>
+      statuses().flatMap(({ chain, network, final }) => {
+        const cursor = readCursor(database, network)?.block;
+        return cursor === undefined || final === null
+          ? []
+          : [[chain, Math.max(0, final - cursor)] as const];
+      }),
   );
 }

@@ -37,7 +37,9 @@ function roomProbe(database: string): Probe {
   return () => {
     const free = freeBytesOf(database);
     const ok = free === null || free >= roomBytesMin;
-    const detail = ok ? "" : `${Math.floor(free / 1024 / 1024)} MiB are free on the database's disk, too few: make room`;
+    const detail = ok
+      ? ""
+      : `${Math.floor(free / 1024 / 1024)} MiB are free on the database's disk, too few: make room`;
     return { name: "disk", ok, detail, aloneOut: true };
   };
 }
@@ -82,7 +84,9 @@ function clockProbe(ownClock: () => ClockState): Probe {
 function chainDetail({ ok, detail, plain, nodes, delays }: ChainStatus, isFull: boolean): string {
   const wrong = nodes.flatMap((node, at) => {
     if (node.since === null) return [];
-    return [isFull ? `${node.url} ${node.detail.replace(/^[A-Z_]+: /, "")}` : `node ${at} ${node.plain}`];
+    return [
+      isFull ? `${node.url} ${node.detail.replace(/^[A-Z_]+: /, "")}` : `node ${at} ${node.plain}`,
+    ];
   });
   const late = delays.map((delay) => `${delay.code}: ${isFull ? delay.words : delay.plain}`);
   if (ok && wrong.length === 0) return late.join("; ");
@@ -105,7 +109,12 @@ function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): read
           .find((one) => one.chain === name);
         const aloneOut = true;
         if (status === undefined)
-          return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting", aloneOut };
+          return {
+            name: `chain ${name}`,
+            ok: false,
+            detail: "not read: the gateway is starting",
+            aloneOut,
+          };
         const [detail, full] = [chainDetail(status, false), chainDetail(status, true)];
         return { name: `chain ${name}`, ok: status.ok, detail, full, aloneOut };
       },
@@ -132,7 +141,9 @@ function currencyProbes(
       const reason = outOfService(id);
       if (reason === "" && currencyHoldOf(database, id, "") !== undefined)
         return { name: `currency ${id}`, ok: false, detail: heldText, aloneOut: true };
-      const why = reason.startsWith(unreadPrefix) ? "no balance in it can be read" : "its contract does not confirm its decimals";
+      const why = reason.startsWith(unreadPrefix)
+        ? "no balance in it can be read"
+        : "its contract does not confirm its decimals";
       const detail = reason === "" ? "" : `out of service: ${why}`;
       return { name: `currency ${id}`, ok: reason === "", detail, aloneOut: true };
     });
@@ -141,8 +152,11 @@ function currencyProbes(
 /** Prices that do not hold. Requests in coins are taken all the same. */
 function pricesProbe(config: GatewayConfig, prices: Prices): Probe {
   return () => {
-    const unpriced = unpricedOf(prices, config.currencies).map(({ currency, fiat }) => `${currency.id} in ${fiat}`);
-    const detail = unpriced.length === 0 ? "" : `no price holds of ${unpriced.join(", ")}: quotes are refused`;
+    const unpriced = unpricedOf(prices, config.currencies).map(
+      ({ currency, fiat }) => `${currency.id} in ${fiat}`,
+    );
+    const detail =
+      unpriced.length === 0 ? "" : `no price holds of ${unpriced.join(", ")}: quotes are refused`;
     return { name: "prices", ok: unpriced.length === 0, detail, aloneOut: true };
   };
 }
@@ -171,7 +185,8 @@ export interface ProbesOptions {
 
 /** All checks of one gateway, in the order in which `/ready` shows them. */
 export function probesOf(options: ProbesOptions): readonly Probe[] {
-  const { config, store, clock, certificateEndsAtMs, watcher, outOfService, ownClock, prices } = options;
+  const { config, store, clock, certificateEndsAtMs, watcher, outOfService, ownClock, prices } =
+    options;
   return [
     storeProbe(store),
     roomProbe(config.database),

@@ -37,7 +37,10 @@ export interface ReportingOptions {
 }
 
 /** As `tellWhileDown`, to the receiver of the configuration. */
-export function tellDown(alerts: GatewayAlerts, options: Omit<DownOptions, "deliver">): Promise<void> {
+export function tellDown(
+  alerts: GatewayAlerts,
+  options: Omit<DownOptions, "deliver">,
+): Promise<void> {
   return tellWhileDown({ ...options, deliver: createDelivery(alerts.target) });
 }
 
@@ -45,7 +48,8 @@ export function tellDown(alerts: GatewayAlerts, options: Omit<DownOptions, "deli
 function keepTold(store: Store, subjects: ReadonlySet<string>, nowMs: number): void {
   try {
     store.write((database) => {
-      for (const row of listFaults(database)) if (subjects.has(groupName(row))) markFaultTold(database, row, nowMs);
+      for (const row of listFaults(database))
+        if (subjects.has(groupName(row))) markFaultTold(database, row, nowMs);
     });
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -95,7 +99,11 @@ export function startReporting(options: ReportingOptions): { close(): void } {
             residentBytes: () => process.memoryUsage.rss(),
           }),
           onListen: (where) => log.info({ event: "metrics-listen", where }, "metrics are served"),
-          onFailed: (why) => log.warn({ event: "metrics-failed", why }, "metrics cannot be served; it is tried again"),
+          onFailed: (why) =>
+            log.warn(
+              { event: "metrics-failed", why },
+              "metrics cannot be served; it is tried again",
+            ),
         });
   return {
     close() {

@@ -43,7 +43,11 @@ export function createSightings(rooms: SightingRooms): AnswerQuestion {
   const budgets = new Map<string, Budget>();
   const busy = new Map<string, number>(); // by network
   return async (agentId, asked) => {
-    const budget = budgets.get(agentId) ?? { left: accountsMax, atMs: rooms.clock(), isBusy: false };
+    const budget = budgets.get(agentId) ?? {
+      left: accountsMax,
+      atMs: rooms.clock(),
+      isBusy: false,
+    };
     budgets.set(agentId, budget);
     if (budget.isBusy) return null;
     budget.isBusy = true;
@@ -71,7 +75,10 @@ async function answerOf(
   const { store, log, reader } = rooms;
   const spend = spender(budget, rooms.clock());
   const isServed = (of: AskedAccount): boolean => isOwn(store, agentId, of) && spend();
-  const ask = async <T>(of: AskedAccount, question: (nodes: SightingReader) => Promise<readonly T[]>): Promise<readonly T[]> => {
+  const ask = async <T>(
+    of: AskedAccount,
+    question: (nodes: SightingReader) => Promise<readonly T[]>,
+  ): Promise<readonly T[]> => {
     const nodes = reader(of.network);
     const under = busy.get(of.network) ?? 0;
     if (nodes === undefined || under >= atOnce || !isServed(of)) return [];
@@ -80,15 +87,22 @@ async function answerOf(
       return await question(nodes);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      log.debug({ event: "sightings-unread", network: of.network, agent: agentId, code: error.code }, error.message);
+      log.debug(
+        { event: "sightings-unread", network: of.network, agent: agentId, code: error.code },
+        error.message,
+      );
       return [];
     } finally {
       busy.set(of.network, (busy.get(of.network) ?? 1) - 1);
     }
   };
-  const named = grouped(coins).map((some) => ask(some[0] as SightedCoin, (nodes) => shownOf(nodes, some)));
+  const named = grouped(coins).map((some) =>
+    ask(some[0] as SightedCoin, (nodes) => shownOf(nodes, some)),
+  );
   const begun = accounts.map((of) =>
-    ask(of, async (nodes) => (nodes.nextSlot === undefined ? [] : [{ ...of, ...(await nodes.nextSlot(of.account)) }])),
+    ask(of, async (nodes) =>
+      nodes.nextSlot === undefined ? [] : [{ ...of, ...(await nodes.nextSlot(of.account)) }],
+    ),
   );
   const [sighted, next] = await Promise.all([Promise.all(named), Promise.all(begun)]);
   const found = { coins: sighted.flat(), next: next.flat() };
@@ -96,7 +110,10 @@ async function answerOf(
 }
 
 /** The coins of one account that its nodes show. */
-async function shownOf(nodes: SightingReader, some: readonly SightedCoin[]): Promise<readonly SightedCoin[]> {
+async function shownOf(
+  nodes: SightingReader,
+  some: readonly SightedCoin[],
+): Promise<readonly SightedCoin[]> {
   const [{ account } = { account: "" }] = some;
   const coins = some.map(({ id, units }) => ({ id, units: BigInt(units) }));
   const isShown = (await nodes.sightedCoins?.(account, coins)) ?? [];
@@ -116,8 +133,12 @@ function grouped(coins: readonly SightedCoin[]): readonly (readonly SightedCoin[
 /** True for an account from which this agent may be about to pay. */
 function isOwn({ database }: Store, agentId: string, { network, account }: AskedAccount): boolean {
   const agent = readAgent(database, agentId);
-  if (agent === undefined || !(JSON.parse(agent.networks) as readonly string[]).includes(network)) return false;
-  return hotWalletAddressOn(agent, network) === account || hasOpenSweepOf(database, agent.merchant, network, account);
+  if (agent === undefined || !(JSON.parse(agent.networks) as readonly string[]).includes(network))
+    return false;
+  return (
+    hotWalletAddressOn(agent, network) === account ||
+    hasOpenSweepOf(database, agent.merchant, network, account)
+  );
 }
 
 /** Takes one account of a budget that fills up with time; false if none is left. */

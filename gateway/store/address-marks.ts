@@ -54,7 +54,8 @@ export interface AddressMarks {
 export const marksPathOf = (database: string): string => `${database}.addresses`;
 
 const heading = "autowithdraw addresses 1";
-const lineOf = (account: string, { next, ceiling }: AddressMark): string => `${account} ${next} ${ceiling}\n`;
+const lineOf = (account: string, { next, ceiling }: AddressMark): string =>
+  `${account} ${next} ${ceiling}\n`;
 const linePattern = /^([\x21-\x7e]{1,128}) (\d{1,10}) (\d{1,10})$/;
 
 /**
@@ -76,13 +77,19 @@ export function readMarks(path: string): ReadonlyMap<string, AddressMark> | null
   for (const line of lines) {
     const [, account, next, ceiling] = linePattern.exec(line) ?? [];
     if (account === undefined) return null;
-    marks.set(account, farther(marks.get(account), { next: Number(next), ceiling: Number(ceiling) }));
+    marks.set(
+      account,
+      farther(marks.get(account), { next: Number(next), ceiling: Number(ceiling) }),
+    );
   }
   return marks;
 }
 
 function farther(known: AddressMark | undefined, said: AddressMark): AddressMark {
-  return { next: Math.max(known?.next ?? 0, said.next), ceiling: Math.max(known?.ceiling ?? 0, said.ceiling) };
+  return {
+    next: Math.max(known?.next ?? 0, said.next),
+    ceiling: Math.max(known?.ceiling ?? 0, said.ceiling),
+  };
 }
 
 /** An open file that takes lines. */
@@ -185,8 +192,15 @@ export function openMarks(
   onBroken?: (fault: AgentError) => void,
 ): AddressMarks {
   try {
-    writeAgain(path, `${heading}\n${[...marks].map(([account, mark]) => lineOf(account, mark)).join("")}`);
-    return marksOver(marks, fileAt(path, openSync(path, constants.O_WRONLY | constants.O_APPEND)), onBroken);
+    writeAgain(
+      path,
+      `${heading}\n${[...marks].map(([account, mark]) => lineOf(account, mark)).join("")}`,
+    );
+    return marksOver(
+      marks,
+      fileAt(path, openSync(path, constants.O_WRONLY | constants.O_APPEND)),
+      onBroken,
+    );
   } catch (cause) {
     throw fault(path, cause);
   }
@@ -247,5 +261,11 @@ function fileAt(path: string, file: number): Place {
 }
 
 function fault(path: string, cause: unknown): AgentError {
-  return new AgentError("GATEWAY_MARKS", "none", `${path} cannot be used: ${reasonOf(cause)}`, { path }, { cause });
+  return new AgentError(
+    "GATEWAY_MARKS",
+    "none",
+    `${path} cannot be used: ${reasonOf(cause)}`,
+    { path },
+    { cause },
+  );
 }

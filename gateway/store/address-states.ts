@@ -45,8 +45,16 @@ export const lookMs = 15 * 60_000;
 export const issuedColumns = "d.rowid AS place, d.address, d.transactionId, d.agent, t.merchant";
 const issued = `SELECT ${issuedColumns} FROM depositAddresses d CROSS JOIN transactions t ON t.id = d.transactionId`;
 
-export function readAddressState(database: Database, network: string, address: string): AddressStateRow | undefined {
-  return database.get<AddressStateRow>("SELECT * FROM addressStates WHERE network = ? AND address = ?", network, address);
+export function readAddressState(
+  database: Database,
+  network: string,
+  address: string,
+): AddressStateRow | undefined {
+  return database.get<AddressStateRow>(
+    "SELECT * FROM addressStates WHERE network = ? AND address = ?",
+    network,
+    address,
+  );
 }
 
 /**
@@ -54,7 +62,10 @@ export function readAddressState(database: Database, network: string, address: s
  * baseline.
  */
 export function lastWithoutBaseline(database: Database): number {
-  return Number(database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'baselinesAfter'")?.value ?? "0");
+  return Number(
+    database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'baselinesAfter'")
+      ?.value ?? "0",
+  );
 }
 
 /** Records that an address that has left was compared. Harmless to call twice. */
@@ -74,7 +85,11 @@ export function compareSoon(
   database: Database,
   { network, address }: { readonly network: string; readonly address: string },
 ): void {
-  database.run("UPDATE addressStates SET comparedAt = 0 WHERE network = ? AND address = ? AND run = ''", network, address);
+  database.run(
+    "UPDATE addressStates SET comparedAt = 0 WHERE network = ? AND address = ? AND run = ''",
+    network,
+    address,
+  );
 }
 
 /** Records a look at an address that has not left. */
@@ -103,7 +118,10 @@ export function forgetLooks(database: Database): void {
 
 /** True if an address was used on the chain before it left. */
 export function wasUsed(database: Database, address: string): boolean {
-  return database.get("SELECT 1 FROM addressStates WHERE address = ? AND isUsed = 1", address) !== undefined;
+  return (
+    database.get("SELECT 1 FROM addressStates WHERE address = ? AND isUsed = 1", address) !==
+    undefined
+  );
 }
 
 /**
@@ -119,8 +137,12 @@ export function issueAddress(database: Database, address: string, since: number)
  * The balance that no payment explains: the baseline minus the amount that the owner of the key
  * took out.
  */
-export function baselineOf(database: Database, { network, address, currency }: BalancePlace): bigint {
-  const sql = "SELECT units, takenUnits FROM baselines WHERE network = ? AND address = ? AND currency = ?";
+export function baselineOf(
+  database: Database,
+  { network, address, currency }: BalancePlace,
+): bigint {
+  const sql =
+    "SELECT units, takenUnits FROM baselines WHERE network = ? AND address = ? AND currency = ?";
   const row = database.get<{ units: string; takenUnits: string }>(sql, network, address, currency);
   return row === undefined ? 0n : BigInt(row.units) - BigInt(row.takenUnits);
 }
@@ -135,17 +157,31 @@ export function keepBaseline(
   units: bigint,
   block: number,
 ): void {
-  const sql = "INSERT OR IGNORE INTO baselines (network, address, currency, units, block) VALUES (?, ?, ?, ?, ?)";
+  const sql =
+    "INSERT OR IGNORE INTO baselines (network, address, currency, units, block) VALUES (?, ?, ?, ?, ?)";
   database.run(sql, network, address, currency, units.toString(), block);
 }
 
 /** Adds an amount that the owner of the key took out. Must not be called twice. */
-export function keepTaken(database: Database, { network, address, currency }: BalancePlace, units: bigint, block: number): void {
+export function keepTaken(
+  database: Database,
+  { network, address, currency }: BalancePlace,
+  units: bigint,
+  block: number,
+): void {
   keepBaseline(database, { network, address, currency }, 0n, block);
   const where = "network = ? AND address = ? AND currency = ?";
   const sql = `SELECT takenUnits FROM baselines WHERE ${where}`;
-  const before = BigInt(database.get<{ takenUnits: string }>(sql, network, address, currency)?.takenUnits ?? "0");
-  database.run(`UPDATE baselines SET takenUnits = ? WHERE ${where}`, (before + units).toString(), network, address, currency);
+  const before = BigInt(
+    database.get<{ takenUnits: string }>(sql, network, address, currency)?.takenUnits ?? "0",
+  );
+  database.run(
+    `UPDATE baselines SET takenUnits = ? WHERE ${where}`,
+    (before + units).toString(),
+    network,
+    address,
+    currency,
+  );
 }
 
 export function issuedAddress(database: Database, address: string): IssuedAddress | undefined {
@@ -180,14 +216,22 @@ export function listNeverCompared(
 }
 
 export function newestPlace(database: Database): number {
-  return database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM depositAddresses")?.place ?? 0;
+  return (
+    database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM depositAddresses")
+      ?.place ?? 0
+  );
 }
 
 /**
  * Addresses with coins that receipts up to a block name and no balance has confirmed, at most so
  * many of each merchant.
  */
-export function listClaimed(database: Database, network: string, block: number, mostEach: number): readonly IssuedAddress[] {
+export function listClaimed(
+  database: Database,
+  network: string,
+  block: number,
+  mostEach: number,
+): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
        SELECT ${issuedColumns}, p.block, row_number() OVER (PARTITION BY t.merchant ORDER BY p.block) AS turn
@@ -199,7 +243,12 @@ export function listClaimed(database: Database, network: string, block: number, 
 }
 
 /** Addresses that were last compared before a time, oldest comparison first. */
-export function listComparedBefore(database: Database, network: string, before: number, most: number): readonly IssuedAddress[] {
+export function listComparedBefore(
+  database: Database,
+  network: string,
+  before: number,
+  most: number,
+): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT ${issuedColumns} FROM addressStates s
      CROSS JOIN depositAddresses d ON d.address = s.address CROSS JOIN transactions t ON t.id = d.transactionId
@@ -274,7 +323,13 @@ export function explainedUnits(
        AND block <= ?`,
     ...[transactionId, address, network, currency, block],
   );
-  const swept = database.all<{ units: string; currency: string; status: number; feeUnits: string; brought: string | null }>(
+  const swept = database.all<{
+    units: string;
+    currency: string;
+    status: number;
+    feeUnits: string;
+    brought: string | null;
+  }>(
     `SELECT s.amountUnits AS units, s.currency, s.status, s.feeUnits,
        (SELECT u.amountUnits FROM transactions u INDEXED BY transactionsByOrder
           WHERE u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id AND u.status = 1) AS brought
@@ -295,7 +350,12 @@ export function explainedUnits(
  * True if a sweep from the address or its top-up is open, or ended in a block after `block`; then
  * its balance proves nothing about payments.
  */
-export function isBeingSwept(database: Database, network: string, address: string, block: number): boolean {
+export function isBeingSwept(
+  database: Database,
+  network: string,
+  address: string,
+  block: number,
+): boolean {
   const sql = `SELECT 1 FROM transactions s LEFT JOIN transactions u
       ON u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
     WHERE s.operation = 'sweep' AND s.depositAddress = ? AND s.network = ?

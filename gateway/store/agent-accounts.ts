@@ -44,7 +44,11 @@ export function depositsAccountOn(agent: WithAccounts, network: string): AgentAc
   return accountOn(agent, network, "deposits");
 }
 
-function accountOn(agent: WithAccounts, network: string, purpose: AgentAccount["purpose"]): AgentAccount | undefined {
+function accountOn(
+  agent: WithAccounts,
+  network: string,
+  purpose: AgentAccount["purpose"],
+): AgentAccount | undefined {
   const { name } = familyOf(network);
   return accountsOf(agent).find((one) => one.family === name && one.purpose === purpose);
 }
@@ -58,9 +62,15 @@ export function hotWalletAddresses(agent: WithAccounts): readonly string[] {
  * True if another merchant was ever paired with one of these accounts. Compares without the case of
  * letters, because some families write addresses in either case.
  */
-export function isAccountOfOtherAgents(database: Database, merchant: string, accounts: readonly AgentAccount[]): boolean {
+export function isAccountOfOtherAgents(
+  database: Database,
+  merchant: string,
+  accounts: readonly AgentAccount[],
+): boolean {
   const sql = `SELECT 1 FROM agents, json_each(agents.accounts) AS account WHERE agents.merchant <> ?
     AND (lower(json_extract(account.value, '$.id')) = lower(?) OR lower(json_extract(account.value, '$.firstAddress')) = lower(?))
     LIMIT 1`;
-  return accounts.some(({ id, firstAddress }) => database.get(sql, merchant, id, firstAddress) !== undefined);
+  return accounts.some(
+    ({ id, firstAddress }) => database.get(sql, merchant, id, firstAddress) !== undefined,
+  );
 }

@@ -9,14 +9,33 @@ import type { Database } from "./store.ts";
 export function moveHead(
   database: Database,
   id: string,
-  { seq, hash, ledgerAt }: { readonly seq: number; readonly hash: string; readonly ledgerAt: number },
+  {
+    seq,
+    hash,
+    ledgerAt,
+  }: { readonly seq: number; readonly hash: string; readonly ledgerAt: number },
 ): void {
-  database.run("UPDATE agents SET headSeq = ?, headHash = ?, ledgerAt = ? WHERE id = ?", seq, hash, ledgerAt, id);
+  database.run(
+    "UPDATE agents SET headSeq = ?, headHash = ?, ledgerAt = ? WHERE id = ?",
+    seq,
+    hash,
+    ledgerAt,
+    id,
+  );
 }
 
 /** Restores the head that a recovery took away, and ends the lock. */
-export function restoreHead(database: Database, id: string, head: { readonly seq: number; readonly hash: string }): void {
-  database.run("UPDATE agents SET headSeq = ?, headHash = ?, lockedCode = '' WHERE id = ?", head.seq, head.hash, id);
+export function restoreHead(
+  database: Database,
+  id: string,
+  head: { readonly seq: number; readonly hash: string },
+): void {
+  database.run(
+    "UPDATE agents SET headSeq = ?, headHash = ?, lockedCode = '' WHERE id = ?",
+    head.seq,
+    head.hash,
+    id,
+  );
 }
 
 /** Begins an epoch, without any statement in it yet. */
@@ -25,7 +44,8 @@ export function beginEpoch(
   id: string,
   { ledgerEpoch, lockedCode, caughtUp }: Pick<AgentRow, "ledgerEpoch" | "lockedCode" | "caughtUp">,
 ): void {
-  const sql = "UPDATE agents SET ledgerEpoch = ?, headSeq = 0, headHash = '', lockedCode = ?, caughtUp = ? WHERE id = ?";
+  const sql =
+    "UPDATE agents SET ledgerEpoch = ?, headSeq = 0, headHash = '', lockedCode = ?, caughtUp = ? WHERE id = ?";
   database.run(sql, ledgerEpoch, lockedCode, caughtUp, id);
 }
 
@@ -36,7 +56,8 @@ export function lockAgent(database: Database, id: string, code: string): void {
 
 /** Locks an agent unless a contradiction (a HUB_ code) has already locked it. */
 export function lockAgentUnlessByHub(database: Database, id: string, code: string): void {
-  const sql = "UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode NOT LIKE 'HUB\\_%' ESCAPE '\\'";
+  const sql =
+    "UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode NOT LIKE 'HUB\\_%' ESCAPE '\\'";
   database.run(sql, code, id);
 }
 
@@ -45,14 +66,20 @@ export function lockAgentUnlessByHub(database: Database, id: string, code: strin
  * @returns false if the agent's lock is not `from`
  */
 export function changeLock(database: Database, id: string, from: string, to: string): boolean {
-  return database.run("UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode = ?", to, id, from).changes > 0;
+  return (
+    database.run("UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode = ?", to, id, from)
+      .changes > 0
+  );
 }
 
 /**
  * @returns false if the digest has not changed
  */
 export function keepPolicyDigest(database: Database, id: string, policy: string): boolean {
-  const known = database.get<Pick<AgentRow, "policy">>("SELECT policy FROM agents WHERE id = ?", id)?.policy;
+  const known = database.get<Pick<AgentRow, "policy">>(
+    "SELECT policy FROM agents WHERE id = ?",
+    id,
+  )?.policy;
   if (policy === known) return false;
   database.run("UPDATE agents SET policy = ? WHERE id = ?", policy, id);
   return true;
@@ -68,13 +95,17 @@ export function markAgentSeen(database: Database, id: string, nowMs: number): vo
 
 /** Keeps a hello's software and address block. Writes only if one of them has changed. */
 export function keepHello(database: Database, id: string, software: string, block: string): void {
-  const sql = "UPDATE agents SET software = ?, linkBlock = ? WHERE id = ? AND (software <> ? OR linkBlock <> ?)";
+  const sql =
+    "UPDATE agents SET software = ?, linkBlock = ? WHERE id = ? AND (software <> ? OR linkBlock <> ?)";
   database.run(sql, software, block, id, software, block);
 }
 
 /** True if a paired agent's newest hello came from this address block. */
 export function isLinkBlock(database: Database, block: string): boolean {
-  return database.get("SELECT 1 FROM agents WHERE linkBlock = ? AND unpairedAt IS NULL", block) !== undefined;
+  return (
+    database.get("SELECT 1 FROM agents WHERE linkBlock = ? AND unpairedAt IS NULL", block) !==
+    undefined
+  );
 }
 
 /**
@@ -104,22 +135,38 @@ export function markCaughtUpIn(database: Database, id: string, run: string): boo
 
 /** True if a paired agent has not caught up in this run, or awaits its ceiling. */
 export function isAnyAgentBehind(database: Database, run: string): boolean {
-  const sql = "SELECT 1 FROM agents WHERE unpairedAt IS NULL AND (caughtUp <> ? OR awaitsCeiling = 1) LIMIT 1";
+  const sql =
+    "SELECT 1 FROM agents WHERE unpairedAt IS NULL AND (caughtUp <> ? OR awaitsCeiling = 1) LIMIT 1";
   return database.get(sql, run) !== undefined;
 }
 
 /** Sets `caughtUp` of a paired agent, unless `caughtUp` is `except`. */
-export function keepCaughtUpUnless(database: Database, id: string, caughtUp: string, except: string): void {
-  const sql = "UPDATE agents SET caughtUp = ? WHERE id = ? AND caughtUp <> ? AND unpairedAt IS NULL";
+export function keepCaughtUpUnless(
+  database: Database,
+  id: string,
+  caughtUp: string,
+  except: string,
+): void {
+  const sql =
+    "UPDATE agents SET caughtUp = ? WHERE id = ? AND caughtUp <> ? AND unpairedAt IS NULL";
   database.run(sql, caughtUp, id, except);
 }
 
 /** True if any of a merchant's agents, including unpaired agents, has this value in `caughtUp`. */
 export function hasAgentCaughtUp(database: Database, merchant: string, caughtUp: string): boolean {
-  return database.get("SELECT 1 FROM agents WHERE merchant = ? AND caughtUp = ? LIMIT 1", merchant, caughtUp) !== undefined;
+  return (
+    database.get(
+      "SELECT 1 FROM agents WHERE merchant = ? AND caughtUp = ? LIMIT 1",
+      merchant,
+      caughtUp,
+    ) !== undefined
+  );
 }
 
-export function readLastJob(database: Database, id: string): Pick<AgentRow, "jobSequence" | "jobHash"> | undefined {
+export function readLastJob(
+  database: Database,
+  id: string,
+): Pick<AgentRow, "jobSequence" | "jobHash"> | undefined {
   return database.get("SELECT jobSequence, jobHash FROM agents WHERE id = ?", id);
 }
 
@@ -132,7 +179,13 @@ export function moveLastJob(database: Database, id: string, sequence: number, ha
  * Like `moveLastJob`, from the position that the caller read.
  * @returns false if the list ends at another position
  */
-export function advanceLastJob(database: Database, id: string, from: number, sequence: number, hash: string): boolean {
+export function advanceLastJob(
+  database: Database,
+  id: string,
+  from: number,
+  sequence: number,
+  hash: string,
+): boolean {
   const sql = "UPDATE agents SET jobSequence = ?, jobHash = ? WHERE id = ? AND jobSequence = ?";
   return database.run(sql, sequence, hash, id, from).changes === 1;
 }

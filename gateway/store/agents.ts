@@ -15,7 +15,10 @@ export function readPairedAgent(database: Database, id: string): AgentRow | unde
 
 /** The one agent that a merchant has paired now. */
 export function agentOfMerchant(database: Database, merchant: string): AgentRow | undefined {
-  return database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND unpairedAt IS NULL", merchant);
+  return database.get<AgentRow>(
+    "SELECT * FROM agents WHERE merchant = ? AND unpairedAt IS NULL",
+    merchant,
+  );
 }
 
 /** The paired agents that take part in a network. */
@@ -32,10 +35,17 @@ export type Pairing = Pick<
 >;
 
 /** Values of an agent that never change. */
-export type AgentIdentity = Pick<AgentRow, "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "accounts">;
+export type AgentIdentity = Pick<
+  AgentRow,
+  "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "accounts"
+>;
 
-export function insertAgent(database: Database, agent: AgentIdentity & Pairing & Pick<AgentRow, "ledgerEpoch">): void {
-  const { id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies } = agent;
+export function insertAgent(
+  database: Database,
+  agent: AgentIdentity & Pairing & Pick<AgentRow, "ledgerEpoch">,
+): void {
+  const { id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies } =
+    agent;
   database.run(
     `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies,
        nextDepositIndex, transcriptHash, transcriptAt, pairedAt)
@@ -47,7 +57,8 @@ export function insertAgent(database: Database, agent: AgentIdentity & Pairing &
 
 /** Pairs a known agent again, in its next epoch. */
 export function pairAgentAgain(database: Database, id: string, pairing: Pairing): void {
-  const { networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt } = pairing;
+  const { networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt } =
+    pairing;
   database.run(
     `UPDATE agents SET ledgerEpoch = ledgerEpoch + 1, networks = ?, currencies = ?, pairedAt = ?, unpairedAt = NULL, nextDepositIndex = ?,
        transcriptHash = ?, transcriptAt = ? WHERE id = ?`,
@@ -83,8 +94,12 @@ export function listAccountsNow(database: Database, network: string): readonly s
 }
 
 /** The wallets of the paired agents that pay on a network. */
-export function listPairedWallets(database: Database, network: string): readonly Pick<AgentRow, "merchant" | "accounts">[] {
-  const sql = "SELECT merchant, accounts, networks FROM agents WHERE unpairedAt IS NULL ORDER BY id";
+export function listPairedWallets(
+  database: Database,
+  network: string,
+): readonly Pick<AgentRow, "merchant" | "accounts">[] {
+  const sql =
+    "SELECT merchant, accounts, networks FROM agents WHERE unpairedAt IS NULL ORDER BY id";
   return database
     .all<Sender & Pick<AgentRow, "merchant">>(sql)
     .filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network));
@@ -130,19 +145,31 @@ export function listAgentRows(database: Database): readonly ListedAgent[] {
 }
 
 /** Paired agents in the order of their ids, at most `most`; -1 for all. */
-export function listPairedAgents(database: Database, most = -1): readonly Pick<AgentRow, "id" | "lockedCode" | "pausedAt">[] {
-  const sql = "SELECT id, lockedCode, pausedAt FROM agents WHERE unpairedAt IS NULL ORDER BY id LIMIT ?";
+export function listPairedAgents(
+  database: Database,
+  most = -1,
+): readonly Pick<AgentRow, "id" | "lockedCode" | "pausedAt">[] {
+  const sql =
+    "SELECT id, lockedCode, pausedAt FROM agents WHERE unpairedAt IS NULL ORDER BY id LIMIT ?";
   return database.all(sql, most);
 }
 
 /** Moves the first index whose address has not left up to `next`. */
 export function skipDepositIndexes(database: Database, id: string, next: number): void {
-  database.run("UPDATE agents SET nextDepositIndex = max(nextDepositIndex, ?) WHERE id = ?", next, id);
+  database.run(
+    "UPDATE agents SET nextDepositIndex = max(nextDepositIndex, ?) WHERE id = ?",
+    next,
+    id,
+  );
 }
 
 /** Keeps a ceiling that the agent's ledger holds. A lower ceiling than before changes nothing. */
 export function keepDepositCeiling(database: Database, id: string, ceiling: number): void {
-  database.run("UPDATE agents SET depositCeiling = max(depositCeiling, ?) WHERE id = ?", ceiling, id);
+  database.run(
+    "UPDATE agents SET depositCeiling = max(depositCeiling, ?) WHERE id = ?",
+    ceiling,
+    id,
+  );
 }
 
 /**
@@ -155,7 +182,8 @@ export function endAwaitedCeiling(database: Database, id: string): void {
 
 /** When the first agent with a network was paired, in milliseconds; null without one. */
 export function oldestPairingAt(database: Database, network: string): number | null {
-  const sql = "SELECT min(pairedAt) AS at FROM agents WHERE EXISTS (SELECT 1 FROM json_each(networks) WHERE value = ?)";
+  const sql =
+    "SELECT min(pairedAt) AS at FROM agents WHERE EXISTS (SELECT 1 FROM json_each(networks) WHERE value = ?)";
   return database.get<{ at: number | null }>(sql, network)?.at ?? null;
 }
 

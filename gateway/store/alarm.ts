@@ -31,7 +31,12 @@ export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): bo
           actor,
           detail,
         )
-      : database.get("SELECT 1 FROM audit WHERE subject = ? AND act = ? AND actor = ? LIMIT 1", subject, act, actor);
+      : database.get(
+          "SELECT 1 FROM audit WHERE subject = ? AND act = ? AND actor = ? LIMIT 1",
+          subject,
+          act,
+          actor,
+        );
   if (known !== undefined) return false;
   recordAct(database, { at, actor, act, subject, detail });
   return true;

@@ -18,7 +18,14 @@ export interface ArrivingRow {
 /** An open request whose address is looked at. */
 export type OpenRequest = Pick<
   TransactionRow,
-  "id" | "merchant" | "currency" | "network" | "depositAddress" | "amountUnits" | "toleranceUnits" | "expiresAt"
+  | "id"
+  | "merchant"
+  | "currency"
+  | "network"
+  | "depositAddress"
+  | "amountUnits"
+  | "toleranceUnits"
+  | "expiresAt"
 >;
 
 /** The open requests in a currency, the nearest end first. */
@@ -50,8 +57,15 @@ export function keepArriving(database: Database, row: ArrivingRow): void {
   );
 }
 
-export function dropArriving(database: Database, { transactionId, txHash }: Pick<ArrivingRow, "transactionId" | "txHash">): void {
-  database.run("DELETE FROM arriving WHERE transactionId = ? AND txHash = ?", transactionId, txHash);
+export function dropArriving(
+  database: Database,
+  { transactionId, txHash }: Pick<ArrivingRow, "transactionId" | "txHash">,
+): void {
+  database.run(
+    "DELETE FROM arriving WHERE transactionId = ? AND txHash = ?",
+    transactionId,
+    txHash,
+  );
 }
 
 /** Forgets all of a request that has ended. */

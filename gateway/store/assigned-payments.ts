@@ -7,7 +7,8 @@
 import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-export interface AssignedPayment extends Pick<OutgoingRow, "network" | "account" | "txHash" | "block"> {
+export interface AssignedPayment
+  extends Pick<OutgoingRow, "network" | "account" | "txHash" | "block"> {
   readonly transactionId: string;
   readonly feeUnits: string; // what it cost, in the coin that pays fees
   readonly at: number; // when the operator assigned it
@@ -24,7 +25,10 @@ export function insertAssigned(database: Database, row: AssignedPayment): void {
 
 /** The payment that was assigned to a withdrawal. */
 export function assignedOf(database: Database, transactionId: string): AssignedPayment | undefined {
-  return database.get<AssignedPayment>("SELECT * FROM assignedPayments WHERE transactionId = ?", transactionId);
+  return database.get<AssignedPayment>(
+    "SELECT * FROM assignedPayments WHERE transactionId = ?",
+    transactionId,
+  );
 }
 
 /** The withdrawal to which a transaction of an account was assigned. */

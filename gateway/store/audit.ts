@@ -21,7 +21,10 @@ export function recordAct(database: Database, act: Act): void {
 
 /** The acts on a subject and every note on it, oldest first. */
 export function listActsOn(database: Database, subject: string): readonly Act[] {
-  return database.all<Act>("SELECT at, actor, act, subject, detail FROM audit WHERE subject = ? ORDER BY id", subject);
+  return database.all<Act>(
+    "SELECT at, actor, act, subject, detail FROM audit WHERE subject = ? ORDER BY id",
+    subject,
+  );
 }
 
 /** The beginning of an alarm's act; its code follows, then its cause if the code has several. */
@@ -49,11 +52,21 @@ export interface ActQuery {
 }
 
 /** Acts, newest first, at most `most`. */
-export function listActs(database: Database, { sinceMs, untilMs, subject, actor, isAlarm, most }: ActQuery): readonly Act[] {
+export function listActs(
+  database: Database,
+  { sinceMs, untilMs, subject, actor, isAlarm, most }: ActQuery,
+): readonly Act[] {
   return database.all<Act>(
     `SELECT at, actor, act, subject, detail FROM audit WHERE at >= coalesce(?, at) AND at < coalesce(?, at + 1)
        AND (? IS NULL OR subject = ?) AND (? IS NULL OR instr(actor, ?) > 0) AND act LIKE ? ORDER BY id DESC LIMIT ?`,
-    ...[sinceMs ?? null, untilMs ?? null, subject ?? null, subject ?? null, actor ?? null, actor ?? null],
+    ...[
+      sinceMs ?? null,
+      untilMs ?? null,
+      subject ?? null,
+      subject ?? null,
+      actor ?? null,
+      actor ?? null,
+    ],
     ...[isAlarm ? `${alarmPrefix}%` : "%", most],
   );
 }
@@ -67,11 +80,15 @@ export interface AlarmRow {
 
 /** The id of the newest row made before a time; 0 without such a row. */
 export function newestActBefore(database: Database, atMs: number): number {
-  return database.get<{ id: number | null }>("SELECT MAX(id) AS id FROM audit WHERE at < ?", atMs)?.id ?? 0;
+  return (
+    database.get<{ id: number | null }>("SELECT MAX(id) AS id FROM audit WHERE at < ?", atMs)?.id ??
+    0
+  );
 }
 
 /** Alarms after a row, in order, at most `most`. */
 export function listAlarmsAfter(database: Database, id: number, most: number): readonly AlarmRow[] {
-  const sql = "SELECT id, act, subject, detail FROM audit WHERE id > ? AND act LIKE 'alarm %' ORDER BY id LIMIT ?";
+  const sql =
+    "SELECT id, act, subject, detail FROM audit WHERE id > ? AND act LIKE 'alarm %' ORDER BY id LIMIT ?";
   return database.all<AlarmRow>(sql, id, most);
 }

@@ -3,12 +3,23 @@ import type { BalanceRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** Undefined until the watcher has read the account. */
-export function readBalanceRow(database: Database, account: string, currency: string): BalanceRow | undefined {
-  return database.get<BalanceRow>("SELECT * FROM balances WHERE account = ? AND currency = ?", account, currency);
+export function readBalanceRow(
+  database: Database,
+  account: string,
+  currency: string,
+): BalanceRow | undefined {
+  return database.get<BalanceRow>(
+    "SELECT * FROM balances WHERE account = ? AND currency = ?",
+    account,
+    currency,
+  );
 }
 
 /** Replaces the earlier balance. */
-export function keepBalance(database: Database, { account, currency, units, block, at }: BalanceRow): void {
+export function keepBalance(
+  database: Database,
+  { account, currency, units, block, at }: BalanceRow,
+): void {
   database.run(
     `INSERT INTO balances (account, currency, units, block, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (account, currency)
        DO UPDATE SET units = excluded.units, block = excluded.block, at = excluded.at`,

@@ -15,15 +15,21 @@ export const belowEndedCode = "slot_unreachable";
  * Marks an open one. Harmless to call twice.
  * @returns how it is now: `new` the first time, `over` if it is open no more
  */
-export function markBelow(database: Database, transactionId: string, nowMs: number): "new" | "known" | "over" {
+export function markBelow(
+  database: Database,
+  transactionId: string,
+  nowMs: number,
+): "new" | "known" | "over" {
   const sql = "SELECT status FROM transactions WHERE id = ?";
   if (database.get<Pick<TransactionRow, "status">>(sql, transactionId)?.status !== 0) return "over";
-  const insert = "INSERT OR IGNORE INTO unknownCoins (transactionId, since, chainSince) VALUES (?, ?, ?)";
+  const insert =
+    "INSERT OR IGNORE INTO unknownCoins (transactionId, since, chainSince) VALUES (?, ?, ?)";
   return database.run(insert, transactionId, nowMs, nowMs).changes > 0 ? "new" : "known";
 }
 
 /** True for an open one that is marked. */
 export function isBelow(database: Database, transactionId: string): boolean {
-  const sql = "SELECT 1 FROM transactions WHERE id = ? AND status = 0 AND stage = 'stuck' AND code = ?";
+  const sql =
+    "SELECT 1 FROM transactions WHERE id = ? AND status = 0 AND stage = 'stuck' AND code = ?";
   return database.get(sql, transactionId, belowCode) !== undefined;
 }

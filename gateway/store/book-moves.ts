@@ -40,12 +40,17 @@ const movedColumns = (side: MoveRow["side"]): string =>
  * and stays a movement of its own.
  */
 function withoutFee<T extends MoveRow>(network: string, row: T): T {
-  const isInside = row.status === 1 && row.isMoved !== 1 && row.feeUnits !== "" && isFeeInside(network, row.kind);
+  const isInside =
+    row.status === 1 && row.isMoved !== 1 && row.feeUnits !== "" && isFeeInside(network, row.kind);
   return isInside ? { ...row, units: `${BigInt(row.units) - BigInt(row.feeUnits)}` } : row;
 }
 
 /** Every final movement into or out of these deposit addresses on a network. */
-export function listDepositMoves(database: Database, network: string, addresses: readonly string[]): readonly MoveRow[] {
+export function listDepositMoves(
+  database: Database,
+  network: string,
+  addresses: readonly string[],
+): readonly MoveRow[] {
   const list = JSON.stringify(addresses);
   const payments = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
@@ -84,7 +89,13 @@ export function listDepositMoves(database: Database, network: string, addresses:
      FROM json_each(?) AS a CROSS JOIN baselines b ON b.address = a.value WHERE b.network = ?`,
     ...[list, network],
   );
-  return [...payments, ...unattributed, ...sweeps.map((row) => withoutFee(network, row)), ...topUps, ...baselines];
+  return [
+    ...payments,
+    ...unattributed,
+    ...sweeps.map((row) => withoutFee(network, row)),
+    ...topUps,
+    ...baselines,
+  ];
 }
 
 /**
@@ -135,7 +146,9 @@ export function listHotWalletMoves(
     ...[account, network, after.block, after.row, most],
   );
   // The other account pays the fee of what comes in.
-  return rows.map((row) => withoutFee(network, row)).map((row) => (side === "in" ? { ...row, feeUnits: "" } : row));
+  return rows
+    .map((row) => withoutFee(network, row))
+    .map((row) => (side === "in" ? { ...row, feeUnits: "" } : row));
 }
 
 /**

@@ -109,7 +109,15 @@ export function countForgottenBookAddresses(
   database: Database,
   { addressSpace, merchant }: { readonly addressSpace: string; readonly merchant: string | null },
 ): number {
-  return database.get<{ n: number }>(`SELECT count(*) AS n ${forgotten}`, 0, addressSpace, merchant, merchant)?.n ?? 0;
+  return (
+    database.get<{ n: number }>(
+      `SELECT count(*) AS n ${forgotten}`,
+      0,
+      addressSpace,
+      merchant,
+      merchant,
+    )?.n ?? 0
+  );
 }
 
 /** Adds an entry, inside the caller's transaction. A second opening of an account is ignored. */
@@ -123,7 +131,11 @@ export function addBookEntry(database: Database, entry: BookEntryRow): void {
 }
 
 /** The entries of some accounts on a network, oldest first. */
-export function listBookEntries(database: Database, network: string, addresses: readonly string[]): readonly BookEntryRow[] {
+export function listBookEntries(
+  database: Database,
+  network: string,
+  addresses: readonly string[],
+): readonly BookEntryRow[] {
   return database.all<BookEntryRow>(
     `SELECT e.* FROM json_each(?) AS a JOIN bookEntries e ON e.address = a.value WHERE e.network = ? ORDER BY e.block, e.id`,
     ...[JSON.stringify(addresses), network],
@@ -131,8 +143,13 @@ export function listBookEntries(database: Database, network: string, addresses: 
 }
 
 /** The newest entries of a network without openings, at most `most`. */
-export function listNewestEntries(database: Database, network: string, most: number): readonly BookEntryRow[] {
-  const sql = "SELECT * FROM bookEntries WHERE network = ? AND kind <> 'opening' ORDER BY id DESC LIMIT ?";
+export function listNewestEntries(
+  database: Database,
+  network: string,
+  most: number,
+): readonly BookEntryRow[] {
+  const sql =
+    "SELECT * FROM bookEntries WHERE network = ? AND kind <> 'opening' ORDER BY id DESC LIMIT ?";
   return database.all<BookEntryRow>(sql, network, most);
 }
 
@@ -159,30 +176,69 @@ export function listForeignOutgoing(
 }
 
 /** The open differences of one network, or of all networks. */
-export function listDifferences(database: Database, network: string | null = null): readonly DifferenceRow[] {
-  const sql = "SELECT * FROM bookDifferences WHERE (? IS NULL OR network = ?) ORDER BY network, kind DESC, address, currency";
+export function listDifferences(
+  database: Database,
+  network: string | null = null,
+): readonly DifferenceRow[] {
+  const sql =
+    "SELECT * FROM bookDifferences WHERE (? IS NULL OR network = ?) ORDER BY network, kind DESC, address, currency";
   return database.all<DifferenceRow>(sql, network, network);
 }
 
-export function readDifference(database: Database, { network, address, currency }: BookPlace): DifferenceRow | undefined {
+export function readDifference(
+  database: Database,
+  { network, address, currency }: BookPlace,
+): DifferenceRow | undefined {
   const sql = "SELECT * FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?";
   return database.get<DifferenceRow>(sql, network, address, currency);
 }
 
 /** Replaces an earlier difference of the same balance, but keeps the time of the first. */
 export function keepDifference(database: Database, difference: DifferenceRow): void {
-  const { network, address, currency, merchant, kind, expectedUnits, foundUnits, block, sinceBlock, detail, at } = difference;
+  const {
+    network,
+    address,
+    currency,
+    merchant,
+    kind,
+    expectedUnits,
+    foundUnits,
+    block,
+    sinceBlock,
+    detail,
+    at,
+  } = difference;
   database.run(
     `INSERT INTO bookDifferences (network, address, currency, merchant, kind, expectedUnits, foundUnits, block, sinceBlock, detail, at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (network, address, currency) DO UPDATE SET expectedUnits = excluded.expectedUnits, foundUnits = excluded.foundUnits,
        block = excluded.block, sinceBlock = excluded.sinceBlock, detail = excluded.detail`,
-    ...[network, address, currency, merchant, kind, expectedUnits, foundUnits, block, sinceBlock, detail, at],
+    ...[
+      network,
+      address,
+      currency,
+      merchant,
+      kind,
+      expectedUnits,
+      foundUnits,
+      block,
+      sinceBlock,
+      detail,
+      at,
+    ],
   );
 }
 
-export function dropDifference(database: Database, { network, address, currency }: BookPlace): void {
-  database.run("DELETE FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?", network, address, currency);
+export function dropDifference(
+  database: Database,
+  { network, address, currency }: BookPlace,
+): void {
+  database.run(
+    "DELETE FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?",
+    network,
+    address,
+    currency,
+  );
 }
 
 export function readClosing(database: Database, network: string): ClosingRow | undefined {
@@ -191,10 +247,32 @@ export function readClosing(database: Database, network: string): ClosingRow | u
 
 /** Replaces the earlier closing. */
 export function keepClosing(database: Database, closing: ClosingRow): void {
-  const { network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault } = closing;
+  const {
+    network,
+    closedAt,
+    firstBlock,
+    lastBlock,
+    addresses,
+    hotWallets,
+    compared,
+    left,
+    triedAt,
+    fault,
+  } = closing;
   database.run(
     `INSERT OR REPLACE INTO closings (network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault],
+    ...[
+      network,
+      closedAt,
+      firstBlock,
+      lastBlock,
+      addresses,
+      hotWallets,
+      compared,
+      left,
+      triedAt,
+      fault,
+    ],
   );
 }

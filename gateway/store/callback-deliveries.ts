@@ -25,19 +25,25 @@ export function insertDelivery(
   },
 ): number {
   const { event, target, state, nextAt, rank, tries = 0 } = delivery;
-  const sql = "INSERT INTO callbackDeliveries (event, target, state, nextAt, rank, tries) VALUES (?, ?, ?, ?, ?, ?) RETURNING id";
+  const sql =
+    "INSERT INTO callbackDeliveries (event, target, state, nextAt, rank, tries) VALUES (?, ?, ?, ?, ?, ?) RETURNING id";
   return database.get<{ id: number }>(sql, event, target, state, nextAt, rank, tries)?.id ?? 0;
 }
 
 /** Counts the deliveries that wait for a target, up to `most`. */
 export function countWaiting(database: Database, target: string, most: number): number {
-  const sql = "SELECT count(*) AS n FROM (SELECT 1 FROM callbackDeliveries WHERE target = ? AND state = 'waiting' LIMIT ?)";
+  const sql =
+    "SELECT count(*) AS n FROM (SELECT 1 FROM callbackDeliveries WHERE target = ? AND state = 'waiting' LIMIT ?)";
   return database.get<{ n: number }>(sql, target, most)?.n ?? 0;
 }
 
 /** Counts the waiting deliveries of all targets. */
 export function countAllWaiting(database: Database): number {
-  return database.get<{ n: number }>("SELECT count(*) AS n FROM callbackDeliveries WHERE state = 'waiting'")?.n ?? 0;
+  return (
+    database.get<{ n: number }>(
+      "SELECT count(*) AS n FROM callbackDeliveries WHERE state = 'waiting'",
+    )?.n ?? 0
+  );
 }
 
 export interface WaitingTarget {
@@ -71,7 +77,12 @@ export interface DueDelivery {
   readonly scheduledAt: number | null; // not null: this try is put before the one at that time
 }
 
-export function dueDeliveries(database: Database, target: string, nowMs: number, most: number): readonly DueDelivery[] {
+export function dueDeliveries(
+  database: Database,
+  target: string,
+  nowMs: number,
+  most: number,
+): readonly DueDelivery[] {
   return database.all<DueDelivery>(
     `SELECT d.id, d.event, d.tries, d.scheduledAt, e.transactionId, e.body FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
      WHERE d.target = ? AND d.state = 'waiting' AND d.nextAt <= ? ORDER BY d.nextAt, d.rank, d.id LIMIT ?`,
@@ -126,14 +137,20 @@ export interface AfterTry {
  * Keeps one try and its result, also as the newest of its target. A delivery that was given up
  * meanwhile stays given up, unless it arrived.
  */
-export function keepTry(database: Database, delivery: number, made: CallbackTry, next: AfterTry): void {
+export function keepTry(
+  database: Database,
+  delivery: number,
+  made: CallbackTry,
+  next: AfterTry,
+): void {
   database.run(
     "INSERT INTO callbackTries (delivery, at, status, durationMs, answer) VALUES (?, ?, ?, ?, ?)",
     ...[delivery, made.at, made.status, made.durationMs, made.answer],
   );
   const isTaken = next.state === "delivered";
   const target = "id = (SELECT target FROM callbackDeliveries WHERE id = ?)";
-  if (isTaken) database.run(`UPDATE callbackTargets SET succeededAt = ? WHERE ${target}`, made.at, delivery);
+  if (isTaken)
+    database.run(`UPDATE callbackTargets SET succeededAt = ? WHERE ${target}`, made.at, delivery);
   else {
     const sql = `UPDATE callbackTargets SET failedAt = ?, failedStatus = ?, failedReason = ? WHERE ${target}`;
     database.run(sql, made.at, made.status, made.status === 0 ? made.answer : "", delivery);
@@ -155,7 +172,10 @@ export function giveUpTarget(database: Database, target: string): readonly strin
      WHERE d.target = ? AND d.state = 'waiting' AND e.transactionId IS NOT NULL`,
     target,
   );
-  database.run("UPDATE callbackDeliveries SET state = 'given up' WHERE target = ? AND state = 'waiting'", target);
+  database.run(
+    "UPDATE callbackDeliveries SET state = 'given up' WHERE target = ? AND state = 'waiting'",
+    target,
+  );
   return rows.map(({ transactionId }) => transactionId);
 }
 
@@ -193,7 +213,8 @@ export function listDeliveries(
 }
 
 export function triesOf(database: Database, delivery: number): readonly CallbackTry[] {
-  const sql = "SELECT at, status, durationMs, answer FROM callbackTries WHERE delivery = ? ORDER BY id";
+  const sql =
+    "SELECT at, status, durationMs, answer FROM callbackTries WHERE delivery = ? ORDER BY id";
   return database.all<CallbackTry>(sql, delivery);
 }
 
@@ -236,7 +257,12 @@ export interface Undelivered {
  */
 export function listUndelivered(
   database: Database,
-  of: { readonly target: string; readonly rank: DeliveryRank; readonly sinceMs: number; readonly after: number },
+  of: {
+    readonly target: string;
+    readonly rank: DeliveryRank;
+    readonly sinceMs: number;
+    readonly after: number;
+  },
   most: number,
 ): readonly Undelivered[] {
   return database.all<Undelivered>(

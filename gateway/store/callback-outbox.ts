@@ -8,7 +8,15 @@ import type { Database } from "./store.ts";
 /** The columns of a record that can change, as they were at a moment. */
 export type Glimpse = Pick<
   TransactionRow,
-  "status" | "stage" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "receiverAddress" | "changedAt"
+  | "status"
+  | "stage"
+  | "code"
+  | "txHash"
+  | "feeUnits"
+  | "amountReceivedUnits"
+  | "finalBlock"
+  | "receiverAddress"
+  | "changedAt"
 >;
 
 /** A final payment in another currency than the record's. */
@@ -30,16 +38,23 @@ export interface RecordChange {
 }
 
 /** A change that cannot be told waits for an operator, and the next ones go on. */
-const isNotAside = "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'change' AND setAside.id = CAST(c.id AS TEXT))";
+const isNotAside =
+  "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'change' AND setAside.id = CAST(c.id AS TEXT))";
 
 export function readChanges(database: Database, most: number): readonly RecordChange[] {
-  type Row = TransactionRow & { readonly change: number; before: string | null; after: string | null; payment: string | null };
+  type Row = TransactionRow & {
+    readonly change: number;
+    before: string | null;
+    after: string | null;
+    payment: string | null;
+  };
   const rows = database.all<Row>(
     `SELECT t.*, c.id AS change, c.before, c.after, c.payment FROM callbackChanges c
      JOIN transactions t ON t.id = c.transactionId WHERE ${isNotAside} ORDER BY c.id LIMIT ?`,
     most,
   );
-  const read = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
+  const read = <T>(text: string | null): T | null =>
+    text === null ? null : (JSON.parse(text) as T);
   return rows.map(({ change, before, after, payment, ...now }) => ({
     id: change,
     row: { ...now, ...(read<Glimpse>(after) ?? {}) },
@@ -71,14 +86,28 @@ export function insertEvent(database: Database, event: CallbackEventRow, nowMs: 
   database.run(
     `INSERT INTO callbackEvents (number, id, merchant, transactionId, type, sequence, at, body)
      VALUES (max(?, (SELECT coalesce(max(number), 0) + 1 FROM callbackEvents)), ?, ?, ?, ?, ?, ?, ?)`,
-    ...[nowMs, event.id, event.merchant, event.transactionId, event.type, event.sequence, event.at, event.body],
+    ...[
+      nowMs,
+      event.id,
+      event.merchant,
+      event.transactionId,
+      event.type,
+      event.sequence,
+      event.at,
+      event.body,
+    ],
   );
 }
 
 export type NumberedEvent = Pick<CallbackEventRow, "id" | "body"> & { readonly number: number };
 
 /** A merchant's events of records after this number, in the order in which they were made. */
-export function listEventsAfter(database: Database, merchant: string, after: number, most: number): readonly NumberedEvent[] {
+export function listEventsAfter(
+  database: Database,
+  merchant: string,
+  after: number,
+  most: number,
+): readonly NumberedEvent[] {
   return database.all<NumberedEvent>(
     `SELECT number, id, body FROM callbackEvents WHERE merchant = ? AND number > ? AND transactionId IS NOT NULL
      ORDER BY number LIMIT ?`,

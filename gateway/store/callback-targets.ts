@@ -24,7 +24,10 @@ export interface CallbackTargetRow {
   readonly failedReason: string; // the reason without an answer; "" with one
 }
 
-export type NewCallbackTarget = Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "secretBox" | "createdAt">;
+export type NewCallbackTarget = Pick<
+  CallbackTargetRow,
+  "id" | "merchant" | "url" | "events" | "secretBox" | "createdAt"
+>;
 
 export function insertTarget(database: Database, target: NewCallbackTarget): void {
   database.run(
@@ -45,11 +48,13 @@ export function wasTarget(database: Database, id: string): boolean {
 }
 
 export function liveTargets(database: Database, merchant: string): readonly CallbackTargetRow[] {
-  const sql = "SELECT * FROM callbackTargets WHERE merchant = ? AND offAt IS NULL ORDER BY createdAt, id";
+  const sql =
+    "SELECT * FROM callbackTargets WHERE merchant = ? AND offAt IS NULL ORDER BY createdAt, id";
   return database.all<CallbackTargetRow>(sql, merchant);
 }
 
-export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "createdAt"> {
+export interface CallbackTargetLine
+  extends Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "createdAt"> {
   readonly name: string; // the merchant's name
   readonly offAt: number | null;
   readonly pausedAt: number | null;
@@ -67,7 +72,10 @@ const givenUpCount = `(SELECT count(*) FROM callbackDeliveries d JOIN callbackEv
  * The targets that are not removed, of all merchants or of one, with the number of waiting
  * deliveries and the newest try.
  */
-export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {
+export function listTargets(
+  database: Database,
+  merchant: string | null,
+): readonly CallbackTargetLine[] {
   return database.all<CallbackTargetLine>(
     `SELECT t.id, t.merchant, m.name, t.url, t.events, t.createdAt, t.offAt, t.pausedAt, t.oldValidUntil, n.at AS triedAt, n.status,
        (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting,
@@ -97,13 +105,20 @@ export function targetStates(database: Database, merchant: string): readonly Tar
 }
 
 export function countTargets(database: Database, merchant: string): number {
-  const sql = "SELECT count(*) AS n FROM callbackTargets WHERE merchant = ? AND offReason <> 'removed'";
+  const sql =
+    "SELECT count(*) AS n FROM callbackTargets WHERE merchant = ? AND offReason <> 'removed'";
   return database.get<{ n: number }>(sql, merchant)?.n ?? 0;
 }
 
 /** Gives a target a new secret. The old secret also signs until `oldValidUntil`. */
-export function rotateTarget(database: Database, id: string, secretBox: Uint8Array, oldValidUntil: number): void {
-  const sql = "UPDATE callbackTargets SET oldSecretBox = secretBox, oldValidUntil = ?, secretBox = ? WHERE id = ?";
+export function rotateTarget(
+  database: Database,
+  id: string,
+  secretBox: Uint8Array,
+  oldValidUntil: number,
+): void {
+  const sql =
+    "UPDATE callbackTargets SET oldSecretBox = secretBox, oldValidUntil = ?, secretBox = ? WHERE id = ?";
   database.run(sql, oldValidUntil, secretBox, id);
 }
 
@@ -112,7 +127,8 @@ export function rotateTarget(database: Database, id: string, secretBox: Uint8Arr
  * @returns false if the target was off
  */
 export function switchTargetOff(database: Database, id: string, nowMs: number): boolean {
-  const sql = "UPDATE callbackTargets SET offAt = ?, offReason = 'gone' WHERE id = ? AND offAt IS NULL";
+  const sql =
+    "UPDATE callbackTargets SET offAt = ?, offReason = 'gone' WHERE id = ? AND offAt IS NULL";
   return database.run(sql, nowMs, id).changes > 0;
 }
 
@@ -121,7 +137,8 @@ export function switchTargetOff(database: Database, id: string, nowMs: number): 
  * @returns false if the target was on
  */
 export function switchTargetOn(database: Database, id: string): boolean {
-  const sql = "UPDATE callbackTargets SET offAt = NULL, offReason = '' WHERE id = ? AND offReason = 'gone'";
+  const sql =
+    "UPDATE callbackTargets SET offAt = NULL, offReason = '' WHERE id = ? AND offReason = 'gone'";
   return database.run(sql, id).changes > 0;
 }
 
@@ -130,7 +147,13 @@ export function switchTargetOn(database: Database, id: string): boolean {
  * @returns false if it was paused
  */
 export function pauseTarget(database: Database, id: string, nowMs: number): boolean {
-  return database.run("UPDATE callbackTargets SET pausedAt = ? WHERE id = ? AND pausedAt IS NULL", nowMs, id).changes > 0;
+  return (
+    database.run(
+      "UPDATE callbackTargets SET pausedAt = ? WHERE id = ? AND pausedAt IS NULL",
+      nowMs,
+      id,
+    ).changes > 0
+  );
 }
 
 /**
@@ -138,7 +161,12 @@ export function pauseTarget(database: Database, id: string, nowMs: number): bool
  * @returns false if it was not paused
  */
 export function endPause(database: Database, id: string): boolean {
-  return database.run("UPDATE callbackTargets SET pausedAt = NULL WHERE id = ? AND pausedAt IS NOT NULL", id).changes > 0;
+  return (
+    database.run(
+      "UPDATE callbackTargets SET pausedAt = NULL WHERE id = ? AND pausedAt IS NOT NULL",
+      id,
+    ).changes > 0
+  );
 }
 
 /**

@@ -3,7 +3,16 @@
  * is checked, synced and only then renamed. Also checks a copy that was kept. Sources:
  * sqlite.org/lang_vacuum.html; sqlite.org/pragma.html.
  */
-import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, reasonOf } from "../../base/fault.ts";
@@ -38,7 +47,12 @@ const sidecars = ["-journal", "-wal", "-shm"];
  * @throws AgentError GATEWAY_FILE_EXISTS if the copy cannot be made, GATEWAY_BACKUP_DAMAGED; no new
  * file remains
  */
-export function copyStore(database: Pick<Database, "run">, path: string, nowMs: number, steps?: readonly Migration[]): StoreCopy {
+export function copyStore(
+  database: Pick<Database, "run">,
+  path: string,
+  nowMs: number,
+  steps?: readonly Migration[],
+): StoreCopy {
   const unfinished = `${path}.tmp`;
   const remove = (): void => {
     for (const end of ["", ...sidecars]) rmSync(`${unfinished}${end}`, { force: true });
@@ -62,14 +76,22 @@ export function copyStore(database: Pick<Database, "run">, path: string, nowMs: 
       // If no file can be removed in the folder, none was made there.
     }
     if (cause instanceof AgentError) throw cause;
-    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made: ${reasonOf(cause)}`, { path }, { cause });
+    throw new AgentError(
+      "GATEWAY_FILE_EXISTS",
+      "none",
+      `${path} cannot be made: ${reasonOf(cause)}`,
+      { path },
+      { cause },
+    );
   }
 }
 
 function stamp(path: string, nowMs: number): void {
   const raw = new DatabaseSync(path);
   try {
-    raw.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('copiedAt', ?)").run(String(nowMs));
+    raw
+      .prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('copiedAt', ?)")
+      .run(String(nowMs));
   } finally {
     raw.close();
   }
@@ -93,16 +115,20 @@ export function checkCopy(path: string, steps?: readonly Migration[]): StoreCopy
   const damaged = (problem: string, cause?: unknown): AgentError =>
     new AgentError("GATEWAY_BACKUP_DAMAGED", "none", `${path} ${problem}`, { path }, { cause });
   // Opening an empty file would turn it into a database.
-  if (!existsSync(path) || !statSync(path).isFile() || statSync(path).size === 0) throw damaged("is no copy of a database");
+  if (!existsSync(path) || !statSync(path).isFile() || statSync(path).size === 0)
+    throw damaged("is no copy of a database");
   let raw: Raw | null = null;
   try {
     refuseOthersWal(path);
     raw = new DatabaseSync(path, { readOnly: true });
     const found = raw.prepare("PRAGMA integrity_check").all() as { integrity_check: string }[];
-    if (found.length !== 1 || found[0]?.integrity_check !== "ok") throw damaged(`is damaged: ${found[0]?.integrity_check ?? ""}`);
+    if (found.length !== 1 || found[0]?.integrity_check !== "ok")
+      throw damaged(`is damaged: ${found[0]?.integrity_check ?? ""}`);
     const loose = raw.prepare("PRAGMA foreign_key_check").all() as { table: string }[];
     if (loose.length > 0)
-      throw damaged(`is damaged: ${loose.length} rows of ${loose[0]?.table} refer to rows that are not there`);
+      throw damaged(
+        `is damaged: ${loose.length} rows of ${loose[0]?.table} refer to rows that are not there`,
+      );
     return contents(raw, path, steps);
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
@@ -114,7 +140,11 @@ export function checkCopy(path: string, steps?: readonly Migration[]): StoreCopy
 
 function contents(raw: Raw, path: string, steps: readonly Migration[] | undefined): StoreCopy {
   const value = (name: string): string =>
-    (raw.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";
+    (
+      raw.prepare("SELECT value FROM meta WHERE name = ?").get(name) as
+        | { value: string }
+        | undefined
+    )?.value ?? "";
   const count = (table: "merchants" | "transactions"): number =>
     (raw.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
   const schema = knownVersion(path, value, steps);

@@ -6,7 +6,12 @@
 import { listSendersFrom } from "./agents.ts";
 import { actOfAlarm } from "./audit.ts";
 import { type DifferenceRow, endedBy, listDifferences } from "./books.ts";
-import { type CurrencyHold, type CurrencyStop, listCurrencyHolds, listCurrencyStops } from "./currency-holds.ts";
+import {
+  type CurrencyHold,
+  type CurrencyStop,
+  listCurrencyHolds,
+  listCurrencyStops,
+} from "./currency-holds.ts";
 import { listPendingDepositsByStage } from "./deposits.ts";
 import { countFaults } from "./faults.ts";
 import { listNetworkStops, type NetworkStop } from "./foreign.ts";
@@ -65,7 +70,8 @@ export interface Counts {
 }
 
 /** A currency in which nothing is paid, of one merchant's name or, with "", of all. */
-export interface HeldCurrency extends Pick<CurrencyHold, "currency" | "at" | "transactionId" | "txHash"> {
+export interface HeldCurrency
+  extends Pick<CurrencyHold, "currency" | "at" | "transactionId" | "txHash"> {
   readonly merchant: string;
 }
 
@@ -126,19 +132,28 @@ function listForeignPayments(database: Database, sinceMs: number): readonly Fore
 }
 
 const merchantOf = (database: Database, agent: string): string =>
-  database.get<{ name: string }>("SELECT m.name FROM agents a JOIN merchants m ON m.id = a.merchant WHERE a.id = ?", agent)
-    ?.name ?? "";
+  database.get<{ name: string }>(
+    "SELECT m.name FROM agents a JOIN merchants m ON m.id = a.merchant WHERE a.id = ?",
+    agent,
+  )?.name ?? "";
 
 function listMissingMoney(database: Database): readonly MissingMoney[] {
-  const isLess = (row: DifferenceRow): boolean => row.kind === "hot" || BigInt(row.foundUnits) < BigInt(row.expectedUnits);
+  const isLess = (row: DifferenceRow): boolean =>
+    row.kind === "hot" || BigInt(row.foundUnits) < BigInt(row.expectedUnits);
   return listDifferences(database)
     .filter(isLess)
     .slice(0, namedMax)
-    .map(({ kind, address, merchant, currency }) => ({ kind, address, merchant: nameOf(database, merchant), currency }));
+    .map(({ kind, address, merchant, currency }) => ({
+      kind,
+      address,
+      merchant: nameOf(database, merchant),
+      currency,
+    }));
 }
 
 const nameOf = (database: Database, merchant: string): string =>
-  database.get<{ name: string }>("SELECT name FROM merchants WHERE id = ?", merchant)?.name ?? merchant;
+  database.get<{ name: string }>("SELECT name FROM merchants WHERE id = ?", merchant)?.name ??
+  merchant;
 
 function listHeldOrders(database: Database): readonly HeldOrder[] {
   return database.all<HeldOrder>(
@@ -153,9 +168,11 @@ function listHeldOrders(database: Database): readonly HeldOrder[] {
  * @param run of the gateway that runs now; null without one
  */
 export function countsOf(database: Database, alarmsSinceMs: number, run: string | null): Counts {
-  const agents = "SELECT count(*) AS paired, coalesce(sum(lockedCode <> ''), 0) AS locked, count(pausedAt) AS paused FROM agents";
+  const agents =
+    "SELECT count(*) AS paired, coalesce(sum(lockedCode <> ''), 0) AS locked, count(pausedAt) AS paused FROM agents";
   const paired = database.get<Counts["agents"]>(`${agents} WHERE unpairedAt IS NULL`);
-  const alarms = "SELECT count(*) AS count, max(at) AS newestAt FROM audit WHERE at >= ? AND act LIKE 'alarm %'";
+  const alarms =
+    "SELECT count(*) AS count, max(at) AS newestAt FROM audit WHERE at >= ? AND act LIKE 'alarm %'";
   return {
     withdrawals: listPendingByStage(database),
     deposits: listPendingDepositsByStage(database),
@@ -169,7 +186,10 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
        WHERE a.unpairedAt IS NULL AND a.lockedCode <> '' ORDER BY a.id LIMIT ?`,
       namedMax,
     ),
-    callbacks: { waiting: deliveriesIn(database, "waiting"), givenUp: deliveriesIn(database, "given up") },
+    callbacks: {
+      waiting: deliveriesIn(database, "waiting"),
+      givenUp: deliveriesIn(database, "given up"),
+    },
     failingTargets: listFailingTargets(database, namedMax),
     alarms: database.get<Counts["alarms"]>(alarms, alarmsSinceMs) ?? { count: 0, newestAt: null },
     faults: countFaults(database).slice(0, namedFaultsMax),
@@ -182,7 +202,10 @@ export function countsOf(database: Database, alarmsSinceMs: number, run: string 
     reorgedDeposits: listUndecided(database, namedMax),
     currencyHolds: listCurrencyHolds(database)
       .slice(0, namedMax)
-      .map((hold) => ({ ...hold, merchant: hold.merchant === "" ? "" : nameOf(database, hold.merchant) })),
+      .map((hold) => ({
+        ...hold,
+        merchant: hold.merchant === "" ? "" : nameOf(database, hold.merchant),
+      })),
     currencyStops: listCurrencyStops(database, namedMax),
   };
 }
@@ -203,5 +226,9 @@ export function listFailingTargets(database: Database, most: number): readonly F
 
 function deliveriesIn(database: Database, state: "waiting" | "given up"): number {
   // The state stands in the text, because a partial index serves no parameter.
-  return database.get<{ n: number }>(`SELECT count(*) AS n FROM callbackDeliveries WHERE state = '${state}'`)?.n ?? 0;
+  return (
+    database.get<{ n: number }>(
+      `SELECT count(*) AS n FROM callbackDeliveries WHERE state = '${state}'`,
+    )?.n ?? 0
+  );
 }

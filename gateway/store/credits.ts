@@ -38,7 +38,10 @@ const creditsOf = `(SELECT json_group_array(c.units) FROM depositCredits c
   WHERE c.network = p.network AND c.txHash = p.txHash AND c.logIndex = p.logIndex) AS credited`;
 
 function leftOf({ units, credited }: WithCredits): bigint {
-  return (JSON.parse(credited) as readonly string[]).reduce((left, one) => left - BigInt(one), BigInt(units));
+  return (JSON.parse(credited) as readonly string[]).reduce(
+    (left, one) => left - BigInt(one),
+    BigInt(units),
+  );
 }
 
 /** Rows of `payments`, and those that still count although their block left the chain. */
@@ -58,9 +61,15 @@ export function listCounted(
      ORDER BY p.block, p.txHash, p.logIndex`,
     ...[id, currency, network],
   );
-  const held = new Set(listArriving(database, id).flatMap(({ txHash, isHeld }) => (isHeld === 1 ? [txHash] : [])));
+  const held = new Set(
+    listArriving(database, id).flatMap(({ txHash, isHeld }) => (isHeld === 1 ? [txHash] : [])),
+  );
   const left = own.map((row) => ({ row, units: leftOf(row), isCredited: false }));
-  const credited = listCreditsTo(database, id).map((row) => ({ row, units: BigInt(row.creditedUnits), isCredited: true }));
+  const credited = listCreditsTo(database, id).map((row) => ({
+    row,
+    units: BigInt(row.creditedUnits),
+    isCredited: true,
+  }));
   // Payments beyond the rows of a request are sums, each as of its newest block.
   const sums = listSumsOf(database, id, currency).map(({ units, toBlock: block, txHash }) => ({
     units: BigInt(units),
@@ -92,8 +101,12 @@ export function listCreditsTo(
 }
 
 /** Requests to which a payment was credited. */
-export function listCreditedWith(database: Database, { network, txHash, logIndex }: PaymentPlace): readonly string[] {
-  const sql = "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ?";
+export function listCreditedWith(
+  database: Database,
+  { network, txHash, logIndex }: PaymentPlace,
+): readonly string[] {
+  const sql =
+    "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ?";
   return database.all<{ id: string }>(sql, network, txHash, logIndex).map(({ id }) => id);
 }
 
@@ -106,10 +119,17 @@ const nobodys = `p.final = 1 AND t.operation = 'deposit'
 const named = `SELECT p.*, t.merchant, m.name AS merchantName, t.orderId, ${creditsOf}
   FROM payments p JOIN transactions t ON t.id = p.transactionId JOIN merchants m ON m.id = t.merchant`;
 
-const asLeft = (row: Omit<LeftPayment, "leftUnits"> & WithCredits): LeftPayment => ({ ...row, leftUnits: leftOf(row) });
+const asLeft = (row: Omit<LeftPayment, "leftUnits"> & WithCredits): LeftPayment => ({
+  ...row,
+  leftUnits: leftOf(row),
+});
 
 /** Payments that count for no request and are not credited, newest first, at most `most`. */
-export function listUnattributed(database: Database, merchant: string | null, most: number): readonly LeftPayment[] {
+export function listUnattributed(
+  database: Database,
+  merchant: string | null,
+  most: number,
+): readonly LeftPayment[] {
   const rows = database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(
     `${named} WHERE ${nobodys} AND (? IS NULL OR t.merchant = ?)
        AND NOT EXISTS (SELECT 1 FROM depositCredits c
@@ -123,16 +143,24 @@ export function listUnattributed(database: Database, merchant: string | null, mo
 /** The rest of the payments to a request's address in other currencies than its own. */
 export function listOthersTo(database: Database, transactionId: string): readonly LeftPayment[] {
   const sql = `${named} WHERE ${nobodys} AND p.transactionId = ? ORDER BY p.block, p.txHash, p.logIndex`;
-  const rows = database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, transactionId).map(asLeft);
+  const rows = database
+    .all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, transactionId)
+    .map(asLeft);
   return rows.filter(({ leftUnits }) => leftUnits > 0n);
 }
 
 /**
  * Payments of one transaction on a network that count for no request, including credited payments.
  */
-export function findUnattributed(database: Database, network: string, txHash: string): readonly LeftPayment[] {
+export function findUnattributed(
+  database: Database,
+  network: string,
+  txHash: string,
+): readonly LeftPayment[] {
   const sql = `${named} WHERE ${nobodys} AND p.network = ? AND p.txHash IN (?, lower(?)) ORDER BY p.logIndex`;
-  return database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, network, txHash, txHash).map(asLeft);
+  return database
+    .all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, network, txHash, txHash)
+    .map(asLeft);
 }
 
 /**
@@ -148,7 +176,10 @@ export function keepCredit(
   const { network, txHash, logIndex, leftUnits, units } = payment;
   const where = "network = ? AND txHash = ? AND logIndex = ? AND transactionId = ?";
   const place = [network, txHash, logIndex, transactionId] as const;
-  const before = database.get<{ units: string }>(`SELECT units FROM depositCredits WHERE ${where}`, ...place);
+  const before = database.get<{ units: string }>(
+    `SELECT units FROM depositCredits WHERE ${where}`,
+    ...place,
+  );
   database.run(`DELETE FROM depositCredits WHERE ${where}`, ...place);
   database.run(
     "INSERT INTO depositCredits (network, txHash, logIndex, transactionId, units, ofUnits, at) VALUES (?, ?, ?, ?, ?, ?, ?)",

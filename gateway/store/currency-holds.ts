@@ -6,7 +6,8 @@
 import type { Database } from "./store.ts";
 
 /** The words for a currency that is held for all merchants. */
-export const heldText = "held: a payout in it moved something else than was asked for, so nothing is paid in it";
+export const heldText =
+  "held: a payout in it moved something else than was asked for, so nothing is paid in it";
 
 /** A held currency. */
 export interface CurrencyHold {
@@ -32,8 +33,13 @@ export function holdCurrency(database: Database, hold: CurrencyHold): boolean {
 }
 
 /** The hold of a currency for a merchant, "" for all; undefined if it is paid in. */
-export function currencyHoldOf(database: Database, currency: string, merchant: string): CurrencyHold | undefined {
-  const sql = "SELECT * FROM currencyHolds WHERE currency = ? AND merchant IN (?, '') ORDER BY merchant LIMIT 1";
+export function currencyHoldOf(
+  database: Database,
+  currency: string,
+  merchant: string,
+): CurrencyHold | undefined {
+  const sql =
+    "SELECT * FROM currencyHolds WHERE currency = ? AND merchant IN (?, '') ORDER BY merchant LIMIT 1";
   return database.get<CurrencyHold>(sql, currency, merchant);
 }
 
@@ -68,7 +74,11 @@ export function keepCurrencyStop(
   at: number | null,
 ): void {
   const place = [agent, network, currency];
-  if (at === null) database.run("DELETE FROM currencyStops WHERE agent = ? AND network = ? AND currency = ?", ...place);
+  if (at === null)
+    database.run(
+      "DELETE FROM currencyStops WHERE agent = ? AND network = ? AND currency = ?",
+      ...place,
+    );
   else
     database.run(
       `INSERT OR IGNORE INTO currencyStops (agent, network, currency, at)

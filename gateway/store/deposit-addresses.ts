@@ -3,7 +3,8 @@ import type { DepositAddressRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 export function insertDepositAddress(database: Database, row: DepositAddressRow): void {
-  const sql = "INSERT INTO depositAddresses (address, agent, addressIndex, transactionId) VALUES (?, ?, ?, ?)";
+  const sql =
+    "INSERT INTO depositAddresses (address, agent, addressIndex, transactionId) VALUES (?, ?, ?, ?)";
   database.run(sql, row.address, row.agent, row.addressIndex, row.transactionId);
 }
 
@@ -20,7 +21,10 @@ export function isDepositAddressOf(database: Database, address: string, agentId:
 export function listDepositAddressesAfter(
   database: Database,
   place: number,
-): readonly (Pick<DepositAddressRow, "address" | "transactionId"> & { readonly place: number; readonly network: string })[] {
+): readonly (Pick<DepositAddressRow, "address" | "transactionId"> & {
+  readonly place: number;
+  readonly network: string;
+})[] {
   return database.all(
     `SELECT depositAddresses.rowid AS place, address, transactionId, network FROM depositAddresses
      JOIN transactions ON transactions.id = transactionId WHERE depositAddresses.rowid > ? ORDER BY depositAddresses.rowid`,

@@ -7,16 +7,26 @@ import { insertTransaction, keepValue, type NewTransaction } from "./transaction
 
 /** The request that a payment page shows. A request without a page has no token. */
 export function depositOfPayToken(database: Database, token: string): TransactionRow | undefined {
-  return database.get<TransactionRow>("SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''", token);
+  return database.get<TransactionRow>(
+    "SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''",
+    token,
+  );
 }
 
 /** Must not be called twice: id and order are keys of the table. */
-export function insertDeposit(database: Database, row: Omit<NewTransaction, "operation" | "mode">): void {
+export function insertDeposit(
+  database: Database,
+  row: Omit<NewTransaction, "operation" | "mode">,
+): void {
   insertTransaction(database, { ...row, operation: "deposit", mode: "" });
 }
 
 /** Ids of pending requests whose time is over. */
-export function listOverdueDeposits(database: Database, network: string, nowMs: number): readonly string[] {
+export function listOverdueDeposits(
+  database: Database,
+  network: string,
+  nowMs: number,
+): readonly string[] {
   const rows = database.all<{ id: string }>(
     "SELECT id FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND expiresAt <= ?",
     ...[network, nowMs],
@@ -28,14 +38,23 @@ export function listOverdueDeposits(database: Database, network: string, nowMs: 
  * Keeps the block that holds all payments included before a request's end. An end in a final block
  * stays; another one is replaced, since its block may leave the chain.
  */
-export function keepDepositEnd(database: Database, transactionId: string, block: number, finalBlock: number): void {
+export function keepDepositEnd(
+  database: Database,
+  transactionId: string,
+  block: number,
+  finalBlock: number,
+): void {
   const sql = `INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)
     ON CONFLICT (transactionId) DO UPDATE SET block = excluded.block WHERE block > ?`;
   database.run(sql, transactionId, block, finalBlock);
 }
 
 /** Open requests on a network with an end above its final block. */
-export function listProvisionalEnds(database: Database, network: string, finalBlock: number): readonly string[] {
+export function listProvisionalEnds(
+  database: Database,
+  network: string,
+  finalBlock: number,
+): readonly string[] {
   const sql = `SELECT e.transactionId AS id FROM depositEnds e JOIN transactions t ON t.id = e.transactionId
     WHERE t.network = ? AND e.block > ?`;
   return database.all<{ id: string }>(sql, network, finalBlock).map(({ id }) => id);
@@ -65,14 +84,22 @@ export function listPendingDeposits(
 
 /** When the oldest request on a network was made, in milliseconds; null without requests. */
 export function oldestDepositAt(database: Database, network: string): number | null {
-  const sql = "SELECT min(createdAt) AS at FROM transactions WHERE operation = 'deposit' AND network = ?";
+  const sql =
+    "SELECT min(createdAt) AS at FROM transactions WHERE operation = 'deposit' AND network = ?";
   return database.get<{ at: number | null }>(sql, network)?.at ?? null;
 }
 
 /** The columns of a request that its payments determine. */
 export type DepositCredit = Pick<
   TransactionRow,
-  "status" | "stage" | "code" | "amountReceivedUnits" | "late" | "txHash" | "finalBlock" | "changedAt"
+  | "status"
+  | "stage"
+  | "code"
+  | "amountReceivedUnits"
+  | "late"
+  | "txHash"
+  | "finalBlock"
+  | "changedAt"
 >;
 
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
@@ -102,7 +129,12 @@ export function completeExpiredDeposit(database: Database, id: string, nowMs: nu
  * value goes: it is worth nothing now.
  */
 export function revokeDeposit(database: Database, id: string, credit: DepositCredit): void {
-  updateDeposit(database, id, { ...credit, status: 2, stage: revokedStage, code: "deposit_reorged" });
+  updateDeposit(database, id, {
+    ...credit,
+    status: 2,
+    stage: revokedStage,
+    code: "deposit_reorged",
+  });
   keepValue(database, id, "");
 }
 

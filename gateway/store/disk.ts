@@ -43,7 +43,10 @@ interface Cause {
 }
 
 function isOf(error: unknown, { sqlite, system }: Cause): boolean {
-  const { errcode, code } = (error ?? {}) as { readonly errcode?: unknown; readonly code?: unknown };
+  const { errcode, code } = (error ?? {}) as {
+    readonly errcode?: unknown;
+    readonly code?: unknown;
+  };
   if (typeof errcode === "number") return sqlite.includes(errcode & primaryCodeMask);
   return typeof code === "string" && system.includes(code);
 }
@@ -61,7 +64,13 @@ export function isDiskFull(error: unknown): boolean {
  */
 export function unusableStore(path: string, cause: unknown): AgentError {
   const reason = cause instanceof Error ? cause.message : "";
-  return new AgentError(codeOf(path, cause), "none", `${path} cannot be used as a database: ${reason}`, { path }, { cause });
+  return new AgentError(
+    codeOf(path, cause),
+    "none",
+    `${path} cannot be used as a database: ${reason}`,
+    { path },
+    { cause },
+  );
 }
 
 function codeOf(path: string, cause: unknown) {

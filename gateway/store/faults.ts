@@ -29,8 +29,16 @@ export function keepFault(database: Database, row: Omit<FaultRow, "toldAt" | "is
   );
 }
 
-export function dropFault(database: Database, { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">): void {
-  database.run("DELETE FROM faults WHERE domain = ? AND network = ? AND id = ?", domain, network, id);
+export function dropFault(
+  database: Database,
+  { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">,
+): void {
+  database.run(
+    "DELETE FROM faults WHERE domain = ? AND network = ? AND id = ?",
+    domain,
+    network,
+    id,
+  );
 }
 
 /** True if a thing has had its fault since this time or longer, in Unix milliseconds. */
@@ -47,31 +55,46 @@ export function hasStoodSince(
 export function listFaults(database: Database, network: string | null = null): readonly FaultRow[] {
   return network === null
     ? database.all<FaultRow>("SELECT * FROM faults ORDER BY since, domain, network, id")
-    : database.all<FaultRow>("SELECT * FROM faults WHERE network = ? ORDER BY since, domain, id", network);
+    : database.all<FaultRow>(
+        "SELECT * FROM faults WHERE network = ? ORDER BY since, domain, id",
+        network,
+      );
 }
 
 /** Faults by kind and merchant, the oldest first. */
-export function countFaults(
-  database: Database,
-): readonly { readonly domain: string; readonly merchant: string; readonly count: number; readonly since: number }[] {
+export function countFaults(database: Database): readonly {
+  readonly domain: string;
+  readonly merchant: string;
+  readonly count: number;
+  readonly since: number;
+}[] {
   return database.all(
     "SELECT domain, merchant, count(*) AS count, min(since) AS since FROM faults GROUP BY domain, merchant ORDER BY since, domain, merchant",
   );
 }
 
 /** Has a fault's item tried again by the running gateway. False if there is no such fault. */
-export function askRetry(database: Database, { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">): boolean {
+export function askRetry(
+  database: Database,
+  { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">,
+): boolean {
   const sql = "UPDATE faults SET isRetried = 1 WHERE domain = ? AND network = ? AND id = ?";
   return database.run(sql, domain, network, id).changes > 0;
 }
 
 export function hasRetries(database: Database, network: string): boolean {
-  return database.get("SELECT 1 FROM faults WHERE network = ? AND isRetried = 1 LIMIT 1", network) !== undefined;
+  return (
+    database.get("SELECT 1 FROM faults WHERE network = ? AND isRetried = 1 LIMIT 1", network) !==
+    undefined
+  );
 }
 
 /** The items that operators want tried, once. */
 export function takeRetries(database: Database, network: string): readonly FaultRow[] {
-  const rows = database.all<FaultRow>("SELECT * FROM faults WHERE network = ? AND isRetried = 1", network);
+  const rows = database.all<FaultRow>(
+    "SELECT * FROM faults WHERE network = ? AND isRetried = 1",
+    network,
+  );
   database.run("UPDATE faults SET isRetried = 0 WHERE network = ? AND isRetried = 1", network);
   return rows;
 }
@@ -82,6 +105,7 @@ export function markFaultTold(
   { domain, network, id }: Pick<FaultRow, "domain" | "network" | "id">,
   at: number,
 ): void {
-  const sql = "UPDATE faults SET toldAt = ? WHERE domain = ? AND network = ? AND id = ? AND toldAt IS NULL";
+  const sql =
+    "UPDATE faults SET toldAt = ? WHERE domain = ? AND network = ? AND id = ? AND toldAt IS NULL";
   database.run(sql, at, domain, network, id);
 }

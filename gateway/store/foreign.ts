@@ -20,7 +20,9 @@ export function listForeign(
   database: Database,
   agent: Pick<AgentRow, "id" | "accounts" | "networks">,
 ): readonly ForeignTransaction[] {
-  const networks = (JSON.parse(agent.networks) as readonly string[]).filter((network) => !familyOf(network).slots.isCounted);
+  const networks = (JSON.parse(agent.networks) as readonly string[]).filter(
+    (network) => !familyOf(network).slots.isCounted,
+  );
   return networks
     .flatMap((network) =>
       database.all<ForeignTransaction>(
@@ -51,9 +53,21 @@ export function keepForeignTold(
 }
 
 /** Keeps that an agent signs no first attempt on a network since `at`; null: it does again. */
-export function keepNetworkStop(database: Database, agent: string, network: string, at: number | null): void {
-  if (at === null) database.run("DELETE FROM networkStops WHERE agent = ? AND network = ?", agent, network);
-  else database.run("INSERT OR IGNORE INTO networkStops (agent, network, at) VALUES (?, ?, ?)", agent, network, at);
+export function keepNetworkStop(
+  database: Database,
+  agent: string,
+  network: string,
+  at: number | null,
+): void {
+  if (at === null)
+    database.run("DELETE FROM networkStops WHERE agent = ? AND network = ?", agent, network);
+  else
+    database.run(
+      "INSERT OR IGNORE INTO networkStops (agent, network, at) VALUES (?, ?, ?)",
+      agent,
+      network,
+      at,
+    );
 }
 
 /** Forgets the stops of an agent, which tells those that hold of its recovered ledger. */

@@ -22,7 +22,10 @@ const nobodys = "";
 export const unattributedOrderOf = (address: string): string => `unattributed/${address}`;
 
 /** The id of the request for payments to an address that no other request names. */
-export const unattributedIdOf = ({ merchant, address }: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
+export const unattributedIdOf = ({
+  merchant,
+  address,
+}: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
   transactionIdOf({ merchant, operation: "deposit", orderId: unattributedOrderOf(address) });
 
 /** Harmless to call twice. An address that belongs to a request is never inserted. */
@@ -30,7 +33,15 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
   database.run(
     `INSERT OR IGNORE INTO forgottenAddresses (address, merchant, agent, addressIndex, addressSpace, at)
        SELECT ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM depositAddresses WHERE address = ?)`,
-    ...[row.address, row.merchant, row.agent, row.addressIndex, row.addressSpace, row.at, row.address],
+    ...[
+      row.address,
+      row.merchant,
+      row.agent,
+      row.addressIndex,
+      row.addressSpace,
+      row.at,
+      row.address,
+    ],
   );
 }
 
@@ -40,7 +51,11 @@ export function accountOwner(
   network: string,
   account: string,
 ): Pick<ForgottenAddressRow, "merchant" | "agent"> | undefined {
-  return database.get("SELECT merchant, agent FROM accountOwners WHERE network = ? AND account = ?", network, account);
+  return database.get(
+    "SELECT merchant, agent FROM accountOwners WHERE network = ? AND account = ?",
+    network,
+    account,
+  );
 }
 
 /**
@@ -48,14 +63,30 @@ export function accountOwner(
  * for no request until an operator credits it. Harmless to call twice; for an account that got no
  * deposit here it has no effect.
  */
-export function insertStray(database: Database, { network, address }: Pick<PaymentRow, "network" | "address">, at: number): void {
+export function insertStray(
+  database: Database,
+  { network, address }: Pick<PaymentRow, "network" | "address">,
+  at: number,
+): void {
   const owner = accountOwner(database, network, payeeOf(network, address).address);
   if (owner === undefined) return;
-  insertForgotten(database, { ...owner, address, addressIndex: noIndex, addressSpace: addressSpaceOf(network), at });
+  insertForgotten(database, {
+    ...owner,
+    address,
+    addressIndex: noIndex,
+    addressSpace: addressSpaceOf(network),
+    at,
+  });
 }
 
-export function readForgotten(database: Database, address: string): ForgottenAddressRow | undefined {
-  return database.get<ForgottenAddressRow>("SELECT * FROM forgottenAddresses WHERE address = ?", address);
+export function readForgotten(
+  database: Database,
+  address: string,
+): ForgottenAddressRow | undefined {
+  return database.get<ForgottenAddressRow>(
+    "SELECT * FROM forgottenAddresses WHERE address = ?",
+    address,
+  );
 }
 
 /** Forgotten addresses after row `place`, in order, with the request id for their payments. */
@@ -80,7 +111,10 @@ export function listForgottenAfter(
 
 /** The newest row; 0 without rows. */
 export function newestForgotten(database: Database): number {
-  return database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM forgottenAddresses")?.place ?? 0;
+  return (
+    database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM forgottenAddresses")
+      ?.place ?? 0
+  );
 }
 
 /**
@@ -88,7 +122,8 @@ export function newestForgotten(database: Database): number {
  * Harmless to call twice, and for a payment to any other address.
  */
 export function nameForgotten(database: Database, payment: PaymentRow): void {
-  if (database.get("SELECT 1 FROM transactions WHERE id = ?", payment.transactionId) !== undefined) return;
+  if (database.get("SELECT 1 FROM transactions WHERE id = ?", payment.transactionId) !== undefined)
+    return;
   const row = readForgotten(database, payment.address);
   if (row !== undefined) makeRequest(database, row, payment);
 }
@@ -98,7 +133,11 @@ export function nameForgotten(database: Database, payment: PaymentRow): void {
  * called twice.
  * @returns false if nothing was made, because another address here has the same index
  */
-export function nameFound(database: Database, row: ForgottenAddressRow, of: Pick<PaymentRow, "currency" | "network">): boolean {
+export function nameFound(
+  database: Database,
+  row: ForgottenAddressRow,
+  of: Pick<PaymentRow, "currency" | "network">,
+): boolean {
   const isFree = isPlaceFree(database, row.agent, row.addressIndex);
   if (isFree) makeRequest(database, row, of);
   return isFree;
@@ -133,7 +172,10 @@ function makeRequest(
     changedAt: at,
     expiresAt: at,
   });
-  database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?", id);
+  database.run(
+    "UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
+    id,
+  );
   // At most one address has left at an index, however many families there are.
   if (addressIndex !== noIndex && isPlaceFree(database, agent, addressIndex))
     insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
@@ -146,6 +188,9 @@ function isPlaceFree(database: Database, agent: string | null, addressIndex: num
 }
 
 /** True if no shop asked for this deposit: it holds payments to a forgotten address. */
-export function isUnattributed({ operation, contentHash }: Pick<TransactionRow, "operation" | "contentHash">): boolean {
+export function isUnattributed({
+  operation,
+  contentHash,
+}: Pick<TransactionRow, "operation" | "contentHash">): boolean {
   return operation === "deposit" && contentHash === nobodys;
 }

@@ -11,8 +11,18 @@ import type { Statements as Database } from "./statements.ts";
  * skipped only once.
  */
 export function insertForgottenRange(database: Database, row: Omit<ForgottenRangeRow, "id">): void {
-  const sql = "INSERT INTO forgottenRanges (account, family, merchant, agent, next, indexesEnd, at) VALUES (?, ?, ?, ?, ?, ?, ?)";
-  database.run(sql, row.account, row.family, row.merchant, row.agent, row.next, row.indexesEnd, row.at);
+  const sql =
+    "INSERT INTO forgottenRanges (account, family, merchant, agent, next, indexesEnd, at) VALUES (?, ?, ?, ?, ?, ?, ?)";
+  database.run(
+    sql,
+    row.account,
+    row.family,
+    row.merchant,
+    row.agent,
+    row.next,
+    row.indexesEnd,
+    row.at,
+  );
 }
 
 /**
@@ -20,7 +30,9 @@ export function insertForgottenRange(database: Database, row: Omit<ForgottenRang
  * Undefined if every address is watched.
  */
 export function firstForgottenRange(database: Database): ForgottenRangeRow | undefined {
-  return database.get<ForgottenRangeRow>("SELECT * FROM forgottenRanges ORDER BY indexesEnd - next, id LIMIT 1");
+  return database.get<ForgottenRangeRow>(
+    "SELECT * FROM forgottenRanges ORDER BY indexesEnd - next, id LIMIT 1",
+  );
 }
 
 /**
@@ -34,7 +46,9 @@ export function moveForgottenRange(database: Database, id: number, next: number)
 
 /** True if addresses of a merchant are still to be derived. */
 export function hasForgottenIndexes(database: Database, merchant: string): boolean {
-  return database.get("SELECT 1 FROM forgottenRanges WHERE merchant = ? LIMIT 1", merchant) !== undefined;
+  return (
+    database.get("SELECT 1 FROM forgottenRanges WHERE merchant = ? LIMIT 1", merchant) !== undefined
+  );
 }
 
 /** The number of addresses that are still to be derived. */

@@ -11,8 +11,15 @@ import type { Statements as Database } from "./statements.ts";
 import { readTransaction } from "./transactions.ts";
 
 /** True if a request here names the address, which is then already watched and compared. */
-export function isKnownAddress(database: Database, address: string, unattributedId: string): boolean {
-  return issuedAddress(database, address) !== undefined || readTransaction(database, unattributedId) !== undefined;
+export function isKnownAddress(
+  database: Database,
+  address: string,
+  unattributedId: string,
+): boolean {
+  return (
+    issuedAddress(database, address) !== undefined ||
+    readTransaction(database, unattributedId) !== undefined
+  );
 }
 
 /**
@@ -33,7 +40,12 @@ export function takeFound(
   insertForgotten(database, row);
   if (!nameFound(database, row, { currency, network })) return false;
   for (const [on, block] of blocks) {
-    database.run("INSERT OR IGNORE INTO foundAddresses (network, address, block) VALUES (?, ?, ?)", on, row.address, block);
+    database.run(
+      "INSERT OR IGNORE INTO foundAddresses (network, address, block) VALUES (?, ?, ?)",
+      on,
+      row.address,
+      block,
+    );
     database.run(
       `INSERT INTO addressStates (network, address, block, isUsed, comparedAt, run) VALUES (?, ?, ?, 0, 0, '')
        ON CONFLICT (network, address) DO UPDATE SET block = excluded.block, comparedAt = 0, run = ''`,
@@ -46,7 +58,11 @@ export function takeFound(
 /** True if the balance of a scan includes a payment, so that the payment must not count again. */
 export function isInFoundBalance(
   database: Database,
-  { network, address, block }: { readonly network: string; readonly address: string; readonly block: number },
+  {
+    network,
+    address,
+    block,
+  }: { readonly network: string; readonly address: string; readonly block: number },
 ): boolean {
   const sql = "SELECT 1 FROM foundAddresses WHERE network = ? AND address = ? AND block >= ?";
   return database.get(sql, network, address, block) !== undefined;

@@ -30,11 +30,19 @@ export function giveUp(database: Database, key: GapKey, at: number): boolean {
  * True if a request lived in a gap that was given up, and nothing has said yet what came for it.
  */
 export function isHeldByGap(database: Database, transactionId: string): boolean {
-  return database.get("SELECT 1 FROM gapHolds WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
+  return (
+    database.get("SELECT 1 FROM gapHolds WHERE transactionId = ? LIMIT 1", transactionId) !==
+    undefined
+  );
 }
 
 /** True if a gap that was given up still holds requests of one of the accounts' time. */
-export function isGivenUpOver(database: Database, network: string, accounts: readonly string[], since: number): boolean {
+export function isGivenUpOver(
+  database: Database,
+  network: string,
+  accounts: readonly string[],
+  since: number,
+): boolean {
   return (
     database.get(
       `SELECT 1 FROM gaps WHERE network = ? AND since >= ? AND givenUpAt IS NOT NULL
@@ -53,7 +61,11 @@ export function countHeld(database: Database, key: GapKey): number {
 /**
  * Addresses of requests that are held on a network, oldest first, at most so many of each merchant.
  */
-export function listHeldAddresses(database: Database, network: string, mostEach: number): readonly IssuedAddress[] {
+export function listHeldAddresses(
+  database: Database,
+  network: string,
+  mostEach: number,
+): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT place, address, transactionId, agent, merchant FROM (
        SELECT ${issuedColumns}, row_number() OVER (PARTITION BY t.merchant ORDER BY d.rowid) AS turn
@@ -90,7 +102,12 @@ export function endHoldsOf(database: Database, transactionId: string): boolean {
 
 /** True if a network has gaps that were given up. */
 export function hasGivenUp(database: Database, network: string): boolean {
-  return database.get("SELECT 1 FROM gaps WHERE network = ? AND givenUpAt IS NOT NULL LIMIT 1", network) !== undefined;
+  return (
+    database.get(
+      "SELECT 1 FROM gaps WHERE network = ? AND givenUpAt IS NOT NULL LIMIT 1",
+      network,
+    ) !== undefined
+  );
 }
 
 /** Ends the holds of requests that have ended, and the gaps that hold nothing any more. */

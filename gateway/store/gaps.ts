@@ -22,19 +22,26 @@ export interface GapRow {
 
 export const atGap = "network = ? AND account = ? AND fromBlock = ?";
 export type GapKey = Pick<GapRow, "network" | "account" | "fromBlock">;
-export const keyOf = ({ network, account, fromBlock }: GapKey) => [network, account, fromBlock] as const;
+export const keyOf = ({ network, account, fromBlock }: GapKey) =>
+  [network, account, fromBlock] as const;
 
 /**
  * Opens a gap, and takes in those beside it and those that it covers. Blocks that were given up
  * stay so: what they held counts by balances, and would count twice. Harmless to call twice.
  */
-export function openGap(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt" | "givenUpAt">): void {
+export function openGap(
+  database: Database,
+  gap: Omit<GapRow, "tries" | "retryAt" | "toldAt" | "givenUpAt">,
+): void {
   for (const part of partsNotGivenUp(database, gap)) openPart(database, { ...gap, ...part });
 }
 
 type Span = Pick<GapRow, "fromBlock" | "toBlock">;
 
-function partsNotGivenUp(database: Database, { network, account, fromBlock, toBlock }: GapKey & Span): readonly Span[] {
+function partsNotGivenUp(
+  database: Database,
+  { network, account, fromBlock, toBlock }: GapKey & Span,
+): readonly Span[] {
   const over = database.all<Span>(
     `SELECT fromBlock, toBlock FROM gaps WHERE network = ? AND account IN ('', ?) AND givenUpAt IS NOT NULL
        AND toBlock >= ? AND fromBlock <= ? ORDER BY fromBlock`,
@@ -49,11 +56,18 @@ function partsNotGivenUp(database: Database, { network, account, fromBlock, toBl
   return from > toBlock ? parts : [...parts, { fromBlock: from, toBlock }];
 }
 
-function openPart(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "toldAt" | "givenUpAt">): void {
+function openPart(
+  database: Database,
+  gap: Omit<GapRow, "tries" | "retryAt" | "toldAt" | "givenUpAt">,
+): void {
   const { network, account, fromBlock, toBlock, merchant, code, words, since, summedTo } = gap;
-  const beside = "network = ? AND account = ? AND givenUpAt IS NULL AND toBlock >= ? AND fromBlock <= ?";
+  const beside =
+    "network = ? AND account = ? AND givenUpAt IS NULL AND toBlock >= ? AND fromBlock <= ?";
   const at = [network, account, fromBlock - 1, toBlock + 1] as const;
-  const there = database.all<GapRow>(`SELECT * FROM gaps WHERE ${beside} ORDER BY fromBlock`, ...at);
+  const there = database.all<GapRow>(
+    `SELECT * FROM gaps WHERE ${beside} ORDER BY fromBlock`,
+    ...at,
+  );
   const [first] = there;
   if (first !== undefined) {
     const from = Math.min(fromBlock, first.fromBlock);
@@ -61,7 +75,8 @@ function openPart(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "t
     const newest = Math.max(since, ...there.map((one) => one.since));
     // A payment that is added twice is worse than one that is left to the comparison of balances.
     const summed = Math.max(summedTo, ...there.map((one) => one.summedTo));
-    for (const one of there.slice(1)) database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(one));
+    for (const one of there.slice(1))
+      database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(one));
     const sql = `UPDATE gaps SET fromBlock = ?, toBlock = ?, since = ?, summedTo = ? WHERE ${atGap}`;
     database.run(sql, from, to, newest, summed, ...keyOf(first));
     return;
@@ -75,7 +90,10 @@ function openPart(database: Database, gap: Omit<GapRow, "tries" | "retryAt" | "t
 
 /** The gaps of a network, oldest first; those that were given up stay until their holds end. */
 export function listGaps(database: Database, network: string): readonly GapRow[] {
-  return database.all<GapRow>("SELECT * FROM gaps WHERE network = ? ORDER BY since, account, fromBlock", network);
+  return database.all<GapRow>(
+    "SELECT * FROM gaps WHERE network = ? ORDER BY since, account, fromBlock",
+    network,
+  );
 }
 
 export function readGap(database: Database, key: GapKey): GapRow | undefined {
@@ -84,7 +102,8 @@ export function readGap(database: Database, key: GapKey): GapRow | undefined {
 
 /** True if an open gap of all accounts ends at a block. */
 export function endsGap(database: Database, network: string, block: number): boolean {
-  const sql = "SELECT 1 FROM gaps WHERE network = ? AND account = '' AND toBlock = ? AND givenUpAt IS NULL";
+  const sql =
+    "SELECT 1 FROM gaps WHERE network = ? AND account = '' AND toBlock = ? AND givenUpAt IS NULL";
   return database.get(sql, network, block) !== undefined;
 }
 
@@ -92,7 +111,12 @@ export function endsGap(database: Database, network: string, block: number): boo
  * The newest open gap of one of the accounts, or of all, to which something may belong; `since`: in
  * milliseconds.
  */
-export function gapOver(database: Database, network: string, accounts: readonly string[], since = 0): GapRow | undefined {
+export function gapOver(
+  database: Database,
+  network: string,
+  accounts: readonly string[],
+  since = 0,
+): GapRow | undefined {
   return database.get<GapRow>(
     `SELECT * FROM gaps WHERE network = ? AND since >= ? AND givenUpAt IS NULL
        AND (account = '' OR account IN (SELECT value FROM json_each(?)))
@@ -102,7 +126,11 @@ export function gapOver(database: Database, network: string, accounts: readonly 
 }
 
 /** Lets a gap rest after a try that failed. */
-export function restGap(database: Database, gap: GapRow, change: Pick<GapRow, "code" | "words" | "tries" | "retryAt">): void {
+export function restGap(
+  database: Database,
+  gap: GapRow,
+  change: Pick<GapRow, "code" | "words" | "tries" | "retryAt">,
+): void {
   const { code, words, tries, retryAt } = change;
   database.run(
     `UPDATE gaps SET code = ?, words = ?, tries = ?, retryAt = ? WHERE ${atGap}`,
@@ -126,5 +154,10 @@ export function askGap(database: Database, key: GapKey): void {
 /** Takes the blocks up to one out of a gap; the gap ends with its last one. */
 export function fillGap(database: Database, gap: GapRow, filledTo: number): void {
   if (filledTo >= gap.toBlock) database.run(`DELETE FROM gaps WHERE ${atGap}`, ...keyOf(gap));
-  else database.run(`UPDATE gaps SET fromBlock = ?, tries = 1, retryAt = 0 WHERE ${atGap}`, filledTo + 1, ...keyOf(gap));
+  else
+    database.run(
+      `UPDATE gaps SET fromBlock = ?, tries = 1, retryAt = 0 WHERE ${atGap}`,
+      filledTo + 1,
+      ...keyOf(gap),
+    );
 }

@@ -25,8 +25,12 @@ export const stillCounted = `SELECT network, txHash, logIndex, address, currency
   FROM gonePayments WHERE state <> 'revoked'`;
 
 /** The deposits that counted a payment: those to which it was credited, or else its own. */
-function countedBy(database: Database, { network, txHash, logIndex, transactionId }: PaymentRow): readonly string[] {
-  const sql = "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ?";
+function countedBy(
+  database: Database,
+  { network, txHash, logIndex, transactionId }: PaymentRow,
+): readonly string[] {
+  const sql =
+    "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ?";
   const ids = database.all<{ id: string }>(sql, network, txHash, logIndex).map(({ id }) => id);
   return ids.length === 0 ? [transactionId] : ids;
 }
@@ -36,16 +40,34 @@ function countedBy(database: Database, { network, txHash, logIndex, transactionI
  * requests counted. Must not be called twice.
  * @returns the deposits to judge again
  */
-export function loseFinalPayment(database: Database, payment: PaymentRow, at: number): readonly string[] {
-  const { network, txHash, logIndex, address, currency, units, block, blockHash, transactionId } = payment;
+export function loseFinalPayment(
+  database: Database,
+  payment: PaymentRow,
+  at: number,
+): readonly string[] {
+  const { network, txHash, logIndex, address, currency, units, block, blockHash, transactionId } =
+    payment;
   const ids = countedBy(database, payment);
-  const ended = "SELECT 1 FROM transactions WHERE id IN (SELECT value FROM json_each(?)) AND status <> 0 LIMIT 1";
+  const ended =
+    "SELECT 1 FROM transactions WHERE id IN (SELECT value FROM json_each(?)) AND status <> 0 LIMIT 1";
   const state = database.get(ended, JSON.stringify(ids)) === undefined ? "revoked" : "open";
   removeFinalPayment(database, payment);
   database.run(
     `INSERT OR REPLACE INTO gonePayments (network, txHash, logIndex, address, currency, units, block, blockHash, transactionId, state, at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[network, txHash, logIndex, address, currency, units, block, blockHash, transactionId, state, at],
+    ...[
+      network,
+      txHash,
+      logIndex,
+      address,
+      currency,
+      units,
+      block,
+      blockHash,
+      transactionId,
+      state,
+      at,
+    ],
   );
   return ids;
 }
@@ -61,8 +83,11 @@ export function listLostIn(
 ): readonly PaymentRow[] {
   const [from, to] = [blocks[0]?.number ?? 0, blocks.at(-1)?.number ?? -1];
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]));
-  const sql = "SELECT * FROM payments WHERE network = ? AND final = 1 AND block BETWEEN ? AND ? AND blockHash <> ''";
-  return database.all<PaymentRow>(sql, network, from, to).filter(({ block, blockHash }) => hashes.get(block) !== blockHash);
+  const sql =
+    "SELECT * FROM payments WHERE network = ? AND final = 1 AND block BETWEEN ? AND ? AND blockHash <> ''";
+  return database
+    .all<PaymentRow>(sql, network, from, to)
+    .filter(({ block, blockHash }) => hashes.get(block) !== blockHash);
 }
 
 /** The newest final payment up to a block with a known hash; undefined for none. */
@@ -81,7 +106,10 @@ export function wasElsewhere(database: Database, payment: PaymentRow): boolean {
   return finalInOtherBlock(database, payment).length > 0 || goneOf(database, payment).length > 0;
 }
 
-function goneOf(database: Database, { network, txHash }: Pick<PaymentRow, "network" | "txHash">): readonly GonePayment[] {
+function goneOf(
+  database: Database,
+  { network, txHash }: Pick<PaymentRow, "network" | "txHash">,
+): readonly GonePayment[] {
   const sql = "SELECT * FROM gonePayments WHERE network = ? AND txHash = ? ORDER BY logIndex";
   return database.all<GonePayment>(sql, network, txHash);
 }
@@ -135,18 +163,29 @@ function forgetGone(
     blockHash,
   );
   if (to.logIndex === logIndex) return;
-  const sql = "UPDATE OR REPLACE depositCredits SET logIndex = ? WHERE network = ? AND txHash = ? AND logIndex = ?";
+  const sql =
+    "UPDATE OR REPLACE depositCredits SET logIndex = ? WHERE network = ? AND txHash = ? AND logIndex = ?";
   database.run(sql, to.logIndex, ...place);
 }
 
 /** Payments whose block left and of which nobody was told, oldest first, at most `most`. */
-export function listUntoldGone(database: Database, network: string, most: number): readonly GonePayment[] {
-  const sql = "SELECT * FROM gonePayments WHERE network = ? AND state = 'open' AND toldAt IS NULL ORDER BY block, txHash LIMIT ?";
+export function listUntoldGone(
+  database: Database,
+  network: string,
+  most: number,
+): readonly GonePayment[] {
+  const sql =
+    "SELECT * FROM gonePayments WHERE network = ? AND state = 'open' AND toldAt IS NULL ORDER BY block, txHash LIMIT ?";
   return database.all<GonePayment>(sql, network, most);
 }
 
-export function keepGoneTold(database: Database, { network, txHash, logIndex, blockHash }: GonePayment, at: number): void {
-  const sql = "UPDATE gonePayments SET toldAt = ? WHERE network = ? AND txHash = ? AND logIndex = ? AND blockHash = ?";
+export function keepGoneTold(
+  database: Database,
+  { network, txHash, logIndex, blockHash }: GonePayment,
+  at: number,
+): void {
+  const sql =
+    "UPDATE gonePayments SET toldAt = ? WHERE network = ? AND txHash = ? AND logIndex = ? AND blockHash = ?";
   database.run(sql, at, network, txHash, logIndex, blockHash);
 }
 
@@ -178,9 +217,15 @@ export function hasRevoked(database: Database, deposit: Counting): boolean {
 }
 
 /** Keeps an operator's decision on payments. */
-export function decideGone(database: Database, payments: readonly GonePayment[], state: "kept" | "revoked"): void {
-  const sql = "UPDATE gonePayments SET state = ? WHERE network = ? AND txHash = ? AND logIndex = ? AND blockHash = ?";
-  for (const { network, txHash, logIndex, blockHash } of payments) database.run(sql, state, network, txHash, logIndex, blockHash);
+export function decideGone(
+  database: Database,
+  payments: readonly GonePayment[],
+  state: "kept" | "revoked",
+): void {
+  const sql =
+    "UPDATE gonePayments SET state = ? WHERE network = ? AND txHash = ? AND logIndex = ? AND blockHash = ?";
+  for (const { network, txHash, logIndex, blockHash } of payments)
+    database.run(sql, state, network, txHash, logIndex, blockHash);
 }
 
 /** Deposits that counted a payment on which an operator must decide. */

@@ -22,15 +22,18 @@ export interface Inspected {
  * GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
  */
 export function inspectStore(path: string, steps: readonly Migration[] = migrations): Inspected {
-  if (!existsSync(path)) throw fault("GATEWAY_STORE_MISSING", path, `there is no database file ${path}`);
-  if (statSync(path).size === 0) throw fault("GATEWAY_STORE_INVALID", path, `${path} is empty and was not made by init`);
+  if (!existsSync(path))
+    throw fault("GATEWAY_STORE_MISSING", path, `there is no database file ${path}`);
+  if (statSync(path).size === 0)
+    throw fault("GATEWAY_STORE_INVALID", path, `${path} is empty and was not made by init`);
   try {
     const meta = readMeta(path);
     const version = knownVersion(path, (name) => meta.get(name) ?? "", steps);
     return { gatewayKey: meta.get("gatewayKey") ?? "", version, isOlder: version < steps.length };
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
-    if (isBusy(cause)) throw fault("GATEWAY_STORE_BUSY", path, `${path} is held by another process`, cause);
+    if (isBusy(cause))
+      throw fault("GATEWAY_STORE_BUSY", path, `${path} is held by another process`, cause);
     throw unusableStore(path, cause);
   }
 }

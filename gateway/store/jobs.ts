@@ -7,7 +7,8 @@ import type { Database } from "./store.ts";
 
 /** The table's constraints also check: one job per withdrawal, one job per position. */
 export function insertJob(database: Database, job: JobRow): void {
-  const sql = "INSERT INTO jobs (agent, sequence, hash, text, transactionId, answeredAt) VALUES (?, ?, ?, ?, ?, ?)";
+  const sql =
+    "INSERT INTO jobs (agent, sequence, hash, text, transactionId, answeredAt) VALUES (?, ?, ?, ?, ?, ?)";
   database.run(sql, job.agent, job.sequence, job.hash, job.text, job.transactionId, job.answeredAt);
 }
 
@@ -27,13 +28,24 @@ export function jobOf(database: Database, transactionId: string): JobRow | undef
 
 /** The id of the agent that holds a withdrawal's job. */
 export function holderOfJob(database: Database, transactionId: string): string | undefined {
-  return database.get<{ agent: string }>("SELECT agent FROM jobs WHERE transactionId = ?", transactionId)?.agent;
+  return database.get<{ agent: string }>(
+    "SELECT agent FROM jobs WHERE transactionId = ?",
+    transactionId,
+  )?.agent;
 }
 
 /** The columns of a record that an agent's entries are compared with, and who holds its job. */
 export type AskedRow = Pick<
   TransactionRow,
-  "id" | "operation" | "network" | "receiverAddress" | "depositAddress" | "status" | "stage" | "code" | "createdAt"
+  | "id"
+  | "operation"
+  | "network"
+  | "receiverAddress"
+  | "depositAddress"
+  | "status"
+  | "stage"
+  | "code"
+  | "createdAt"
 > & { readonly jobAgent: string | null };
 
 export function readAsked(database: Database, transactionId: string): AskedRow | undefined {
@@ -46,7 +58,8 @@ export function readAsked(database: Database, transactionId: string): AskedRow |
 
 /** The agent that holds a withdrawal's job. */
 export function agentOfJob(database: Database, transactionId: string): AgentRow | undefined {
-  const sql = "SELECT agents.* FROM agents JOIN jobs ON jobs.agent = agents.id WHERE jobs.transactionId = ?";
+  const sql =
+    "SELECT agents.* FROM agents JOIN jobs ON jobs.agent = agents.id WHERE jobs.transactionId = ?";
   return database.get<AgentRow>(sql, transactionId);
 }
 
@@ -58,14 +71,19 @@ export function agentOfEnded(database: Database, transactionId: string): string 
 }
 
 /** The hash of the job at a position. */
-export function jobHashAtSeq(database: Database, agentId: string, sequence: number): string | undefined {
+export function jobHashAtSeq(
+  database: Database,
+  agentId: string,
+  sequence: number,
+): string | undefined {
   const sql = "SELECT hash FROM jobs WHERE agent = ? AND sequence = ?";
   return database.get<{ hash: string }>(sql, agentId, sequence)?.hash;
 }
 
 /** The first position whose job has no answer; null if all are answered. */
 export function firstUnanswered(database: Database, agentId: string): number | null {
-  const sql = "SELECT min(sequence) AS first FROM jobs WHERE agent = ? AND sequence > 0 AND answeredAt IS NULL";
+  const sql =
+    "SELECT min(sequence) AS first FROM jobs WHERE agent = ? AND sequence > 0 AND answeredAt IS NULL";
   return database.get<{ first: number | null }>(sql, agentId)?.first ?? null;
 }
 
@@ -130,14 +148,20 @@ export function listUnsigned(database: Database, agentId: string): readonly stri
 
 /** Takes a job out of the list. A job that gets another position gets a new text. */
 export function unnumberJob(database: Database, agentId: string, transactionId: string): void {
-  const sql = "UPDATE jobs SET sequence = ?, hash = '', text = '', answeredAt = NULL WHERE transactionId = ?";
+  const sql =
+    "UPDATE jobs SET sequence = ?, hash = '', text = '', answeredAt = NULL WHERE transactionId = ?";
   database.run(sql, waitingJobSeq(database, agentId), transactionId);
 }
 
 /** Gives a job its earlier position and text again. */
 export function replaceJob(
   database: Database,
-  { sequence, hash, text, transactionId }: Pick<JobRow, "sequence" | "hash" | "text" | "transactionId">,
+  {
+    sequence,
+    hash,
+    text,
+    transactionId,
+  }: Pick<JobRow, "sequence" | "hash" | "text" | "transactionId">,
 ): void {
   const sql = "UPDATE jobs SET sequence = ?, hash = ?, text = ? WHERE transactionId = ?";
   database.run(sql, sequence, hash, text, transactionId);
@@ -152,5 +176,8 @@ export function countPendingOf(database: Database, agentId: string): number {
 
 /** The number of jobs without an answer, of all agents. */
 export function countUnanswered(database: Database): number {
-  return database.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE answeredAt IS NULL")?.count ?? 0;
+  return (
+    database.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE answeredAt IS NULL")
+      ?.count ?? 0
+  );
 }

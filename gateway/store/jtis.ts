@@ -13,7 +13,12 @@ export function isTokenKept(database: Database, { keyId, jti }: SeenToken): bool
 
 /** Keeps a token. Harmless to call twice. */
 export function keepToken(database: Database, { keyId, jti, expiresAtMs }: SeenToken): void {
-  database.run("INSERT OR IGNORE INTO jtis (key, jti, expiresAt) VALUES (?, ?, ?)", keyId, jti, expiresAtMs);
+  database.run(
+    "INSERT OR IGNORE INTO jtis (key, jti, expiresAt) VALUES (?, ?, ?)",
+    keyId,
+    jti,
+    expiresAtMs,
+  );
 }
 
 /** Deletes expired tokens: expiry alone is a reason to refuse them. */

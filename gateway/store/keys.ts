@@ -8,11 +8,23 @@ export function readKey(database: Database, id: string): KeyRow | undefined {
 
 export function insertKey(
   database: Database,
-  key: Pick<KeyRow, "id" | "merchant" | "scopes" | "profile" | "alg" | "secretBox" | "publicKey" | "createdAt">,
+  key: Pick<
+    KeyRow,
+    "id" | "merchant" | "scopes" | "profile" | "alg" | "secretBox" | "publicKey" | "createdAt"
+  >,
 ): void {
   database.run(
     "INSERT INTO keys (id, merchant, scopes, profile, alg, secretBox, publicKey, createdAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    ...[key.id, key.merchant, key.scopes, key.profile, key.alg, key.secretBox, key.publicKey, key.createdAt],
+    ...[
+      key.id,
+      key.merchant,
+      key.scopes,
+      key.profile,
+      key.alg,
+      key.secretBox,
+      key.publicKey,
+      key.createdAt,
+    ],
   );
 }
 
@@ -21,7 +33,10 @@ export function insertKey(
  * @returns false if there is no such key, or it was revoked before
  */
 export function markKeyRevoked(database: Database, id: string, nowMs: number): boolean {
-  return database.run("UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL", nowMs, id).changes === 1;
+  return (
+    database.run("UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL", nowMs, id)
+      .changes === 1
+  );
 }
 
 /** Sets when a key expires; null for never. */
@@ -30,7 +45,11 @@ export function setKeyExpiry(database: Database, id: string, at: number | null):
 }
 
 /** Sets the addresses and networks that may use a key; an empty list allows any. */
-export function setKeyAddresses(database: Database, id: string, addresses: readonly string[]): void {
+export function setKeyAddresses(
+  database: Database,
+  id: string,
+  addresses: readonly string[],
+): void {
   database.run("UPDATE keys SET allowedAddresses = ? WHERE id = ?", addresses.join(","), id);
 }
 
@@ -64,7 +83,10 @@ export type ListedKey = Omit<KeyRow, "secretBox" | "publicKey"> & { readonly nam
  * The keys of one merchant, or of all: keys that are not revoked first, then by merchant's name and
  * age.
  */
-export function listKeyRows(database: Database, merchant: string | undefined): readonly ListedKey[] {
+export function listKeyRows(
+  database: Database,
+  merchant: string | undefined,
+): readonly ListedKey[] {
   return database.all<ListedKey>(
     `SELECT keys.id, keys.merchant, merchants.name, scopes, profile, alg, pairingUsed, keys.createdAt, lastUsedAt, revokedAt,
        expiresAt, allowedAddresses

@@ -18,8 +18,19 @@ const linesMax = 100;
 export const lastItemPathOf = (database: string): string => `${database}.last-item`;
 
 /** Adds the row of a bug that ends the process. A disk that takes no line is no second bug. */
-export function noteLastItem(database: string, { kind, id, about }: RowKey, error: Error, at: number): void {
-  const item: LastItem = { kind, id, about, at, stack: (error.stack ?? error.message).slice(0, stackCharactersMax) };
+export function noteLastItem(
+  database: string,
+  { kind, id, about }: RowKey,
+  error: Error,
+  at: number,
+): void {
+  const item: LastItem = {
+    kind,
+    id,
+    about,
+    at,
+    stack: (error.stack ?? error.message).slice(0, stackCharactersMax),
+  };
   try {
     appendFileSync(lastItemPathOf(database), `${JSON.stringify(item)}\n`, { mode: 0o600 });
   } catch {
@@ -30,8 +41,19 @@ export function noteLastItem(database: string, { kind, id, about }: RowKey, erro
 function readItem(line: string): readonly LastItem[] {
   try {
     const { kind, id, about, at, stack } = JSON.parse(line) as Partial<LastItem>;
-    const isWhole = [kind, id, about, stack].every((text) => typeof text === "string") && typeof at === "number";
-    return isWhole ? [{ kind: kind as RowKind, id: id ?? "", about: about ?? "", at: at ?? 0, stack: stack ?? "" }] : [];
+    const isWhole =
+      [kind, id, about, stack].every((text) => typeof text === "string") && typeof at === "number";
+    return isWhole
+      ? [
+          {
+            kind: kind as RowKind,
+            id: id ?? "",
+            about: about ?? "",
+            at: at ?? 0,
+            stack: stack ?? "",
+          },
+        ]
+      : [];
   } catch {
     return []; // the end of a line that a full disk cut
   }
@@ -47,10 +69,13 @@ export function takeRepeated(database: string, nowMs: number): readonly LastItem
   const lines = readFileSync(path, "utf8").split("\n").slice(-linesMax);
   const young = lines.flatMap(readItem).filter(({ at }) => Math.abs(nowMs - at) <= windowMs);
   const named = grouped(young);
-  const repeated = [...named.values()].filter((ends) => ends.length > 1).map((ends) => ends.at(-1) as LastItem);
+  const repeated = [...named.values()]
+    .filter((ends) => ends.length > 1)
+    .map((ends) => ends.at(-1) as LastItem);
   const once = [...named.values()].filter((ends) => ends.length === 1).flat();
   if (once.length === 0) rmSync(path, { force: true });
-  else writeFileSync(path, once.map((item) => `${JSON.stringify(item)}\n`).join(""), { mode: 0o600 });
+  else
+    writeFileSync(path, once.map((item) => `${JSON.stringify(item)}\n`).join(""), { mode: 0o600 });
   return repeated;
 }
 

@@ -19,11 +19,20 @@ export function keepLevel(database: Database, { network, account }: Wallet, run:
 }
 
 /** Keeps the reason why a wallet's chain is not read far enough: words for operators. */
-export function keepLevelTrouble(database: Database, { network, account }: Wallet, trouble: string): void {
+export function keepLevelTrouble(
+  database: Database,
+  { network, account }: Wallet,
+  trouble: string,
+): void {
   keep(database, { network, account }, "", trouble);
 }
 
-function keep(database: Database, { network, account }: Wallet, run: string, trouble: string): void {
+function keep(
+  database: Database,
+  { network, account }: Wallet,
+  run: string,
+  trouble: string,
+): void {
   database.run(
     `INSERT INTO levels (network, account, run, trouble) VALUES (?, ?, ?, ?)
      ON CONFLICT (network, account) DO UPDATE SET run = excluded.run, trouble = excluded.trouble`,

@@ -6,23 +6,41 @@ import type { BalancePlace } from "./address-states.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /** Harmless to call twice. */
-export function keepLookGap(database: Database, { network, address, currency }: BalancePlace): void {
-  database.run("INSERT OR IGNORE INTO lookGaps (network, address, currency) VALUES (?, ?, ?)", network, address, currency);
+export function keepLookGap(
+  database: Database,
+  { network, address, currency }: BalancePlace,
+): void {
+  database.run(
+    "INSERT OR IGNORE INTO lookGaps (network, address, currency) VALUES (?, ?, ?)",
+    network,
+    address,
+    currency,
+  );
 }
 
 /** @returns false if there was none */
-export function dropLookGap(database: Database, { network, address, currency }: BalancePlace): boolean {
+export function dropLookGap(
+  database: Database,
+  { network, address, currency }: BalancePlace,
+): boolean {
   const sql = "DELETE FROM lookGaps WHERE network = ? AND address = ? AND currency = ?";
   return database.run(sql, network, address, currency).changes > 0;
 }
 
-export function hasLookGap(database: Database, { network, address, currency }: BalancePlace): boolean {
+export function hasLookGap(
+  database: Database,
+  { network, address, currency }: BalancePlace,
+): boolean {
   const sql = "SELECT 1 FROM lookGaps WHERE network = ? AND address = ? AND currency = ?";
   return database.get(sql, network, address, currency) !== undefined;
 }
 
 /** The currencies of an address's gaps. */
-export function listLookGaps(database: Database, network: string, address: string): readonly string[] {
+export function listLookGaps(
+  database: Database,
+  network: string,
+  address: string,
+): readonly string[] {
   const sql = "SELECT currency FROM lookGaps WHERE network = ? AND address = ?";
   return database.all<{ currency: string }>(sql, network, address).map(({ currency }) => currency);
 }

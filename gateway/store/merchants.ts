@@ -14,7 +14,11 @@ export function merchantNames(database: Database): readonly Pick<MerchantRow, "i
 /** A merchant's settings for the payment page. */
 export type MerchantPage = Pick<MerchantRow, "shownName" | "contact" | "origins">;
 
-export function setMerchantPage(database: Database, id: string, { shownName, contact, origins }: MerchantPage): void {
+export function setMerchantPage(
+  database: Database,
+  id: string,
+  { shownName, contact, origins }: MerchantPage,
+): void {
   const sql = "UPDATE merchants SET shownName = ?, contact = ?, origins = ? WHERE id = ?";
   database.run(sql, shownName, contact, origins, id);
 }
@@ -22,7 +26,12 @@ export function setMerchantPage(database: Database, id: string, { shownName, con
 /** Must not be called twice, because the id is the table's key. */
 export function insertMerchant(
   database: Database,
-  { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt" | "keepsEvents" | keyof MerchantPage>,
+  {
+    id,
+    name,
+    language,
+    createdAt,
+  }: Omit<MerchantRow, "disabledAt" | "keepsEvents" | keyof MerchantPage>,
 ): void {
   const sql = "INSERT INTO merchants (id, name, language, createdAt) VALUES (?, ?, ?, ?)";
   database.run(sql, id, name, language, createdAt);
@@ -63,7 +72,11 @@ export function merchantSummaries(database: Database, nowMs: number): readonly M
   return database.all<MerchantSummary>(`SELECT ${columns} FROM merchants ORDER BY name, id`, nowMs);
 }
 
-export function merchantSummary(database: Database, id: string, nowMs: number): MerchantSummary | undefined {
+export function merchantSummary(
+  database: Database,
+  id: string,
+  nowMs: number,
+): MerchantSummary | undefined {
   return database.get<MerchantSummary>(`SELECT ${columns} FROM merchants WHERE id = ?`, nowMs, id);
 }
 

@@ -7,7 +7,9 @@ import type { Database } from "./store.ts";
 
 /** The fingerprint of the gateway key that the database was made with; "" if it names none. */
 export function readGatewayKeyFingerprint(database: Database): string {
-  return database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'gatewayKey'")?.value ?? "";
+  return (
+    database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'gatewayKey'")?.value ?? ""
+  );
 }
 
 /**
@@ -15,13 +17,20 @@ export function readGatewayKeyFingerprint(database: Database): string {
  * twice.
  */
 export function keepUnjudged(database: Database, network: string, currency: string): void {
-  database.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')", `${unjudged(network)}${currency}`);
+  database.run(
+    "INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')",
+    `${unjudged(network)}${currency}`,
+  );
 }
 
 /** Currencies of a network whose payments wait to be judged. */
 export function listUnjudged(database: Database, network: string): readonly string[] {
   const start = unjudged(network);
-  const rows = database.all<{ name: string }>("SELECT name FROM meta WHERE substr(name, 1, ?) = ?", start.length, start);
+  const rows = database.all<{ name: string }>(
+    "SELECT name FROM meta WHERE substr(name, 1, ?) = ?",
+    start.length,
+    start,
+  );
   return rows.map(({ name }) => name.slice(start.length));
 }
 
@@ -39,7 +48,10 @@ function unjudged(network: string): string {
  * twice.
  */
 export function keepUnrefunded(database: Database, network: string, transactionId: string): void {
-  database.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')", `${unrefunded(network)}${transactionId}`);
+  database.run(
+    "INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')",
+    `${unrefunded(network)}${transactionId}`,
+  );
 }
 
 /** Takes the requests of a network that wait so, inside the transaction that judges them. */
@@ -52,7 +64,11 @@ export function takeUnrefunded(database: Database, network: string): readonly st
 
 export function listUnrefunded(database: Database, network: string): readonly string[] {
   const start = unrefunded(network);
-  const rows = database.all<{ name: string }>("SELECT name FROM meta WHERE substr(name, 1, ?) = ?", start.length, start);
+  const rows = database.all<{ name: string }>(
+    "SELECT name FROM meta WHERE substr(name, 1, ?) = ?",
+    start.length,
+    start,
+  );
   return rows.map(({ name }) => name.slice(start.length));
 }
 

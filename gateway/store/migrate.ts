@@ -12,7 +12,13 @@ import { copyStore } from "./copy.ts";
 import { fileBytesOf, freeBytesOf, isDiskFull, unusableStore } from "./disk.ts";
 import { inspectStore } from "./inspect.ts";
 import { isBusy } from "./library-errors.ts";
-import { checksOf, digestOfVersion, type Migration, migrations, statementsOf } from "./migrations.ts";
+import {
+  checksOf,
+  digestOfVersion,
+  type Migration,
+  migrations,
+  statementsOf,
+} from "./migrations.ts";
 import { ownStore } from "./owner.ts";
 import type { Value } from "./statements.ts";
 import { openRaw, takeWalBack } from "./store.ts";
@@ -74,7 +80,11 @@ export function migrateStore(path: string, options: MigrateOptions): Migrated {
   }
 }
 
-function migrateOwned(path: string, steps: readonly Migration[], options: MigrateOptions): Migrated {
+function migrateOwned(
+  path: string,
+  steps: readonly Migration[],
+  options: MigrateOptions,
+): Migrated {
   const { version: from } = inspectStore(path, steps); // another start may have come first
   if (from === steps.length) return { from, to: from, copy: "" };
   const missing = missingRoomBytes(path, options.freeBytes);
@@ -85,10 +95,15 @@ function migrateOwned(path: string, steps: readonly Migration[], options: Migrat
     raw.exec("PRAGMA legacy_alter_table = ON");
     const copy = copyBefore(path, from + 1);
     const whole = {
-      run: (sql: string, ...values: readonly Value[]) => ({ changes: Number(raw.prepare(sql).run(...values).changes) }),
+      run: (sql: string, ...values: readonly Value[]) => ({
+        changes: Number(raw.prepare(sql).run(...values).changes),
+      }),
     };
     copyStore(whole, copy, options.nowMs, steps);
-    options.log.info({ event: "database-copied", copy, version: from }, `the database as it was is kept as ${copy}`);
+    options.log.info(
+      { event: "database-copied", copy, version: from },
+      `the database as it was is kept as ${copy}`,
+    );
     for (const step of steps.slice(from)) runStep(raw, path, step, steps, options);
     return { from, to: steps.length, copy };
   } finally {
@@ -99,10 +114,19 @@ function migrateOwned(path: string, steps: readonly Migration[], options: Migrat
 
 function noRoom(path: string, missingBytes: number): AgentError {
   const words = `the upgrade of ${path} needs room for ${copies} more copies of it: ${missingBytes} bytes are missing`;
-  return new AgentError("GATEWAY_DISK_FULL", "none", `${words}; nothing was changed`, { path, missingBytes });
+  return new AgentError("GATEWAY_DISK_FULL", "none", `${words}; nothing was changed`, {
+    path,
+    missingBytes,
+  });
 }
 
-function runStep(raw: Raw, path: string, step: Migration, steps: readonly Migration[], options: MigrateOptions): void {
+function runStep(
+  raw: Raw,
+  path: string,
+  step: Migration,
+  steps: readonly Migration[],
+  options: MigrateOptions,
+): void {
   const { version, name, sql } = step;
   const doing = (statement: string): void => {
     options.onStatement?.(statement);
@@ -112,17 +136,32 @@ function runStep(raw: Raw, path: string, step: Migration, steps: readonly Migrat
     doing("BEGIN IMMEDIATE");
     for (const statement of statementsOf(sql)) doing(statement);
     const problem = problemAfter(raw, sql);
-    if (problem !== "") throw new AgentError("GATEWAY_STORE_UPGRADE", "none", stepWords(path, step, problem), { path, version });
+    if (problem !== "")
+      throw new AgentError("GATEWAY_STORE_UPGRADE", "none", stepWords(path, step, problem), {
+        path,
+        version,
+      });
     doing(`UPDATE meta SET value = '${version}' WHERE name = 'schema'`);
-    doing(`UPDATE meta SET value = '${digestOfVersion(version, steps)}' WHERE name = 'schemaDigest'`);
+    doing(
+      `UPDATE meta SET value = '${digestOfVersion(version, steps)}' WHERE name = 'schemaDigest'`,
+    );
     doing("COMMIT");
   } catch (cause) {
     if (raw.isTransaction) raw.exec("ROLLBACK");
     if (isMisfit(cause))
-      throw new AgentError("GATEWAY_STORE_UPGRADE", "none", stepWords(path, step, reasonOf(cause)), { path, version }, { cause });
+      throw new AgentError(
+        "GATEWAY_STORE_UPGRADE",
+        "none",
+        stepWords(path, step, reasonOf(cause)),
+        { path, version },
+        { cause },
+      );
     throw cause;
   }
-  options.log.info({ event: "database-upgraded", version, name }, `the database's tables have version ${version} now: ${name}`);
+  options.log.info(
+    { event: "database-upgraded", version, name },
+    `the database's tables have version ${version} now: ${name}`,
+  );
 }
 
 const stepWords = (path: string, { version, name }: Migration, problem: string): string =>
@@ -149,11 +188,19 @@ function isMisfit(error: unknown): boolean {
 
 /** A full disk has its own code, whichever part of the migration met it. */
 function faultOf(path: string, error: unknown): unknown {
-  const isFull = isDiskFull(error) || isDiskFull((error as { readonly cause?: unknown } | null)?.cause);
-  if (isFull && !(error instanceof AgentError && error.code === "GATEWAY_DISK_FULL")) return unusableStore(path, causeOf(error));
+  const isFull =
+    isDiskFull(error) || isDiskFull((error as { readonly cause?: unknown } | null)?.cause);
+  if (isFull && !(error instanceof AgentError && error.code === "GATEWAY_DISK_FULL"))
+    return unusableStore(path, causeOf(error));
   if (error instanceof AgentError || !(error instanceof Error && "errcode" in error)) return error;
   if (!isBusy(error)) return unusableStore(path, error);
-  return new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause: error });
+  return new AgentError(
+    "GATEWAY_STORE_BUSY",
+    "none",
+    `${path} is held by another process`,
+    { path },
+    { cause: error },
+  );
 }
 
 const causeOf = (error: unknown): unknown => (error instanceof AgentError ? error.cause : error);

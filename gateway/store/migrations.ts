@@ -21,7 +21,10 @@ export function migrationsOf(texts: Readonly<Record<string, string>>): readonly 
     .sort()
     .map((file, at) => {
       const [, number = "", name = ""] = /^(\d{4})-([a-z-]+)\.sql$/.exec(file) ?? [];
-      invariant(Number(number) === at + 1, `migrations count from 1 without a gap, and ${file} does not`);
+      invariant(
+        Number(number) === at + 1,
+        `migrations count from 1 without a gap, and ${file} does not`,
+      );
       return { version: at + 1, name, sql: texts[file] ?? "" };
     });
 }

@@ -26,7 +26,10 @@ export interface MovedAttempt {
 export type MovedPayment = MovedAttempt & { readonly [Field in keyof MovedUnits]: string | null };
 
 export function movedOf(database: Database, transactionId: string): MovedPayment | undefined {
-  return database.get<MovedPayment>("SELECT * FROM movedPayments WHERE transactionId = ?", transactionId);
+  return database.get<MovedPayment>(
+    "SELECT * FROM movedPayments WHERE transactionId = ?",
+    transactionId,
+  );
 }
 
 /** An acknowledgement names at most as many ended ones. */

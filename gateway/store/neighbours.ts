@@ -14,16 +14,23 @@ const namedMax = 8;
 
 /** The inode of a line of /proc/locks, and the process; null for a line of another form. */
 export function lockOf(line: string): { readonly pid: number; readonly inode: string } | null {
-  const [, pid = "", inode = ""] = /^\d+: (?:-> )?\w+\s+\w+\s+\w+\s+(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/.exec(line) ?? [];
+  const [, pid = "", inode = ""] =
+    /^\d+: (?:-> )?\w+\s+\w+\s+\w+\s+(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/.exec(line) ?? [];
   return pid === "" ? null : { pid: Number(pid), inode };
 }
 
 /** Other processes than this one that have the database at `path` open; at most eight. */
 export function neighboursOf(path: string, ownPid = process.pid): readonly Neighbour[] {
   try {
-    const inodes = new Set([path, `${path}-shm`].map((file) => String(statSync(file, { throwIfNoEntry: false })?.ino ?? "")));
+    const inodes = new Set(
+      [path, `${path}-shm`].map((file) =>
+        String(statSync(file, { throwIfNoEntry: false })?.ino ?? ""),
+      ),
+    );
     const locks = readFileSync("/proc/locks", "utf8").split("\n").map(lockOf);
-    const pids = new Set(locks.flatMap((lock) => (lock !== null && inodes.has(lock.inode) ? [lock.pid] : [])));
+    const pids = new Set(
+      locks.flatMap((lock) => (lock !== null && inodes.has(lock.inode) ? [lock.pid] : [])),
+    );
     pids.delete(ownPid);
     return [...pids].slice(0, namedMax).map((pid) => ({ pid, name: nameOf(pid) }));
   } catch {

@@ -8,7 +8,10 @@ import type { OutgoingRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** A payment out of a hot wallet. `block` is null before a block has it. */
-export type UnexplainedRow = Pick<OutgoingRow, "network" | "account" | "txHash" | "receiver" | "tag" | "contract" | "units"> & {
+export type UnexplainedRow = Pick<
+  OutgoingRow,
+  "network" | "account" | "txHash" | "receiver" | "tag" | "contract" | "units"
+> & {
   readonly block: number | null;
   readonly final: 0 | 1;
 };
@@ -31,26 +34,45 @@ export function keepUnexplained(database: Database, row: UnexplainedRow, nowMs: 
 }
 
 /** Forgets a transaction that a final block has, and that paid nothing. */
-export function forgetUnexplained(database: Database, { network, account, txHash }: Omit<OutgoingKey, "slot">): void {
-  database.run("DELETE FROM unexplained WHERE account = ? AND txHash = ? AND network = ?", account, txHash, network);
+export function forgetUnexplained(
+  database: Database,
+  { network, account, txHash }: Omit<OutgoingKey, "slot">,
+): void {
+  database.run(
+    "DELETE FROM unexplained WHERE account = ? AND txHash = ? AND network = ?",
+    account,
+    txHash,
+    network,
+  );
 }
 
 type OutgoingKey = Pick<OutgoingRow, "network" | "account" | "slot" | "txHash">;
 
 /** The number of transactions of an account that are not final, and that nothing explains. */
-export function countUnexplainedSeen(database: Database, { network, account }: Pick<OutgoingKey, "network" | "account">): number {
-  const sql = "SELECT count(*) AS n FROM unexplained INDEXED BY unexplainedSeen WHERE account = ? AND network = ? AND final = 0";
+export function countUnexplainedSeen(
+  database: Database,
+  { network, account }: Pick<OutgoingKey, "network" | "account">,
+): number {
+  const sql =
+    "SELECT count(*) AS n FROM unexplained INDEXED BY unexplainedSeen WHERE account = ? AND network = ? AND final = 0";
   return database.get<{ n: number }>(sql, account, network)?.n ?? 0;
 }
 
-export function isKeptUnexplained(database: Database, { network, account, txHash }: Omit<OutgoingKey, "slot">): boolean {
+export function isKeptUnexplained(
+  database: Database,
+  { network, account, txHash }: Omit<OutgoingKey, "slot">,
+): boolean {
   const sql = "SELECT 1 FROM unexplained WHERE account = ? AND txHash = ? AND network = ?";
   return database.get(sql, account, txHash, network) !== undefined;
 }
 
 /** Forgets transactions of a network that were seen before a time and never became final. */
 export function forgetSeenBefore(database: Database, network: string, beforeMs: number): void {
-  database.run("DELETE FROM unexplained WHERE final = 0 AND network = ? AND firstAt < ?", network, beforeMs);
+  database.run(
+    "DELETE FROM unexplained WHERE final = 0 AND network = ? AND firstAt < ?",
+    network,
+    beforeMs,
+  );
 }
 
 /** True if there is one that `forgetSeenBefore` would forget. */
@@ -90,8 +112,16 @@ export function suspectsOf(database: Database, asked: Asked): readonly Unexplain
 }
 
 /** The unexplained transaction of this hash on a network. */
-export function unexplainedOf(database: Database, network: string, txHash: string): UnexplainedRow | undefined {
-  return database.get<UnexplainedRow>("SELECT * FROM unexplained WHERE network = ? AND txHash = ?", network, txHash);
+export function unexplainedOf(
+  database: Database,
+  network: string,
+  txHash: string,
+): UnexplainedRow | undefined {
+  return database.get<UnexplainedRow>(
+    "SELECT * FROM unexplained WHERE network = ? AND txHash = ?",
+    network,
+    txHash,
+  );
 }
 
 /**
@@ -104,7 +134,8 @@ export function keepRelease(
   transactionId: string,
   nowMs: number,
 ): void {
-  const sql = "INSERT OR IGNORE INTO releasedOrders (account, txHash, transactionId, at) VALUES (?, ?, ?, ?)";
+  const sql =
+    "INSERT OR IGNORE INTO releasedOrders (account, txHash, transactionId, at) VALUES (?, ?, ?, ?)";
   database.run(sql, account, txHash, transactionId, nowMs);
 }
 
@@ -113,6 +144,7 @@ export function isReleased(
   { account, txHash }: Pick<OutgoingRow, "account" | "txHash">,
   transactionId: string,
 ): boolean {
-  const sql = "SELECT 1 FROM releasedOrders WHERE account = ? AND txHash = ? AND transactionId IN ('', ?)";
+  const sql =
+    "SELECT 1 FROM releasedOrders WHERE account = ? AND txHash = ? AND transactionId IN ('', ?)";
   return database.get(sql, account, txHash, transactionId) !== undefined;
 }

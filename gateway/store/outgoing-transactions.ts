@@ -15,8 +15,10 @@ export const explaining =
  * is a hash. The alert of an earlier row is not repeated.
  */
 export function keepOutgoing(database: Database, outgoingTx: OutgoingRow): void {
-  const { network, account, slot, txHash, block, receiver, tag, contract, units, untold } = outgoingTx;
-  const others = "DELETE FROM outgoing WHERE network = ? AND account = ? AND slot = ? AND slot <> '' AND txHash <> ?";
+  const { network, account, slot, txHash, block, receiver, tag, contract, units, untold } =
+    outgoingTx;
+  const others =
+    "DELETE FROM outgoing WHERE network = ? AND account = ? AND slot = ? AND slot <> '' AND txHash <> ?";
   database.run(others, network, account, slot, txHash);
   database.run(
     `INSERT INTO outgoing (network, account, slot, txHash, block, receiver, tag, contract, units, untold)
@@ -27,20 +29,36 @@ export function keepOutgoing(database: Database, outgoingTx: OutgoingRow): void 
   );
 }
 
-export function outgoingOf(database: Database, network: string, txHash: string): OutgoingRow | undefined {
-  return database.get<OutgoingRow>("SELECT * FROM outgoing WHERE txHash = ? AND network = ?", txHash, network);
+export function outgoingOf(
+  database: Database,
+  network: string,
+  txHash: string,
+): OutgoingRow | undefined {
+  return database.get<OutgoingRow>(
+    "SELECT * FROM outgoing WHERE txHash = ? AND network = ?",
+    txHash,
+    network,
+  );
 }
 
 /** The outgoing transaction that used a slot. */
-export function outgoingOfSlot(database: Database, { network, account, slot }: Slot): OutgoingRow | undefined {
-  const sql = "SELECT * FROM outgoing WHERE network = ? AND account = ? AND slot = ? AND slot <> ''";
+export function outgoingOfSlot(
+  database: Database,
+  { network, account, slot }: Slot,
+): OutgoingRow | undefined {
+  const sql =
+    "SELECT * FROM outgoing WHERE network = ? AND account = ? AND slot = ? AND slot <> ''";
   return database.get<OutgoingRow>(sql, network, account, slot);
 }
 
 /**
  * The newest outgoing transactions of an account that no signature here explains, at most `most`.
  */
-export function listUnexplainedOutgoing(database: Database, account: string, most: number): readonly OutgoingRow[] {
+export function listUnexplainedOutgoing(
+  database: Database,
+  account: string,
+  most: number,
+): readonly OutgoingRow[] {
   return database.all<OutgoingRow>(
     `SELECT * FROM outgoing
      WHERE account = ? AND NOT EXISTS (${explaining})
@@ -64,6 +82,13 @@ export function listUntoldOutgoing(
   );
 }
 
-export function markOutgoingTold(database: Database, { network, txHash }: Pick<OutgoingRow, "network" | "txHash">): void {
-  database.run("UPDATE outgoing INDEXED BY outgoingByHash SET untold = 0 WHERE txHash = ? AND network = ?", txHash, network);
+export function markOutgoingTold(
+  database: Database,
+  { network, txHash }: Pick<OutgoingRow, "network" | "txHash">,
+): void {
+  database.run(
+    "UPDATE outgoing INDEXED BY outgoingByHash SET untold = 0 WHERE txHash = ? AND network = ?",
+    txHash,
+    network,
+  );
 }

@@ -81,7 +81,8 @@ function end(raw: Raw): void {
   raw.close();
 }
 
-const namedRun = (raw: Raw): string | null => (raw.prepare("SELECT id FROM run").get() as { id: string } | undefined)?.id ?? null;
+const namedRun = (raw: Raw): string | null =>
+  (raw.prepare("SELECT id FROM run").get() as { id: string } | undefined)?.id ?? null;
 
 /**
  * Returns the run of the gateway that owns the database at `path` now; null if there is none.
@@ -95,7 +96,9 @@ export function runningOn(path: string): string | null {
     raw = new DatabaseSync(lock, { timeout: 0 });
     if (isFree(raw)) return null;
     // The lock lets other processes read. An older version's file names no run.
-    const named = raw.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'run'").get() as { n: number };
+    const named = raw
+      .prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'run'")
+      .get() as { n: number };
     if (named.n === 0) return null;
     return namedRun(raw);
   } catch (cause) {
@@ -116,7 +119,13 @@ function isFree(raw: Raw): boolean {
 }
 
 function owned(path: string, lock: string, cause?: unknown): AgentError {
-  return new AgentError("GATEWAY_STORE_OWNED", "none", `another gateway runs on ${path}`, { path, lock }, { cause });
+  return new AgentError(
+    "GATEWAY_STORE_OWNED",
+    "none",
+    `another gateway runs on ${path}`,
+    { path, lock },
+    { cause },
+  );
 }
 
 /**
@@ -139,9 +148,14 @@ export function checkFingerprint(
   paths: { readonly keyFile: string; readonly database: string },
 ): void {
   if (made === fingerprint) return;
-  throw new AgentError("GATEWAY_KEY_OTHER", "none", `the key ${paths.keyFile} is not the one ${paths.database} was made with`, {
-    path: paths.keyFile,
-    found: fingerprint,
-    expected: made || "none",
-  });
+  throw new AgentError(
+    "GATEWAY_KEY_OTHER",
+    "none",
+    `the key ${paths.keyFile} is not the one ${paths.database} was made with`,
+    {
+      path: paths.keyFile,
+      found: fingerprint,
+      expected: made || "none",
+    },
+  );
 }

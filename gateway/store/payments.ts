@@ -15,8 +15,12 @@ export function keepFinalPayment(database: Database, payment: PaymentRow): void 
   const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?";
   const before = database.get<PaymentRow>(sql, network, txHash, logIndex);
   upsert(database, payment, "");
-  for (const [row, sign] of [[before?.final === 1 ? before : undefined, -1n] as const, [payment, 1n] as const]) {
-    if (row !== undefined) hold(database, { ...row, units: `${sign * BigInt(row.units)}` }, merchantOf(database, row));
+  for (const [row, sign] of [
+    [before?.final === 1 ? before : undefined, -1n] as const,
+    [payment, 1n] as const,
+  ]) {
+    if (row !== undefined)
+      hold(database, { ...row, units: `${sign * BigInt(row.units)}` }, merchantOf(database, row));
   }
 }
 
@@ -26,7 +30,18 @@ function merchantOf(database: Database, { transactionId }: PaymentRow): string {
 }
 
 function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE final = 0"): void {
-  const { network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId } = payment;
+  const {
+    network,
+    txHash,
+    logIndex,
+    address,
+    currency,
+    units,
+    block,
+    blockHash,
+    final,
+    transactionId,
+  } = payment;
   nameForgotten(database, payment);
   database.run(
     `INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId)
@@ -34,7 +49,18 @@ function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE 
      ON CONFLICT (network, txHash, logIndex) DO UPDATE SET address = excluded.address, currency = excluded.currency,
        units = excluded.units, block = excluded.block, blockHash = excluded.blockHash, final = excluded.final,
        transactionId = excluded.transactionId ${condition}`,
-    ...[network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId],
+    ...[
+      network,
+      txHash,
+      logIndex,
+      address,
+      currency,
+      units,
+      block,
+      blockHash,
+      final,
+      transactionId,
+    ],
   );
 }
 
@@ -43,26 +69,43 @@ export function finalInOtherBlock(
   database: Database,
   { network, txHash, blockHash }: Pick<PaymentRow, "network" | "txHash" | "blockHash">,
 ): readonly PaymentRow[] {
-  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 AND blockHash <> ? ORDER BY logIndex";
+  const sql =
+    "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 AND blockHash <> ? ORDER BY logIndex";
   return database.all<PaymentRow>(sql, network, txHash, blockHash);
 }
 
 /** The final payments by a transaction. */
-export function listFinalOf(database: Database, network: string, txHash: string): readonly PaymentRow[] {
-  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 ORDER BY logIndex";
+export function listFinalOf(
+  database: Database,
+  network: string,
+  txHash: string,
+): readonly PaymentRow[] {
+  const sql =
+    "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 ORDER BY logIndex";
   return database.all<PaymentRow>(sql, network, txHash);
 }
 
 /** Removes a final payment, and its units from its address's balance. Must not be called twice. */
 export function removeFinalPayment(database: Database, payment: PaymentRow): void {
   const { network, txHash, logIndex, units } = payment;
-  database.run("DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?", network, txHash, logIndex);
+  database.run(
+    "DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?",
+    network,
+    txHash,
+    logIndex,
+  );
   hold(database, { ...payment, units: `${-BigInt(units)}` }, merchantOf(database, payment));
 }
 
 /** Payments that are not final, in blocks `from` to `to`. */
-export function listDetectedPayments(database: Database, network: string, from: number, to: number): readonly PaymentRow[] {
-  const sql = "SELECT * FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ? ORDER BY block, logIndex";
+export function listDetectedPayments(
+  database: Database,
+  network: string,
+  from: number,
+  to: number,
+): readonly PaymentRow[] {
+  const sql =
+    "SELECT * FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ? ORDER BY block, logIndex";
   return database.all<PaymentRow>(sql, network, from, to);
 }
 
@@ -83,13 +126,23 @@ export function newestDetectedBlock(
  * Deletes the payments that are not final in blocks `from` to `to`.
  * @returns the ids of their requests
  */
-export function forgetDetectedPayments(database: Database, network: string, from: number, to: number): readonly string[] {
+export function forgetDetectedPayments(
+  database: Database,
+  network: string,
+  from: number,
+  to: number,
+): readonly string[] {
   const rows = database.all<Pick<PaymentRow, "transactionId">>(
     "SELECT DISTINCT transactionId FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ?",
     ...[network, from, to],
   );
   if (rows.length > 0) {
-    database.run("DELETE FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ?", network, from, to);
+    database.run(
+      "DELETE FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ?",
+      network,
+      from,
+      to,
+    );
   }
   return rows.map((row) => row.transactionId);
 }
@@ -98,15 +151,23 @@ export function forgetDetectedPayments(database: Database, network: string, from
  * Native-coin payments that a contract's receipt names, in final blocks up to `block`, until a
  * final balance confirms them; in the order of the chain.
  */
-export function listClaims(database: Database, network: string, block: number): readonly PaymentRow[] {
+export function listClaims(
+  database: Database,
+  network: string,
+  block: number,
+): readonly PaymentRow[] {
   return database.all<PaymentRow>(
     "SELECT * FROM payments WHERE network = ? AND final = 0 AND logIndex < -1 AND block <= ? ORDER BY block, txHash, logIndex DESC",
     ...[network, block],
   );
 }
 
-export function dropDetectedPayment(database: Database, { network, txHash, logIndex }: PaymentRow): void {
-  const sql = "DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ? AND final = 0";
+export function dropDetectedPayment(
+  database: Database,
+  { network, txHash, logIndex }: PaymentRow,
+): void {
+  const sql =
+    "DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ? AND final = 0";
   database.run(sql, network, txHash, logIndex);
 }
 
@@ -119,18 +180,31 @@ export function readPayment(
 }
 
 /** Ids of the requests with a payment in a currency. */
-export function listPaidIn(database: Database, network: string, currency: string): readonly string[] {
-  const sql = "SELECT DISTINCT transactionId AS id FROM payments WHERE network = ? AND currency = ?";
+export function listPaidIn(
+  database: Database,
+  network: string,
+  currency: string,
+): readonly string[] {
+  const sql =
+    "SELECT DISTINCT transactionId AS id FROM payments WHERE network = ? AND currency = ?";
   return database.all<{ id: string }>(sql, network, currency).map(({ id }) => id);
 }
 
 /** True if any payment came to the address of a request, in any currency, final or not. */
 export function hasPayment(database: Database, transactionId: string): boolean {
-  return database.get("SELECT 1 FROM payments WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
+  return (
+    database.get("SELECT 1 FROM payments WHERE transactionId = ? LIMIT 1", transactionId) !==
+    undefined
+  );
 }
 
 /** The sum of the final payments to one request in one currency. */
-export function finalUnitsOf(database: Database, transactionId: string, network: string, currency: string): bigint {
+export function finalUnitsOf(
+  database: Database,
+  transactionId: string,
+  network: string,
+  currency: string,
+): bigint {
   const rows = database.all<Pick<PaymentRow, "units">>(
     "SELECT units FROM payments WHERE transactionId = ? AND network = ? AND currency = ? AND final = 1",
     ...[transactionId, network, currency],

@@ -35,10 +35,20 @@ export function readPriceReadings(database: Database): readonly PriceReadingRow[
 }
 
 /** Replaces all earlier rows with these, inside the caller's transaction. */
-export function savePrices(database: Database, prices: readonly PriceRow[], readings: readonly PriceReadingRow[]): void {
+export function savePrices(
+  database: Database,
+  prices: readonly PriceRow[],
+  readings: readonly PriceReadingRow[],
+): void {
   database.run("DELETE FROM prices");
   for (const one of prices)
-    database.run("INSERT INTO prices (asset, fiat, price, at) VALUES (?, ?, ?, ?)", one.asset, one.fiat, one.price, one.at);
+    database.run(
+      "INSERT INTO prices (asset, fiat, price, at) VALUES (?, ?, ?, ?)",
+      one.asset,
+      one.fiat,
+      one.price,
+      one.at,
+    );
   database.run("DELETE FROM priceReadings");
   const sql = `INSERT INTO priceReadings (asset, fiat, source, price, readAt, movedAt, leftOut, trouble)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;

@@ -7,7 +7,11 @@ import type { Database } from "./store.ts";
 
 /** Keeps a recall. A second one of the same withdrawal changes nothing. */
 export function keepRecall(database: Database, transactionId: string, nowMs: number): void {
-  database.run("INSERT OR IGNORE INTO recalls (transactionId, recalledAt) VALUES (?, ?)", transactionId, nowMs);
+  database.run(
+    "INSERT OR IGNORE INTO recalls (transactionId, recalledAt) VALUES (?, ?)",
+    transactionId,
+    nowMs,
+  );
 }
 
 /**

@@ -8,7 +8,10 @@ import type { ReceivingKeyRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** Keeps a merchant's account, beginning at index 0. */
-export function addReceivingKey(database: Database, key: Omit<ReceivingKeyRow, "nextDepositIndex">): void {
+export function addReceivingKey(
+  database: Database,
+  key: Omit<ReceivingKeyRow, "nextDepositIndex">,
+): void {
   database.run(
     "INSERT INTO receivingKeys (merchant, family, xpub, firstDepositAddress, nextDepositIndex, createdAt) VALUES (?, ?, ?, ?, 0, ?)",
     key.merchant,
@@ -19,8 +22,16 @@ export function addReceivingKey(database: Database, key: Omit<ReceivingKeyRow, "
   );
 }
 
-export function receivingKeyOf(database: Database, merchant: string, family: string): ReceivingKeyRow | undefined {
-  return database.get<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE merchant = ? AND family = ?", merchant, family);
+export function receivingKeyOf(
+  database: Database,
+  merchant: string,
+  family: string,
+): ReceivingKeyRow | undefined {
+  return database.get<ReceivingKeyRow>(
+    "SELECT * FROM receivingKeys WHERE merchant = ? AND family = ?",
+    merchant,
+    family,
+  );
 }
 
 /**
@@ -42,13 +53,22 @@ export function listReceivingAccounts(
 
 /** True if the merchant was created to receive, in any family. */
 export function hasReceivingKey(database: Database, merchant: string): boolean {
-  return database.get("SELECT 1 FROM receivingKeys WHERE merchant = ? LIMIT 1", merchant) !== undefined;
+  return (
+    database.get("SELECT 1 FROM receivingKeys WHERE merchant = ? LIMIT 1", merchant) !== undefined
+  );
 }
 
 /** True if another merchant has or had one of these accounts, with or without an agent. */
-export function isAccountOfOthers(database: Database, merchant: string, accounts: readonly AgentAccount[]): boolean {
-  const sql = "SELECT 1 FROM receivingKeys WHERE merchant <> ? AND (xpub = ? OR firstDepositAddress = ?) LIMIT 1";
-  const receives = accounts.some(({ id, firstAddress }) => database.get(sql, merchant, id, firstAddress) !== undefined);
+export function isAccountOfOthers(
+  database: Database,
+  merchant: string,
+  accounts: readonly AgentAccount[],
+): boolean {
+  const sql =
+    "SELECT 1 FROM receivingKeys WHERE merchant <> ? AND (xpub = ? OR firstDepositAddress = ?) LIMIT 1";
+  const receives = accounts.some(
+    ({ id, firstAddress }) => database.get(sql, merchant, id, firstAddress) !== undefined,
+  );
   return receives || isAccountOfOtherAgents(database, merchant, accounts);
 }
 
@@ -61,7 +81,9 @@ export function nextDepositIndexUnder(database: Database, firstDepositAddress: s
     SELECT nextDepositIndex AS next FROM agents, json_each(agents.accounts) AS account
       WHERE json_extract(account.value, '$.firstAddress') = ? AND json_extract(account.value, '$.purpose') = 'deposits'
     UNION ALL SELECT nextDepositIndex FROM receivingKeys WHERE firstDepositAddress = ?)`;
-  return database.get<{ next: number | null }>(sql, firstDepositAddress, firstDepositAddress)?.next ?? 0;
+  return (
+    database.get<{ next: number | null }>(sql, firstDepositAddress, firstDepositAddress)?.next ?? 0
+  );
 }
 
 /** Records that every index below `next` is used. */
@@ -70,7 +92,12 @@ export function moveReceivingKey(
   { merchant, family }: Pick<ReceivingKeyRow, "merchant" | "family">,
   next: number,
 ): void {
-  database.run("UPDATE receivingKeys SET nextDepositIndex = ? WHERE merchant = ? AND family = ?", next, merchant, family);
+  database.run(
+    "UPDATE receivingKeys SET nextDepositIndex = ? WHERE merchant = ? AND family = ?",
+    next,
+    merchant,
+    family,
+  );
 }
 
 export function listReceivingKeys(database: Database): readonly ReceivingKeyRow[] {

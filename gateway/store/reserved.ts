@@ -8,20 +8,34 @@ import { limitGroupOf } from "../../protocol/job-mode.ts";
 import type { ReservedRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
-type Pending = Pick<TransactionRow, "operation" | "currency" | "network" | "amountUnits" | "depositAddress">;
+type Pending = Pick<
+  TransactionRow,
+  "operation" | "currency" | "network" | "amountUnits" | "depositAddress"
+>;
 
 /**
  * The name under which a sum is kept. A top-up promises the native coin, for one currency's sweep.
  */
-export function promiseName({ operation, currency }: Pick<Pending, "operation" | "currency">): string {
+export function promiseName({
+  operation,
+  currency,
+}: Pick<Pending, "operation" | "currency">): string {
   return operation === "topup" ? limitGroupOf({ mode: operation, currency }) : currency;
 }
 
 /**
  * The sums of an account on a network, one for each currency with a pending amount now or earlier.
  */
-export function listReserved(database: Database, account: string, network: string): readonly ReservedRow[] {
-  return database.all<ReservedRow>("SELECT * FROM reserved WHERE account = ? AND network = ?", account, network);
+export function listReserved(
+  database: Database,
+  account: string,
+  network: string,
+): readonly ReservedRow[] {
+  return database.all<ReservedRow>(
+    "SELECT * FROM reserved WHERE account = ? AND network = ?",
+    account,
+    network,
+  );
 }
 
 /**
@@ -46,16 +60,24 @@ function add(database: Database, pending: Pending, sign: 1 | -1): void {
   const row = database.get<ReservedRow>(sql, account, network, currency);
   const withdrawals = (row?.withdrawals ?? 0) + sign;
   const units = BigInt(row?.units ?? "0") + BigInt(sign) * BigInt(amountUnits);
-  invariant(withdrawals >= 0 && units >= 0n, "more is taken out of the reserved sums than was counted");
+  invariant(
+    withdrawals >= 0 && units >= 0n,
+    "more is taken out of the reserved sums than was counted",
+  );
   write(database, { account, network, currency, withdrawals, units: units.toString() });
 }
 
-function write(database: Database, { account, network, currency, withdrawals, units }: ReservedRow): void {
-  const sql = "INSERT OR REPLACE INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)";
+function write(
+  database: Database,
+  { account, network, currency, withdrawals, units }: ReservedRow,
+): void {
+  const sql =
+    "INSERT OR REPLACE INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)";
   database.run(sql, account, network, currency, withdrawals, units);
 }
 
-const nameOf = ({ account, network, currency }: ReservedRow): string => `${account} ${network} ${currency}`;
+const nameOf = ({ account, network, currency }: ReservedRow): string =>
+  `${account} ${network} ${currency}`;
 
 /** The sums, counted from the rows. */
 function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
@@ -63,8 +85,16 @@ function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
     .all<Pending>(
       "SELECT operation, depositAddress, network, currency, amountUnits FROM transactions WHERE operation IN ('withdraw', 'topup') AND status = 0",
     )
-    .map((row) => ({ ...row, account: row.depositAddress, currency: promiseName(row), units: row.amountUnits }));
-  const sums = new Map<string, { account: string; network: string; currency: string; withdrawals: number; units: bigint }>();
+    .map((row) => ({
+      ...row,
+      account: row.depositAddress,
+      currency: promiseName(row),
+      units: row.amountUnits,
+    }));
+  const sums = new Map<
+    string,
+    { account: string; network: string; currency: string; withdrawals: number; units: bigint }
+  >();
   for (const { account, network, currency, units } of rows) {
     const name = nameOf({ account, network, currency, withdrawals: 0, units });
     const sum = sums.get(name) ?? { account, network, currency, withdrawals: 0, units: 0n };
@@ -81,12 +111,19 @@ function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
  */
 export function mendReserved(database: Database): number {
   const counted = countedFromRows(database);
-  const kept = new Map(database.all<ReservedRow>("SELECT * FROM reserved").map((row) => [nameOf(row), row]));
+  const kept = new Map(
+    database.all<ReservedRow>("SELECT * FROM reserved").map((row) => [nameOf(row), row]),
+  );
   const isRight = (name: string, row: ReservedRow | undefined): boolean => {
     const sum = kept.get(name);
-    return (row?.withdrawals ?? 0) === (sum?.withdrawals ?? 0) && (row?.units ?? "0") === (sum?.units ?? "0");
+    return (
+      (row?.withdrawals ?? 0) === (sum?.withdrawals ?? 0) &&
+      (row?.units ?? "0") === (sum?.units ?? "0")
+    );
   };
-  const wrong = [...new Set([...counted.keys(), ...kept.keys()])].filter((name) => !isRight(name, counted.get(name)));
+  const wrong = [...new Set([...counted.keys(), ...kept.keys()])].filter(
+    (name) => !isRight(name, counted.get(name)),
+  );
   if (wrong.length === 0) return 0;
   database.run("DELETE FROM reserved");
   for (const row of counted.values()) write(database, row);

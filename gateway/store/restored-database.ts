@@ -26,10 +26,16 @@ export function restoredOf(database: Database): Restored | null {
  * gateway's run `caughtUpIn` are not asked again, because this database lacks nothing of theirs.
  */
 export function markRestored(database: Database, restored: Restored, caughtUpIn = noRun): void {
-  database.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('restored', ?)", JSON.stringify(restored));
+  database.run(
+    "INSERT OR REPLACE INTO meta (name, value) VALUES ('restored', ?)",
+    JSON.stringify(restored),
+  );
   database.run("DELETE FROM meta WHERE name = 'copiedAt'");
   forgetLooks(database);
-  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE unpairedAt IS NULL AND caughtUp <> ?", caughtUpIn);
+  database.run(
+    "UPDATE agents SET awaitsCeiling = 1 WHERE unpairedAt IS NULL AND caughtUp <> ?",
+    caughtUpIn,
+  );
 }
 
 /**
@@ -66,12 +72,16 @@ export function keepHasMarksFile(database: Database): void {
  * Vouches for the chains as read up to now: no earlier block is in doubt. Harmless to call twice.
  */
 export function vouchForCursors(database: Database): void {
-  database.run("INSERT OR REPLACE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors");
+  database.run(
+    "INSERT OR REPLACE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors",
+  );
 }
 
 /** Vouches for chains that have no vouched block yet. */
 export function beginVouched(database: Database): void {
-  database.run("INSERT OR IGNORE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors");
+  database.run(
+    "INSERT OR IGNORE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors",
+  );
 }
 
 /**

@@ -13,13 +13,22 @@ export type Meta = (name: "schema" | "schemaDigest") => string;
  * The version of the tables of the database at `path`, this program's or an earlier one.
  * @throws AgentError GATEWAY_STORE_VERSION if this program does not know the tables
  */
-export function knownVersion(path: string, meta: Meta, steps: readonly Migration[] = migrations): number {
+export function knownVersion(
+  path: string,
+  meta: Meta,
+  steps: readonly Migration[] = migrations,
+): number {
   const [found, digest] = [meta("schema"), meta("schemaDigest")];
   const version = /^[1-9]\d{0,3}$/.test(found) ? Number(found) : 0;
   const expectedDigest = digestOfVersion(version, steps);
   if (version >= 1 && version <= steps.length && digest === expectedDigest) return version;
   const details = { path, found: found || "none", expected: steps.length, digest, expectedDigest };
-  throw new AgentError("GATEWAY_STORE_VERSION", "none", words(path, version, steps.length), details);
+  throw new AgentError(
+    "GATEWAY_STORE_VERSION",
+    "none",
+    words(path, version, steps.length),
+    details,
+  );
 }
 
 function words(path: string, version: number, newest: number): string {
@@ -39,5 +48,9 @@ export function requireNewest(path: string, meta: Meta): void {
   const version = knownVersion(path, meta);
   if (version === migrations.length) return;
   const message = `${path} has tables of version ${version}, and this gateway has version ${migrations.length}: start the gateway once`;
-  throw new AgentError("GATEWAY_STORE_OLDER", "none", message, { path, found: version, expected: migrations.length });
+  throw new AgentError("GATEWAY_STORE_OLDER", "none", message, {
+    path,
+    found: version,
+    expected: migrations.length,
+  });
 }

@@ -364,4 +364,14 @@ CREATE TABLE setAside (
   code TEXT NOT NULL, stack TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (kind, id)) STRICT;
 `;
 
-export const schema = [people, agents, transactions, signing, chains, addresses, sums, books, callbackTables].join("");
+export const schema = [
+  people,
+  agents,
+  transactions,
+  signing,
+  chains,
+  addresses,
+  sums,
+  books,
+  callbackTables,
+].join("");

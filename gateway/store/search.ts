@@ -11,7 +11,15 @@ import type { Database } from "./store.ts";
 /** A record, and the field by which it was found. */
 export interface FoundRecord {
   readonly id: string;
-  readonly by: "transactionId" | "tag" | "orderId" | "address" | "txHash" | "amount" | "payment page" | "event";
+  readonly by:
+    | "transactionId"
+    | "tag"
+    | "orderId"
+    | "address"
+    | "txHash"
+    | "amount"
+    | "payment page"
+    | "event";
 }
 
 /** Somebody or something that is no record. */
@@ -24,15 +32,24 @@ export interface FoundOther {
 
 type Ids = readonly { readonly id: string }[];
 
-const named = (by: FoundRecord["by"], ids: Ids): readonly FoundRecord[] => ids.map(({ id }) => ({ id, by }));
+const named = (by: FoundRecord["by"], ids: Ids): readonly FoundRecord[] =>
+  ids.map(({ id }) => ({ id, by }));
 
 /** Records by an id of their own: the transaction's, the payment page's, or an event's. */
 export function recordsOfId(database: Database, text: string): readonly FoundRecord[] {
   const one = (sql: string): Ids => database.all<{ id: string }>(sql, text);
   return [
     ...named("transactionId", one("SELECT id FROM transactions WHERE id = ?")),
-    ...named("payment page", one("SELECT id FROM transactions WHERE payToken = ? AND payToken <> ''")),
-    ...named("event", one("SELECT transactionId AS id FROM callbackEvents WHERE id = ? AND transactionId IS NOT NULL")),
+    ...named(
+      "payment page",
+      one("SELECT id FROM transactions WHERE payToken = ? AND payToken <> ''"),
+    ),
+    ...named(
+      "event",
+      one(
+        "SELECT transactionId AS id FROM callbackEvents WHERE id = ? AND transactionId IS NOT NULL",
+      ),
+    ),
   ];
 }
 
@@ -40,16 +57,26 @@ export function recordsOfId(database: Database, text: string): readonly FoundRec
 const beginningMin = 6;
 
 /** Records whose id begins with a text of lower-case letters and digits, oldest id first. */
-export function recordsOfBeginning(database: Database, text: string, most: number): readonly FoundRecord[] {
+export function recordsOfBeginning(
+  database: Database,
+  text: string,
+  most: number,
+): readonly FoundRecord[] {
   if (text.length < beginningMin || !/^[0-9a-z-]+$/.test(text)) return [];
   const sql = "SELECT id FROM transactions WHERE id > ? AND id < ? ORDER BY id LIMIT ?";
   return named("transactionId", database.all(sql, text, `${text}~`, most));
 }
 
 /** Deposits of any merchant whose payers name this tag, newest first for each shared address. */
-export function depositsOfTag(database: Database, tag: string, most: number): readonly FoundRecord[] {
+export function depositsOfTag(
+  database: Database,
+  tag: string,
+  most: number,
+): readonly FoundRecord[] {
   if (!/^\d{1,20}$/.test(tag)) return [];
-  const owners = database.all<{ account: string }>("SELECT DISTINCT account FROM accountOwners ORDER BY account");
+  const owners = database.all<{ account: string }>(
+    "SELECT DISTINCT account FROM accountOwners ORDER BY account",
+  );
   return owners
     .flatMap(({ account }) => depositsOfPayee(database, { address: account, tag }, most))
     .map(({ id }) => ({ id, by: "tag" as const }))
@@ -57,7 +84,11 @@ export function depositsOfTag(database: Database, tag: string, most: number): re
 }
 
 /** Deposits and withdrawals of any merchant with this reference, newest first. */
-export function recordsOfOrder(database: Database, orderId: string, most: number): readonly FoundRecord[] {
+export function recordsOfOrder(
+  database: Database,
+  orderId: string,
+  most: number,
+): readonly FoundRecord[] {
   // The unique index begins with merchant and operation, so both are named.
   const sql = `SELECT id FROM transactions WHERE merchant IN (SELECT id FROM merchants) AND operation IN ('deposit','withdraw')
     AND orderId = ? ORDER BY createdAt DESC, id LIMIT ?`;
@@ -68,7 +99,11 @@ export function recordsOfOrder(database: Database, orderId: string, most: number
  * Records that an address pays, receives or is swept from, newest first; the address in its
  * canonical form. For a hot wallet this is what it received, since it pays everything.
  */
-export function recordsOfAddress(database: Database, address: string, most: number): readonly FoundRecord[] {
+export function recordsOfAddress(
+  database: Database,
+  address: string,
+  most: number,
+): readonly FoundRecord[] {
   const sql = `SELECT id FROM (
       SELECT t.id, t.createdAt FROM depositAddresses d JOIN transactions t ON t.id = d.transactionId WHERE d.address = ?
       UNION SELECT id, createdAt FROM transactions WHERE operation <> 'deposit' AND receiverAddress = ?
@@ -76,11 +111,18 @@ export function recordsOfAddress(database: Database, address: string, most: numb
       UNION SELECT t.id, t.createdAt FROM forgottenAddresses f JOIN transactions t ON t.merchant = f.merchant
         AND t.operation = 'deposit' AND t.orderId = ? || f.address WHERE f.address = ?)
     ORDER BY createdAt DESC, id LIMIT ?`;
-  return named("address", database.all(sql, address, address, address, unattributedOrderOf(""), address, most));
+  return named(
+    "address",
+    database.all(sql, address, address, address, unattributedOrderOf(""), address, most),
+  );
 }
 
 /** Deposits with a tag at an address that they share, newest first. */
-export function depositsOfPayee(database: Database, { address, tag }: Payee, most: number): readonly FoundRecord[] {
+export function depositsOfPayee(
+  database: Database,
+  { address, tag }: Payee,
+  most: number,
+): readonly FoundRecord[] {
   const sql = `SELECT id FROM transactions INDEXED BY taggedDeposits
     WHERE operation = 'deposit' AND receiverAddress <> depositAddress AND receiverAddress = ? AND tag = ? ORDER BY createdAt DESC, id LIMIT ?`;
   return named("address", database.all(sql, address, tag, most));
@@ -132,14 +174,20 @@ const ofMerchant = "JOIN merchants m ON m.id = merchant";
  */
 export function othersOf(database: Database, text: string, most: number): readonly FoundOther[] {
   const all = (kind: FoundOther["kind"], by: string, sql: string): readonly FoundOther[] =>
-    database.all<{ id: string; name: string }>(`${sql} LIMIT ?`, text, most).map((row) => ({ kind, by, ...row }));
+    database
+      .all<{ id: string; name: string }>(`${sql} LIMIT ?`, text, most)
+      .map((row) => ({ kind, by, ...row }));
   const isNamed = "id <> ?1 AND instr(lower(name), lower(?1)) > 0";
   return [
     ...all("merchant", "merchantId", "SELECT id, name FROM merchants WHERE id = ?"),
     ...all("merchant", "name", `SELECT id, name FROM merchants WHERE ${isNamed} ORDER BY name, id`),
     ...all("agent", "agentId", `SELECT a.id, m.name FROM agents a ${ofMerchant} WHERE a.id = ?`),
     ...all("key", "keyId", `SELECT k.id, m.name FROM keys k ${ofMerchant} WHERE k.id = ?`),
-    ...all("callback", "callbackId", `SELECT c.id, m.name FROM callbackTargets c ${ofMerchant} WHERE c.id = ?`),
+    ...all(
+      "callback",
+      "callbackId",
+      `SELECT c.id, m.name FROM callbackTargets c ${ofMerchant} WHERE c.id = ?`,
+    ),
   ];
 }
 

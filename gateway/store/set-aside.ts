@@ -28,7 +28,9 @@ export interface AsideRow extends RowKey {
   readonly at: number; // Unix milliseconds
 }
 
-export type Guarded<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown };
+export type Guarded<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: unknown };
 
 const stackCharactersMax = 4_000;
 /**
@@ -76,12 +78,22 @@ export function guardedWrite<T>(database: Database, job: () => T): Guarded<T> {
 export function keepAside(database: Database, key: RowKey, error: unknown, at: number): boolean {
   const { kind, id, about } = key;
   const code = error instanceof AgentError ? error.code : "BUG";
-  const stack = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(0, stackCharactersMax);
-  const sql = "INSERT OR IGNORE INTO setAside (kind, id, about, code, stack, at) VALUES (?, ?, ?, ?, ?, ?)";
+  const stack = (error instanceof Error ? (error.stack ?? error.message) : String(error)).slice(
+    0,
+    stackCharactersMax,
+  );
+  const sql =
+    "INSERT OR IGNORE INTO setAside (kind, id, about, code, stack, at) VALUES (?, ?, ?, ?, ?, ?)";
   if (database.run(sql, kind, id, about, code, stack, at).changes === 0) return false;
   const reason = error instanceof Error ? error.message : String(error);
   const detail = `${kind}/${id} is set aside: ${reason.slice(0, 200)}; look at it with: autowithdraw-gateway find ${about}`;
-  recordAct(database, { at, actor: "gateway", act: `${alarmPrefix}ROW_SET_ASIDE`, subject: about, detail });
+  recordAct(database, {
+    at,
+    actor: "gateway",
+    act: `${alarmPrefix}ROW_SET_ASIDE`,
+    subject: about,
+    detail,
+  });
   return true;
 }
 
@@ -97,8 +109,15 @@ export interface AsideKeeper {
 }
 
 /** Logs that a row was set aside, with the stack of the error. */
-export function tellAside(log: Pick<GatewayLog, "error">, { kind, id, about }: RowKey, error: unknown): void {
-  log.error({ event: "row-set-aside", kind, id, about, err: error }, "a stored row is set aside; the others go on");
+export function tellAside(
+  log: Pick<GatewayLog, "error">,
+  { kind, id, about }: RowKey,
+  error: unknown,
+): void {
+  log.error(
+    { event: "row-set-aside", kind, id, about, err: error },
+    "a stored row is set aside; the others go on",
+  );
 }
 
 /**
@@ -117,7 +136,9 @@ export function putAside({ store, log, clock }: AsideKeeper, key: RowKey, error:
 
 /** All of them, oldest first. */
 export function listAside(database: Database): readonly AsideRow[] {
-  return database.all<AsideRow>("SELECT kind, id, about, code, stack, at FROM setAside ORDER BY at, kind, id");
+  return database.all<AsideRow>(
+    "SELECT kind, id, about, code, stack, at FROM setAside ORDER BY at, kind, id",
+  );
 }
 
 /**
@@ -125,8 +146,11 @@ export function listAside(database: Database): readonly AsideRow[] {
  * @returns the rows; none if no row is named so
  */
 export function forgetAside(database: Database, name: string): readonly AsideRow[] {
-  const named = listAside(database).filter(({ kind, id, about }) => name === `${kind}/${id}` || name === id || name === about);
-  for (const { kind, id } of named) database.run("DELETE FROM setAside WHERE kind = ? AND id = ?", kind, id);
+  const named = listAside(database).filter(
+    ({ kind, id, about }) => name === `${kind}/${id}` || name === id || name === about,
+  );
+  for (const { kind, id } of named)
+    database.run("DELETE FROM setAside WHERE kind = ? AND id = ?", kind, id);
   return named;
 }
 

@@ -10,25 +10,44 @@ export function insertSignature(database: Database, row: Omit<SignatureRow, "voi
   database.run(
     `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs, pin, cancel)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[row.transactionId, row.attempt, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
+    ...[
+      row.transactionId,
+      row.attempt,
+      row.agent,
+      row.network,
+      row.account,
+      row.slot,
+      row.txHash,
+      row.feeMax,
+      row.seq,
+    ],
     ...[row.validUntilMs, row.pin, row.cancel],
   );
 }
 
 export function isSigned(database: Database, transactionId: string): boolean {
-  return database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
+  return (
+    database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", transactionId) !==
+    undefined
+  );
 }
 
 /** A withdrawal's attempts, oldest first. */
 export function listSignatures(database: Database, transactionId: string): readonly SignatureRow[] {
-  return database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY attempt", transactionId);
+  return database.all<SignatureRow>(
+    "SELECT * FROM signatures WHERE transactionId = ? ORDER BY attempt",
+    transactionId,
+  );
 }
 
 /**
  * The withdrawal that a transaction of an account is an attempt of. The account decides which
  * agent's statement counts, because another agent can name the same hash for its own account.
  */
-export function signedBy(database: Database, { account, txHash }: Pick<SignatureRow, "account" | "txHash">): string | undefined {
+export function signedBy(
+  database: Database,
+  { account, txHash }: Pick<SignatureRow, "account" | "txHash">,
+): string | undefined {
   const sql = "SELECT transactionId FROM signatures WHERE txHash = ? AND account = ?";
   return database.get<{ transactionId: string }>(sql, txHash, account)?.transactionId;
 }
@@ -41,7 +60,11 @@ export type SignedWithdrawal = TransactionRow &
  * Each attempt up to `attemptsMax` of each pending withdrawal on a network, by withdrawal and
  * attempt.
  */
-export function listPendingAttempts(database: Database, network: string, attemptsMax: number): readonly SignedWithdrawal[] {
+export function listPendingAttempts(
+  database: Database,
+  network: string,
+  attemptsMax: number,
+): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
     `SELECT t.*, s.attempt, s.account, s.slot, s.pin, s.txHash AS attemptTxHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
        WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.attempt <= ? ORDER BY t.id, s.attempt`,
@@ -50,13 +73,18 @@ export function listPendingAttempts(database: Database, network: string, attempt
 }
 
 /** An attempt of a withdrawal that has ended. */
-export type EndedAttempt = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
+export type EndedAttempt = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> &
+  Pick<SignatureRow, "feeMax">;
 
 /**
  * Each attempt of a withdrawal that an account signed and that ended after `sinceMs`; also each
  * sweep to the account.
  */
-export function listEndedAttempts(database: Database, account: string, sinceMs: number): readonly EndedAttempt[] {
+export function listEndedAttempts(
+  database: Database,
+  account: string,
+  sinceMs: number,
+): readonly EndedAttempt[] {
   return database.all<EndedAttempt>(
     `SELECT t.id, t.operation, t.currency, t.amountUnits, s.feeMax
      FROM signatures s JOIN transactions t ON t.id = s.transactionId

@@ -27,23 +27,36 @@ export type AskedWithdrawal = Pick<JobRow, "text"> & Pick<TransactionRow, "id" |
  * The table's constraints also stand behind the caller's checks: a slot or withdrawal that is taken
  * is a conflict (`isConflict`).
  */
-export function insertSlot(database: Database, { network, account, slot }: Slot, transactionId: string): void {
+export function insertSlot(
+  database: Database,
+  { network, account, slot }: Slot,
+  transactionId: string,
+): void {
   const sql = "INSERT INTO slots (network, account, slot, transactionId) VALUES (?, ?, ?, ?)";
   database.run(sql, network, account, slot, transactionId);
 }
 
 export function slotOf(database: Database, transactionId: string): string | undefined {
-  return database.get<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", transactionId)?.slot;
+  return database.get<{ slot: string }>(
+    "SELECT slot FROM slots WHERE transactionId = ?",
+    transactionId,
+  )?.slot;
 }
 
 /** The withdrawal that a slot belongs to. */
-export function slotOwner(database: Database, { network, account, slot }: Slot): string | undefined {
+export function slotOwner(
+  database: Database,
+  { network, account, slot }: Slot,
+): string | undefined {
   const sql = "SELECT transactionId FROM slots WHERE network = ? AND account = ? AND slot = ?";
   return database.get<{ transactionId: string }>(sql, network, account, slot)?.transactionId;
 }
 
 /** The pending withdrawal that a slot belongs to. */
-export function pendingSlotOwner(database: Database, { network, account, slot }: Slot): TransactionRow | undefined {
+export function pendingSlotOwner(
+  database: Database,
+  { network, account, slot }: Slot,
+): TransactionRow | undefined {
   return database.get<TransactionRow>(
     `SELECT t.* FROM slots k JOIN transactions t ON t.id = k.transactionId
        WHERE k.network = ? AND k.account = ? AND k.slot = ? AND t.status = 0`,
@@ -53,13 +66,19 @@ export function pendingSlotOwner(database: Database, { network, account, slot }:
 
 /** Accounts that ever used a slot on a network. Looks at each slot. */
 export function listSendingAccounts(database: Database, network: string): readonly string[] {
-  const rows = database.all<{ account: string }>("SELECT DISTINCT account FROM slots WHERE network = ?", network);
+  const rows = database.all<{ account: string }>(
+    "SELECT DISTINCT account FROM slots WHERE network = ?",
+    network,
+  );
   return rows.map(({ account }) => account);
 }
 
 /** The place of the newest slot of any account, 0 if there is none. No slot is ever deleted. */
 export function newestSlotPlace(database: Database): number {
-  return database.get<{ place: number }>("SELECT coalesce(max(rowid), 0) AS place FROM slots")?.place ?? 0;
+  return (
+    database.get<{ place: number }>("SELECT coalesce(max(rowid), 0) AS place FROM slots")?.place ??
+    0
+  );
 }
 
 /** The slots of all accounts after a place, in order. */
@@ -67,14 +86,21 @@ export function listSlotsAfter(
   database: Database,
   place: number,
 ): readonly (Pick<Slot, "network" | "account"> & { readonly place: number })[] {
-  return database.all("SELECT rowid AS place, network, account FROM slots WHERE rowid > ? ORDER BY rowid", place);
+  return database.all(
+    "SELECT rowid AS place, network, account FROM slots WHERE rowid > ? ORDER BY rowid",
+    place,
+  );
 }
 
 /**
  * The highest slot of an account that a transaction used, or may use; undefined if there is none.
  * Ignores a slot that an ended sweep never reached. Slots are texts; a longer text is higher.
  */
-export function highestUsed(database: Database, network: string, account: string): string | undefined {
+export function highestUsed(
+  database: Database,
+  network: string,
+  account: string,
+): string | undefined {
   const sql = `SELECT k.slot FROM slots k JOIN transactions t ON t.id = k.transactionId
     WHERE k.network = ? AND k.account = ? AND NOT (t.status = 2 AND t.code = ?)
     ORDER BY length(k.slot) DESC, k.slot DESC LIMIT 1`;
@@ -82,8 +108,14 @@ export function highestUsed(database: Database, network: string, account: string
 }
 
 /** `highestUsed` of an account on each network. */
-export function listHighestSlots(database: Database, account: string): readonly Omit<Slot, "account">[] {
-  const networks = database.all<{ network: string }>("SELECT DISTINCT network FROM slots WHERE account = ?", account);
+export function listHighestSlots(
+  database: Database,
+  account: string,
+): readonly Omit<Slot, "account">[] {
+  const networks = database.all<{ network: string }>(
+    "SELECT DISTINCT network FROM slots WHERE account = ?",
+    account,
+  );
   return networks.flatMap(({ network }) => {
     const slot = highestUsed(database, network, account);
     return slot === undefined ? [] : [{ network, slot }];
@@ -91,7 +123,10 @@ export function listHighestSlots(database: Database, account: string): readonly 
 }
 
 /** An agent's pending withdrawals with a slot, in the order of its jobs. */
-export function listPendingWithSlot(database: Database, agentId: string): readonly AskedWithdrawal[] {
+export function listPendingWithSlot(
+  database: Database,
+  agentId: string,
+): readonly AskedWithdrawal[] {
   return database.all<AskedWithdrawal>(
     `SELECT transactions.id, transactions.receiverAddress, jobs.text
      FROM jobs JOIN transactions ON transactions.id = jobs.transactionId JOIN slots ON slots.transactionId = transactions.id

@@ -89,7 +89,8 @@ function cachedDatabase(raw: InstanceType<typeof DatabaseSync>): Database {
   };
   return {
     run: (sql, ...values) => ({ changes: Number(statement(sql).run(...values).changes) }),
-    get: <Row>(sql: string, ...values: readonly Value[]) => statement(sql).get(...values) as Row | undefined,
+    get: <Row>(sql: string, ...values: readonly Value[]) =>
+      statement(sql).get(...values) as Row | undefined,
     all: <Row>(sql: string, ...values: readonly Value[]) => statement(sql).all(...values) as Row[],
   };
 }
@@ -103,9 +104,15 @@ function readPragma(raw: InstanceType<typeof DatabaseSync>, name: string): strin
  * Opens a file with the settings that this store needs; a migration alone goes without foreign
  * keys. @throws AgentError GATEWAY_STORE_UNSAFE, and errors of SQLite
  */
-export function openRaw(path: string, keys: "withKeys" | "withoutKeys" = "withKeys"): InstanceType<typeof DatabaseSync> {
+export function openRaw(
+  path: string,
+  keys: "withKeys" | "withoutKeys" = "withKeys",
+): InstanceType<typeof DatabaseSync> {
   const hasKeys = keys === "withKeys";
-  const raw = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: hasKeys });
+  const raw = new DatabaseSync(path, {
+    timeout: busyTimeoutMs,
+    enableForeignKeyConstraints: hasKeys,
+  });
   try {
     // The checkpoint syncs data that a killed process left only in the kernel's cache, before
     // anything is reported.
@@ -120,10 +127,15 @@ export function openRaw(path: string, keys: "withKeys" | "withoutKeys" = "withKe
       keys: readPragma(raw, "foreign_keys"),
     };
     if (got.journal !== "wal" || got.synchronous !== "2" || got.keys !== (hasKeys ? "1" : "0")) {
-      throw new AgentError("GATEWAY_STORE_UNSAFE", "none", `${path} did not take WAL with synchronous=FULL`, {
-        path,
-        ...got,
-      });
+      throw new AgentError(
+        "GATEWAY_STORE_UNSAFE",
+        "none",
+        `${path} did not take WAL with synchronous=FULL`,
+        {
+          path,
+          ...got,
+        },
+      );
     }
     return raw;
   } catch (error) {
@@ -186,7 +198,10 @@ export function storeOver(
  * GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
  */
 export function openStore(path: string, log: GatewayLog): Store {
-  if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", `there is no database file ${path}`, { path });
+  if (!existsSync(path))
+    throw new AgentError("GATEWAY_STORE_MISSING", "none", `there is no database file ${path}`, {
+      path,
+    });
   try {
     // The size is checked first, because opening an empty file turns it into a database.
     if (statSync(path).size === 0) throw invalid(path, "is empty and was not made by init");
@@ -198,7 +213,13 @@ export function openStore(path: string, log: GatewayLog): Store {
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     if (isBusy(cause))
-      throw new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause });
+      throw new AgentError(
+        "GATEWAY_STORE_BUSY",
+        "none",
+        `${path} is held by another process`,
+        { path },
+        { cause },
+      );
     throw unusableStore(path, cause);
   }
 }

@@ -69,12 +69,16 @@ export function keepSummedTo(database: Database, network: string, block: number)
 /** Begins new sums after a block at which balances are compared. Harmless to call twice. */
 export function beginSums(database: Database, network: string, block: number): void {
   const mark = readMark(database, network);
-  if (block + fineBlocks > mark.fineTo) keepMark(database, network, { ...mark, fineTo: block + fineBlocks });
+  if (block + fineBlocks > mark.fineTo)
+    keepMark(database, network, { ...mark, fineTo: block + fineBlocks });
 }
 
 /** A payment for a sum; `end`: the block of its request's end, after which it is late. */
 export interface Summed
-  extends Pick<StraySumRow, "network" | "account" | "currency" | "kind" | "transactionId" | "merchant" | "txHash"> {
+  extends Pick<
+    StraySumRow,
+    "network" | "account" | "currency" | "kind" | "transactionId" | "merchant" | "txHash"
+  > {
   readonly block: number;
   readonly units: bigint;
   readonly end: number | null;
@@ -82,11 +86,13 @@ export interface Summed
 
 /** Must not be called twice with one payment. */
 export function addToSum(database: Database, payment: Summed): void {
-  const { network, account, currency, kind, transactionId, merchant, txHash, block, units, end } = payment;
+  const { network, account, currency, kind, transactionId, merchant, txHash, block, units, end } =
+    payment;
   const { fineTo } = readMark(database, network);
   const first = Math.max(block - (block % windowBlocks), end !== null && block > end ? end + 1 : 0);
   const fromBlock = block <= fineTo ? block : Math.max(first, fineTo + 1);
-  const where = "network = ? AND account = ? AND currency = ? AND kind = ? AND transactionId = ? AND fromBlock = ?";
+  const where =
+    "network = ? AND account = ? AND currency = ? AND kind = ? AND transactionId = ? AND fromBlock = ?";
   const key = [network, account, currency, kind, transactionId, fromBlock] as const;
   const before = database.get<StraySumRow>(`SELECT * FROM straySums WHERE ${where}`, ...key);
   if (before === undefined) {
@@ -105,8 +111,13 @@ export function addToSum(database: Database, payment: Summed): void {
 }
 
 /** The sums that count for a request. */
-export function listSumsOf(database: Database, transactionId: string, currency: string): readonly StraySumRow[] {
-  const sql = "SELECT * FROM straySums WHERE transactionId = ? AND transactionId <> '' AND currency = ? ORDER BY fromBlock";
+export function listSumsOf(
+  database: Database,
+  transactionId: string,
+  currency: string,
+): readonly StraySumRow[] {
+  const sql =
+    "SELECT * FROM straySums WHERE transactionId = ? AND transactionId <> '' AND currency = ? ORDER BY fromBlock";
   return database.all<StraySumRow>(sql, transactionId, currency);
 }
 
@@ -116,7 +127,11 @@ export function listSumsOf(database: Database, transactionId: string, currency: 
  */
 export function summedUnits(
   database: Database,
-  { network, address, currency }: { readonly network: string; readonly address: string; readonly currency: string },
+  {
+    network,
+    address,
+    currency,
+  }: { readonly network: string; readonly address: string; readonly currency: string },
   block: number,
   beyond: "counted" | "left out",
 ): bigint {
@@ -124,18 +139,32 @@ export function summedUnits(
     "SELECT units, toBlock FROM straySums WHERE network = ? AND account = ? AND currency = ? AND fromBlock <= ?",
     ...[network, address, currency, block],
   );
-  return rows.reduce((sum, { units, toBlock }) => sum + (toBlock <= block || beyond === "counted" ? BigInt(units) : 0n), 0n);
+  return rows.reduce(
+    (sum, { units, toBlock }) =>
+      sum + (toBlock <= block || beyond === "counted" ? BigInt(units) : 0n),
+    0n,
+  );
 }
 
 /** True if sums of an account have a payment of a currency in a block, or may have. */
-export function hasSumAt(database: Database, network: string, account: string, block: number, currency: string): boolean {
+export function hasSumAt(
+  database: Database,
+  network: string,
+  account: string,
+  block: number,
+  currency: string,
+): boolean {
   const sql = `SELECT 1 FROM straySums
     WHERE network = ? AND account = ? AND currency = ? AND fromBlock <= ? AND toBlock >= ? LIMIT 1`;
   return database.get(sql, network, account, currency, block, block) !== undefined;
 }
 
 /** The sums of these accounts as movements, each at its newest block. */
-export function listSumMoves(database: Database, network: string, accounts: readonly string[]): readonly MoveRow[] {
+export function listSumMoves(
+  database: Database,
+  network: string,
+  accounts: readonly string[],
+): readonly MoveRow[] {
   return database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, s.account AS address, s.currency, s.units, '' AS feeUnits, 1 AS status, s.toBlock AS block
      FROM json_each(?) AS a CROSS JOIN straySums s ON s.network = ? AND s.account = a.value`,
@@ -169,7 +198,17 @@ export function listStrayTotals(
     ...[of.merchant ?? null, of.merchant ?? null, of.account ?? null, of.account ?? null],
   );
   const totals = new Map<string, StrayTotal>();
-  for (const { network, account, currency, merchant, count, units, largest, fromBlock, toBlock } of rows) {
+  for (const {
+    network,
+    account,
+    currency,
+    merchant,
+    count,
+    units,
+    largest,
+    fromBlock,
+    toBlock,
+  } of rows) {
     const name = `${network} ${account} ${currency}`;
     const one = totals.get(name);
     totals.set(name, {
@@ -184,7 +223,9 @@ export function listStrayTotals(
       toBlock: Math.max(one?.toBlock ?? toBlock, toBlock),
     });
   }
-  return [...totals.values()].sort((a, b) => b.toBlock - a.toBlock || (a.account < b.account ? -1 : 1));
+  return [...totals.values()].sort(
+    (a, b) => b.toBlock - a.toBlock || (a.account < b.account ? -1 : 1),
+  );
 }
 
 /** True if a request has as many payments as rows as it may. */
@@ -196,17 +237,32 @@ export function hasAllRows(database: Database, transactionId: string): boolean {
 export const dayOf = (nowMs: number): number => Math.floor(nowMs / dayMs);
 
 /** The payments that nobody asked for and that are rows, of an account in a day. */
-export function recordsOf(database: Database, network: string, account: string, day: number): number {
+export function recordsOf(
+  database: Database,
+  network: string,
+  account: string,
+  day: number,
+): number {
   const sql = "SELECT count FROM strayRecords WHERE network = ? AND account = ? AND day = ?";
   return database.get<{ count: number }>(sql, network, account, day)?.count ?? 0;
 }
 
 /** Counts one more of them, and forgets the days of long ago. */
-export function countRecord(database: Database, network: string, account: string, day: number): void {
+export function countRecord(
+  database: Database,
+  network: string,
+  account: string,
+  day: number,
+): void {
   database.run(
     `INSERT INTO strayRecords (network, account, day, count) VALUES (?, ?, ?, 1)
      ON CONFLICT (network, account, day) DO UPDATE SET count = count + 1`,
     ...[network, account, day],
   );
-  database.run("DELETE FROM strayRecords WHERE network = ? AND account = ? AND day < ?", network, account, day - daysKept);
+  database.run(
+    "DELETE FROM strayRecords WHERE network = ? AND account = ? AND day < ?",
+    network,
+    account,
+    day - daysKept,
+  );
 }

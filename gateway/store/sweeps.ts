@@ -66,12 +66,16 @@ export function listSweepable(database: Database, network: string): readonly Swe
 
 /** The balances of an address that could be swept. */
 export function listSweepableAt(database: Database, address: string): readonly SweepableRow[] {
-  return database.all<SweepableRow>(`${sweepable} WHERE h.address = ? ORDER BY h.network, h.currency`, address);
+  return database.all<SweepableRow>(
+    `${sweepable} WHERE h.address = ? ORDER BY h.network, h.currency`,
+    address,
+  );
 }
 
 /** The number of sweeps that were ever ordered from an address, on all networks. */
 export function countSweepsFrom(database: Database, address: string): number {
-  const sql = "SELECT count(*) AS n FROM transactions WHERE operation = 'sweep' AND depositAddress = ?";
+  const sql =
+    "SELECT count(*) AS n FROM transactions WHERE operation = 'sweep' AND depositAddress = ?";
   return database.get<{ n: number }>(sql, address)?.n ?? 0;
 }
 
@@ -91,7 +95,10 @@ export function newestSweepFrom(
  * Counts the open sweeps of a merchant on all networks. `moving` sweeps are on their way. `stuck`
  * sweeps, or their top-ups, wait for an operator.
  */
-export function countOpenSweeps(database: Database, merchant: string): { readonly moving: number; readonly stuck: number } {
+export function countOpenSweeps(
+  database: Database,
+  merchant: string,
+): { readonly moving: number; readonly stuck: number } {
   const counts = database.get<{ n: number; stuck: number }>(
     `SELECT count(*) AS n, coalesce(sum(s.stage = 'stuck' OR EXISTS (
        SELECT 1 FROM transactions u WHERE u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
@@ -104,7 +111,12 @@ export function countOpenSweeps(database: Database, merchant: string): { readonl
 }
 
 /** True if a sweep of the merchant from this address is open on the network. */
-export function hasOpenSweepOf(database: Database, merchant: string, network: string, address: string): boolean {
+export function hasOpenSweepOf(
+  database: Database,
+  merchant: string,
+  network: string,
+  address: string,
+): boolean {
   const sql = `SELECT 1 FROM transactions WHERE operation = 'sweep' AND status = 0 AND merchant = ? AND network = ?
     AND depositAddress = ? LIMIT 1`;
   return database.get(sql, merchant, network, address) !== undefined;
@@ -121,7 +133,10 @@ export function listOpenSweepsByStage(
 }
 
 /** A sweep that waits for its top-up, with the top-up's state. */
-export type ToppingUp = TransactionRow & { readonly topUpStatus: 0 | 1 | 2; readonly topUpCode: string };
+export type ToppingUp = TransactionRow & {
+  readonly topUpStatus: 0 | 1 | 2;
+  readonly topUpCode: string;
+};
 
 /** Open sweeps on a network without a job, because their top-up comes first. */
 export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
@@ -135,8 +150,12 @@ export function listToppingUp(database: Database, network: string): readonly Top
 }
 
 /** The top-up of a sweep. */
-export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "merchant">): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'topup' AND orderId = ?";
+export function topUpOf(
+  database: Database,
+  sweep: Pick<TransactionRow, "id" | "merchant">,
+): TransactionRow | undefined {
+  const sql =
+    "SELECT * FROM transactions WHERE merchant = ? AND operation = 'topup' AND orderId = ?";
   return database.get<TransactionRow>(sql, sweep.merchant, sweep.id);
 }
 
@@ -144,7 +163,12 @@ export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "
  * The units moved by sweeps in one currency that the balance read at `block` does not show yet:
  * open sweeps, and sweeps that ended in a later block.
  */
-export function sweepingUnits(database: Database, merchant: string, currency: string, block: number): bigint {
+export function sweepingUnits(
+  database: Database,
+  merchant: string,
+  currency: string,
+  block: number,
+): bigint {
   const rows = database.all<Pick<TransactionRow, "network" | "amountUnits" | "feeUnits">>(
     `SELECT network, amountUnits, '' AS feeUnits FROM transactions INDEXED BY transactionsOpen
        WHERE operation = 'sweep' AND status = 0 AND merchant = ?1 AND currency = ?2
@@ -161,7 +185,12 @@ export function sweepingUnits(database: Database, merchant: string, currency: st
  * The units that top-ups on a network moved to deposit addresses after `block`. The hot wallet's
  * balance read at that block still includes them.
  */
-export function toppedUnitsAfter(database: Database, merchant: string, network: string, block: number): bigint {
+export function toppedUnitsAfter(
+  database: Database,
+  merchant: string,
+  network: string,
+  block: number,
+): bigint {
   const rows = database.all<Pick<TransactionRow, "amountUnits">>(
     `SELECT amountUnits FROM transactions INDEXED BY topUpsByBlock
        WHERE merchant = ? AND operation = 'topup' AND network = ? AND status = 1 AND finalBlock > ?`,
@@ -176,8 +205,13 @@ type Place = Pick<UnsweptBalanceRow, "address" | "network" | "currency">;
  * Keeps an operator's request to sweep a balance, even if the sweep is not worth its fee. Harmless
  * to call twice.
  */
-export function keepWish(database: Database, { address, network, currency }: Place, at: number): void {
-  const sql = "INSERT OR IGNORE INTO sweepWishes (address, network, currency, at) VALUES (?, ?, ?, ?)";
+export function keepWish(
+  database: Database,
+  { address, network, currency }: Place,
+  at: number,
+): void {
+  const sql =
+    "INSERT OR IGNORE INTO sweepWishes (address, network, currency, at) VALUES (?, ?, ?, ?)";
   database.run(sql, address, network, currency, at);
 }
 
@@ -209,11 +243,20 @@ export function keepSweepNote(database: Database, note: SweepNoteRow): boolean {
 }
 
 export function dropSweepNote(database: Database, { address, network, currency }: Place): void {
-  database.run("DELETE FROM sweepNotes WHERE address = ? AND network = ? AND currency = ?", address, network, currency);
+  database.run(
+    "DELETE FROM sweepNotes WHERE address = ? AND network = ? AND currency = ?",
+    address,
+    network,
+    currency,
+  );
 }
 
 /** Every reason on a network, or on all networks. */
-export function listSweepNotes(database: Database, network: string | null): readonly SweepNoteRow[] {
-  const sql = "SELECT * FROM sweepNotes WHERE (? IS NULL OR network = ?) ORDER BY network, address, currency";
+export function listSweepNotes(
+  database: Database,
+  network: string | null,
+): readonly SweepNoteRow[] {
+  const sql =
+    "SELECT * FROM sweepNotes WHERE (? IS NULL OR network = ?) ORDER BY network, address, currency";
   return database.all<SweepNoteRow>(sql, network, network);
 }

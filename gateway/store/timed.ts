@@ -7,7 +7,9 @@ import { createTogether } from "./group-commit.ts";
 import type { Database, Store } from "./store.ts";
 
 /** Upper bounds of the buckets, in seconds. */
-export const databaseBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1] as const;
+export const databaseBounds = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1,
+] as const;
 
 /**
  * One count for each bucket, not cumulative; the last bucket is above every bound. `sum` is in
@@ -23,7 +25,10 @@ export interface TimedStore {
   readonly times: { readonly read: DatabaseTimes; readonly write: DatabaseTimes };
 }
 
-const none = (): DatabaseTimes => ({ counts: new Array<number>(databaseBounds.length + 1).fill(0), sum: 0 });
+const none = (): DatabaseTimes => ({
+  counts: new Array<number>(databaseBounds.length + 1).fill(0),
+  sum: 0,
+});
 
 /**
  * Wraps a store. `monotonic` gives milliseconds. Statements inside a transaction count as part of

@@ -18,10 +18,14 @@ export const ownTopUp = `SELECT 1 FROM signatures s JOIN transactions u ON u.id 
 /** True if a payment is the top-up of a sweep from its own address. */
 export function isOwnTopUp(
   database: Database,
-  payment: Pick<PaymentRow, "network" | "txHash" | "logIndex" | "address" | "units" | "transactionId">,
+  payment: Pick<
+    PaymentRow,
+    "network" | "txHash" | "logIndex" | "address" | "units" | "transactionId"
+  >,
 ): boolean {
   const { network, txHash, logIndex, address, units, transactionId } = payment;
-  const asked = "SELECT ? AS network, ? AS txHash, ? AS logIndex, ? AS address, ? AS units, ? AS transactionId";
+  const asked =
+    "SELECT ? AS network, ? AS txHash, ? AS logIndex, ? AS address, ? AS units, ? AS transactionId";
   const sql = `SELECT 1 FROM (${asked}) p WHERE EXISTS (${ownTopUp})`;
   return database.get(sql, network, txHash, logIndex, address, units, transactionId) !== undefined;
 }

@@ -27,7 +27,9 @@ const withNames = `SELECT transactions.*, merchants.name AS merchantName FROM tr
   JOIN merchants ON merchants.id = transactions.merchant`;
 
 /** The conditions that a query names, as SQL with its values. */
-function conditionsOf(query: Omit<TransactionQuery, "most" | "operations">): readonly (readonly [string, Value])[] {
+function conditionsOf(
+  query: Omit<TransactionQuery, "most" | "operations">,
+): readonly (readonly [string, Value])[] {
   const { merchant, status, stage, orderId, sinceMs, untilMs, isLate, isReorged, isHeld } = query;
   const named: readonly (readonly [string, Value | undefined])[] = [
     ["merchant = ?", merchant],
@@ -37,16 +39,25 @@ function conditionsOf(query: Omit<TransactionQuery, "most" | "operations">): rea
     ["transactions.createdAt < ?", untilMs],
     ["late = ?", isLate === true ? 1 : undefined],
     [`? = 1 AND transactions.id IN (${undecidedDeposits})`, isReorged === true ? 1 : undefined],
-    ["? = 1 AND transactions.id IN (SELECT transactionId FROM gapHolds)", isHeld === true ? 1 : undefined],
+    [
+      "? = 1 AND transactions.id IN (SELECT transactionId FROM gapHolds)",
+      isHeld === true ? 1 : undefined,
+    ],
     ["orderId = ?", orderId],
     // The index of orders begins with the merchant.
-    ["? IS NOT NULL AND merchant IN (SELECT id FROM merchants)", merchant === undefined ? orderId : undefined],
+    [
+      "? IS NOT NULL AND merchant IN (SELECT id FROM merchants)",
+      merchant === undefined ? orderId : undefined,
+    ],
   ];
   return named.flatMap(([sql, value]) => (value === undefined ? [] : [[sql, value] as const]));
 }
 
 /** Records of these operations, newest first. */
-export function listedTransactions(database: Database, query: TransactionQuery): readonly NamedTransaction[] {
+export function listedTransactions(
+  database: Database,
+  query: TransactionQuery,
+): readonly NamedTransaction[] {
   const conditions = conditionsOf(query);
   const where = ["operation = ?", ...conditions.map(([sql]) => sql)].join(" AND ");
   const values = conditions.map(([, value]) => value);
@@ -67,11 +78,18 @@ export function namedTransaction(
   operation: "deposit" | "withdraw",
   id: string,
 ): NamedTransaction | undefined {
-  return database.get<NamedTransaction>(`${withNames} WHERE transactions.id = ? AND operation = ?`, id, operation);
+  return database.get<NamedTransaction>(
+    `${withNames} WHERE transactions.id = ? AND operation = ?`,
+    id,
+    operation,
+  );
 }
 
 /** The records of these ids, of any operation, newest first. */
-export function namedTransactions(database: Database, ids: readonly string[]): readonly NamedTransaction[] {
+export function namedTransactions(
+  database: Database,
+  ids: readonly string[],
+): readonly NamedTransaction[] {
   return database.all<NamedTransaction>(
     `${withNames} WHERE transactions.id IN (SELECT value FROM json_each(?)) ORDER BY transactions.createdAt DESC, transactions.id`,
     JSON.stringify(ids),

@@ -12,7 +12,11 @@ export function readTransaction(database: Database, id: string): TransactionRow 
 /** A merchant's own record; another merchant's record is not found. */
 export function readTransactionOf(
   database: Database,
-  { id, merchant, operation }: { readonly id: string; readonly merchant: string; readonly operation: string },
+  {
+    id,
+    merchant,
+    operation,
+  }: { readonly id: string; readonly merchant: string; readonly operation: string },
 ): TransactionRow | undefined {
   const sql = "SELECT * FROM transactions WHERE id = ? AND merchant = ? AND operation IS ?";
   return database.get<TransactionRow>(sql, id, merchant, operation);
@@ -26,14 +30,31 @@ export function recordOfOrder(
   database: Database,
   order: Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews">,
 ): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation IS ? AND orderId = ? AND renews = ?";
-  return database.get<TransactionRow>(sql, order.merchant, order.operation, order.orderId, order.renews);
+  const sql =
+    "SELECT * FROM transactions WHERE merchant = ? AND operation IS ? AND orderId = ? AND renews = ?";
+  return database.get<TransactionRow>(
+    sql,
+    order.merchant,
+    order.operation,
+    order.orderId,
+    order.renews,
+  );
 }
 
 /** A new row: pending, nothing paid, nothing on the chain. */
 export type NewTransaction = Omit<
   TransactionRow,
-  ("status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus") | OptionalColumn
+  | (
+      | "status"
+      | "code"
+      | "txHash"
+      | "feeUnits"
+      | "amountReceivedUnits"
+      | "finalBlock"
+      | "late"
+      | "callbackStatus"
+    )
+  | OptionalColumn
 > &
   Partial<Pick<TransactionRow, OptionalColumn>>;
 
@@ -42,15 +63,52 @@ type OptionalColumn = "toleranceUnits" | "payToken" | "returnUrl" | "renews" | "
 
 /** Must not be called twice, because id and order are the table's keys. */
 export function insertTransaction(database: Database, row: NewTransaction): void {
-  const { id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits } = row;
+  const {
+    id,
+    merchant,
+    operation,
+    mode,
+    orderId,
+    contentHash,
+    currency,
+    network,
+    amount,
+    amountUnits,
+  } = row;
   database.run(
     `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
        receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata, toleranceUnits,
        payToken, returnUrl, renews, refundOf)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits],
-    ...[row.receiverAddress, row.depositAddress, row.tag, row.stage, row.createdAt, row.changedAt, row.expiresAt],
-    ...[row.quote, row.metadata, row.toleranceUnits ?? "0", row.payToken ?? "", row.returnUrl ?? "", row.renews ?? ""],
+    ...[
+      id,
+      merchant,
+      operation,
+      mode,
+      orderId,
+      contentHash,
+      currency,
+      network,
+      amount,
+      amountUnits,
+    ],
+    ...[
+      row.receiverAddress,
+      row.depositAddress,
+      row.tag,
+      row.stage,
+      row.createdAt,
+      row.changedAt,
+      row.expiresAt,
+    ],
+    ...[
+      row.quote,
+      row.metadata,
+      row.toleranceUnits ?? "0",
+      row.payToken ?? "",
+      row.returnUrl ?? "",
+      row.renews ?? "",
+    ],
     row.refundOf ?? "",
   );
 }
@@ -79,7 +137,10 @@ export interface TransactionPlace {
 }
 
 /** The position of a row in the list of this filter. */
-export function placeIn({ changedFrom }: TransactionFilter, { createdAt, changedAt, id }: TransactionRow): TransactionPlace {
+export function placeIn(
+  { changedFrom }: TransactionFilter,
+  { createdAt, changedAt, id }: TransactionRow,
+): TransactionPlace {
   return { at: changedFrom === undefined ? createdAt : changedAt, id };
 }
 
@@ -109,15 +170,26 @@ const statuses = [0, 1, 2] as const;
  * Conditions for the range of times. Both bounds are on one column, so that the index scan ends
  * with the page.
  */
-function timeConditions({ orderId, refundOf, from, to, after }: TransactionFilter): readonly Condition[] {
+function timeConditions({
+  orderId,
+  refundOf,
+  from,
+  to,
+  after,
+}: TransactionFilter): readonly Condition[] {
   // The plus keeps times out of the choice of an index, because an order or a deposit finds few
   // rows.
   const createdAt = orderId === undefined && refundOf === undefined ? "createdAt" : "+createdAt";
-  const last = Math.min(to === undefined ? Number.POSITIVE_INFINITY : to - 1, after?.at ?? Number.POSITIVE_INFINITY);
+  const last = Math.min(
+    to === undefined ? Number.POSITIVE_INFINITY : to - 1,
+    after?.at ?? Number.POSITIVE_INFINITY,
+  );
   return [
     ...(from === undefined ? [] : [{ text: `${createdAt} >= ?`, values: [from] }]),
     ...(last === Number.POSITIVE_INFINITY ? [] : [{ text: `${createdAt} <= ?`, values: [last] }]),
-    ...(after === undefined ? [] : [{ text: `(${createdAt} < ? OR id > ?)`, values: [after.at, after.id] }]),
+    ...(after === undefined
+      ? []
+      : [{ text: `(${createdAt} < ? OR id > ?)`, values: [after.at, after.id] }]),
   ];
 }
 
@@ -133,15 +205,27 @@ function waysOf(filter: TransactionFilter): readonly Way[] {
   const always = [...equal("merchant", merchant), ...equal("currency", currency)];
   if (refundOf !== undefined) {
     const refund = { text: "refundOf = ? AND refundOf <> ''", values: [refundOf] };
-    const others = [...equal("operation", operation), ...equal("status", status), ...equal("orderId", orderId)];
+    const others = [
+      ...equal("operation", operation),
+      ...equal("status", status),
+      ...equal("orderId", orderId),
+    ];
     return [{ index: "transactionsByRefund", conditions: [...always, refund, ...others] }];
   }
   if (orderId !== undefined) {
-    const order = { text: "operation IN ('deposit', 'withdraw') AND orderId = ?", values: [orderId] };
+    const order = {
+      text: "operation IN ('deposit', 'withdraw') AND orderId = ?",
+      values: [orderId],
+    };
     return [
       {
         index: "transactionsByOrder",
-        conditions: [...always, order, ...equal("operation", operation), ...equal("status", status)],
+        conditions: [
+          ...always,
+          order,
+          ...equal("operation", operation),
+          ...equal("status", status),
+        ],
       },
     ];
   }
@@ -153,7 +237,10 @@ function waysOf(filter: TransactionFilter): readonly Way[] {
   const kinds = operation === undefined ? operations : [operation];
   const ends = status === undefined ? statuses : [status];
   return kinds.flatMap((kind) =>
-    ends.map((end) => ({ index, conditions: [...always, ...equal("operation", kind), ...equal("status", end)] })),
+    ends.map((end) => ({
+      index,
+      conditions: [...always, ...equal("operation", kind), ...equal("status", end)],
+    })),
   );
 }
 
@@ -169,10 +256,17 @@ function listChangedRows(
   const { merchant, changedFrom, after, from, to } = filter;
   const begin = Math.max(changedFrom, after?.at ?? 0);
   const names = ["operation", "status", "currency", "orderId", "refundOf"] as const;
-  const equal = names.flatMap((name) => (filter[name] === undefined ? [] : [{ text: `+${name} = ?`, values: [filter[name]] }]));
+  const equal = names.flatMap((name) =>
+    filter[name] === undefined ? [] : [{ text: `+${name} = ?`, values: [filter[name]] }],
+  );
   const conditions: readonly Condition[] = [
-    { text: "merchant = ? AND operation IN ('deposit','withdraw') AND changedAt >= ?", values: [merchant, begin] },
-    ...(after === undefined ? [] : [{ text: "(changedAt > ? OR id > ?)", values: [after.at, after.id] }]),
+    {
+      text: "merchant = ? AND operation IN ('deposit','withdraw') AND changedAt >= ?",
+      values: [merchant, begin],
+    },
+    ...(after === undefined
+      ? []
+      : [{ text: "(changedAt > ? OR id > ?)", values: [after.at, after.id] }]),
     ...equal,
     ...(from === undefined ? [] : [{ text: "+createdAt >= ?", values: [from] }]),
     ...(to === undefined ? [] : [{ text: "+createdAt < ?", values: [to] }]),
@@ -186,15 +280,24 @@ function listChangedRows(
  * The records that pass a filter, newest first and then by id, at most `most`; with `changedFrom`
  * the earliest change first.
  */
-export function listTransactionRows(database: Database, filter: TransactionFilter, most: number): readonly TransactionRow[] {
+export function listTransactionRows(
+  database: Database,
+  filter: TransactionFilter,
+  most: number,
+): readonly TransactionRow[] {
   const { changedFrom } = filter;
   if (changedFrom !== undefined) return listChangedRows(database, { ...filter, changedFrom }, most);
   const times = timeConditions(filter);
-  const ways = waysOf(filter).map(({ index, conditions }) => ({ index, conditions: [...conditions, ...times] }));
+  const ways = waysOf(filter).map(({ index, conditions }) => ({
+    index,
+    conditions: [...conditions, ...times],
+  }));
   const arms = ways.map(({ index, conditions }) => {
     return `SELECT * FROM transactions INDEXED BY ${index} WHERE ${conditions.map(({ text }) => text).join(" AND ")}`;
   });
-  const values = ways.flatMap(({ conditions }) => conditions.flatMap((condition) => condition.values));
+  const values = ways.flatMap(({ conditions }) =>
+    conditions.flatMap((condition) => condition.values),
+  );
   const sql = `${arms.join(" UNION ALL ")} ORDER BY createdAt DESC, id LIMIT ?`;
   return database.all<TransactionRow>(sql, ...values, most);
 }
@@ -203,12 +306,18 @@ export function listTransactionRows(database: Database, filter: TransactionFilte
  * The base units of a deposit that withdrawals pay or have paid back, of those ordered up to a
  * time. A failed withdrawal pays nothing.
  */
-export function refundedUnits(database: Database, deposit: string, toMs = Number.MAX_SAFE_INTEGER): bigint {
+export function refundedUnits(
+  database: Database,
+  deposit: string,
+  toMs = Number.MAX_SAFE_INTEGER,
+): bigint {
   // A refund that failed because it moved another amount has moved that.
   const sql = `SELECT CASE WHEN t.status = 2 THEN m.sentUnits ELSE t.amountUnits END AS units
     FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id
     WHERE t.refundOf = ? AND t.refundOf <> '' AND (t.status <> 2 OR m.sentUnits IS NOT NULL) AND t.createdAt <= ?`;
-  return database.all<{ units: string }>(sql, deposit, toMs).reduce((sum, { units }) => sum + BigInt(units), 0n);
+  return database
+    .all<{ units: string }>(sql, deposit, toMs)
+    .reduce((sum, { units }) => sum + BigInt(units), 0n);
 }
 
 /** The base units that a deposit received and that no refund pays back. */
@@ -218,7 +327,8 @@ export function keptUnits(database: Database, { id, amountReceivedUnits }: Trans
 }
 
 /** A record whose value cannot be made waits for an operator. */
-const isNotAside = "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'value' AND setAside.id = c.transactionId)";
+const isNotAside =
+  "NOT EXISTS (SELECT 1 FROM setAside WHERE kind = 'value' AND setAside.id = c.transactionId)";
 
 /** Records that completed and have no fiat value yet, oldest first. */
 export function listCompletions(database: Database, most: number): readonly TransactionRow[] {

@@ -20,7 +20,8 @@ const coveredMsMax = 3_600_000;
  * An open withdrawal with the pin of its attempts; `since` and `chainSince` are null while nodes
  * show it.
  */
-export interface PinnedWithdrawal extends Pick<TransactionRow, "id" | "stage" | "code" | "changedAt"> {
+export interface PinnedWithdrawal
+  extends Pick<TransactionRow, "id" | "stage" | "code" | "changedAt"> {
   readonly account: string;
   readonly pin: string; // as `SignedEntry.pin`
   readonly since: number | null; // Unix milliseconds
@@ -44,8 +45,14 @@ export function listPinned(database: Database, network: string): readonly Pinned
  * Keeps since when no node shows the coin; the first time stays. Chain time in which nobody asked
  * is not counted beyond an hour, so that a gateway which stood still has not watched.
  */
-export function keepUnknownCoin(database: Database, transactionId: string, since: number, chainSince: number): void {
-  const sql = "INSERT OR IGNORE INTO unknownCoins (transactionId, since, chainSince) VALUES (?, ?, ?)";
+export function keepUnknownCoin(
+  database: Database,
+  transactionId: string,
+  since: number,
+  chainSince: number,
+): void {
+  const sql =
+    "INSERT OR IGNORE INTO unknownCoins (transactionId, since, chainSince) VALUES (?, ?, ?)";
   database.run(sql, transactionId, since, chainSince);
   database.run(
     `INSERT INTO coinLooks (transactionId, chainAt, watchedMs) VALUES (?, ?, 0) ON CONFLICT (transactionId) DO UPDATE SET
@@ -95,7 +102,11 @@ export function forgetEndedCoins(store: Store): void {
  * An agent's withdrawals that are stuck for it, or below their account's first slot, the earliest
  * first; `isGone`: those whose coin is gone for a day.
  */
-export function listUnknownCoins(database: Database, agentId: string, isGone = false): readonly string[] {
+export function listUnknownCoins(
+  database: Database,
+  agentId: string,
+  isGone = false,
+): readonly string[] {
   const rows = database.all<Pick<TransactionRow, "id">>(
     `SELECT t.id FROM unknownCoins u CROSS JOIN transactions t ON t.id = u.transactionId CROSS JOIN jobs j ON j.transactionId = t.id
      LEFT JOIN coinLooks l ON l.transactionId = t.id

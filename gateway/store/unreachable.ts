@@ -10,7 +10,11 @@ import type { Database } from "./store.ts";
 import { listUnknownCoins } from "./unknown-coins.ts";
 
 /** A sweep with its slot. */
-export type AssignedSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
+export type AssignedSweep = Pick<
+  TransactionRow,
+  "id" | "currency" | "network" | "stage" | "code" | "changedAt"
+> &
+  Slot;
 
 /** The index names the few rows that are meant, however many sweeps there ever were. */
 const bound = (index: "transactionsOpen" | "sweepsUnreached"): string =>
@@ -20,14 +24,21 @@ const bound = (index: "transactionsOpen" | "sweepsUnreached"): string =>
 
 /** Open sweeps on a network with a slot, earliest change first. */
 export function listAssignedSweeps(database: Database, network: string): readonly AssignedSweep[] {
-  return database.all<AssignedSweep>(`${bound("transactionsOpen")} AND t.status = 0 ORDER BY t.changedAt, t.id`, network);
+  return database.all<AssignedSweep>(
+    `${bound("transactionsOpen")} AND t.status = 0 ORDER BY t.changedAt, t.id`,
+    network,
+  );
 }
 
 /**
  * Sweeps that were ended because the chain could not reach their slot, from `address`, or from all
  * addresses if null.
  */
-export function listEndedUnreached(database: Database, network: string, address: string | null): readonly AssignedSweep[] {
+export function listEndedUnreached(
+  database: Database,
+  network: string,
+  address: string | null,
+): readonly AssignedSweep[] {
   const sql = `${bound("sweepsUnreached")} AND t.status = 2 AND t.code = '${unreachableCode}'
     AND (? IS NULL OR t.depositAddress = ?) ORDER BY t.changedAt, t.id`;
   return database.all<AssignedSweep>(sql, network, address, address);

@@ -32,10 +32,14 @@ export interface UnreadRow extends UnreadPlace {
 }
 
 const atPlace = "network = ? AND block = ? AND txHash = ? AND address = ?";
-const keyOf = ({ network, block, txHash, address }: UnreadPlace) => [network, block, txHash, address] as const;
+const keyOf = ({ network, block, txHash, address }: UnreadPlace) =>
+  [network, block, txHash, address] as const;
 
 export function readUnread(database: Database, place: UnreadPlace): UnreadRow | undefined {
-  return database.get<UnreadRow>(`SELECT * FROM unreadTransactions WHERE ${atPlace}`, ...keyOf(place));
+  return database.get<UnreadRow>(
+    `SELECT * FROM unreadTransactions WHERE ${atPlace}`,
+    ...keyOf(place),
+  );
 }
 
 /**
@@ -43,10 +47,14 @@ export function readUnread(database: Database, place: UnreadPlace): UnreadRow | 
  * address has one by one, the newest row of blocks takes its block in.
  * @returns the row
  */
-export function keepUnread(database: Database, row: Omit<UnreadRow, "blockTo" | "tries" | "retryAt" | "settledAt">): UnreadRow {
+export function keepUnread(
+  database: Database,
+  row: Omit<UnreadRow, "blockTo" | "tries" | "retryAt" | "settledAt">,
+): UnreadRow {
   const { network, address } = row;
   const known = readUnread(database, row);
-  const some = "SELECT count(*) AS n FROM unreadTransactions WHERE network = ? AND address = ? AND settledAt IS NULL";
+  const some =
+    "SELECT count(*) AS n FROM unreadTransactions WHERE network = ? AND address = ? AND settledAt IS NULL";
   const isFull = (database.get<{ n: number }>(some, network, address)?.n ?? 0) >= unreadEachMax;
   if (known?.settledAt !== null && isFull) return takeIn(database, { ...row, txHash: "" });
   database.run(
@@ -55,12 +63,25 @@ export function keepUnread(database: Database, row: Omit<UnreadRow, "blockTo" | 
      ON CONFLICT (network, block, txHash, address) DO UPDATE SET merchant = excluded.merchant, code = excluded.code,
        words = excluded.words, tries = iif(settledAt IS NULL, tries + 1, 1), at = iif(settledAt IS NULL, at, excluded.at),
        retryAt = 0, settledAt = NULL`,
-    ...[network, row.txHash, row.block, row.block, address, row.merchant, row.code, row.words, row.at],
+    ...[
+      network,
+      row.txHash,
+      row.block,
+      row.block,
+      address,
+      row.merchant,
+      row.code,
+      row.words,
+      row.at,
+    ],
   );
   return readUnread(database, row) as UnreadRow;
 }
 
-function takeIn(database: Database, row: Omit<UnreadRow, "blockTo" | "tries" | "retryAt" | "settledAt">): UnreadRow {
+function takeIn(
+  database: Database,
+  row: Omit<UnreadRow, "blockTo" | "tries" | "retryAt" | "settledAt">,
+): UnreadRow {
   const { network, address, block, merchant, code, words, at } = row;
   const newest = `SELECT * FROM unreadTransactions WHERE network = ? AND address = ? AND txHash = '' AND settledAt IS NULL
     ORDER BY blockTo DESC LIMIT 1`;
@@ -80,17 +101,27 @@ function takeIn(database: Database, row: Omit<UnreadRow, "blockTo" | "tries" | "
 }
 
 export function restUnread(database: Database, place: UnreadPlace, retryAt: number): void {
-  database.run(`UPDATE unreadTransactions SET retryAt = ? WHERE ${atPlace}`, retryAt, ...keyOf(place));
+  database.run(
+    `UPDATE unreadTransactions SET retryAt = ? WHERE ${atPlace}`,
+    retryAt,
+    ...keyOf(place),
+  );
 }
 
 /** True if a transaction that names the address waits to be read. */
 export function isUnread(database: Database, network: string, address: string): boolean {
-  const sql = "SELECT 1 FROM unreadTransactions WHERE network = ? AND address = ? AND settledAt IS NULL LIMIT 1";
+  const sql =
+    "SELECT 1 FROM unreadTransactions WHERE network = ? AND address = ? AND settledAt IS NULL LIMIT 1";
   return database.get(sql, network, address) !== undefined;
 }
 
 /** Those that are to be read again now, in blocks up to `final`, the longest waiting first. */
-export function listUnreadDue(database: Database, network: string, final: number, nowMs: number): readonly UnreadRow[] {
+export function listUnreadDue(
+  database: Database,
+  network: string,
+  final: number,
+  nowMs: number,
+): readonly UnreadRow[] {
   return database.all<UnreadRow>(
     `SELECT * FROM unreadTransactions INDEXED BY unreadOpen WHERE network = ? AND settledAt IS NULL AND block <= ? AND retryAt <= ?
      ORDER BY retryAt, block, txHash LIMIT ?`,
@@ -99,7 +130,11 @@ export function listUnreadDue(database: Database, network: string, final: number
 }
 
 /** All that wait to be read in a block. */
-export function listUnreadIn(database: Database, network: string, block: number): readonly UnreadRow[] {
+export function listUnreadIn(
+  database: Database,
+  network: string,
+  block: number,
+): readonly UnreadRow[] {
   return database.all<UnreadRow>(
     "SELECT * FROM unreadTransactions WHERE network = ? AND block = ? AND settledAt IS NULL",
     ...[network, block],
@@ -108,7 +143,8 @@ export function listUnreadIn(database: Database, network: string, block: number)
 
 /** All that wait to be read on a network. */
 export function listUnread(database: Database, network: string): readonly UnreadRow[] {
-  const sql = "SELECT * FROM unreadTransactions INDEXED BY unreadOpen WHERE network = ? AND settledAt IS NULL";
+  const sql =
+    "SELECT * FROM unreadTransactions INDEXED BY unreadOpen WHERE network = ? AND settledAt IS NULL";
   return database.all<UnreadRow>(`${sql} ORDER BY at, block, txHash`, network);
 }
 
@@ -123,7 +159,12 @@ export function restOf(row: UnreadRow): UnreadRow | null {
  */
 export function settleUnread(database: Database, row: UnreadRow, nowMs: number): void {
   const rest = restOf(row);
-  if (rest === null) database.run(`UPDATE unreadTransactions SET settledAt = ? WHERE ${atPlace}`, nowMs, ...keyOf(row));
+  if (rest === null)
+    database.run(
+      `UPDATE unreadTransactions SET settledAt = ? WHERE ${atPlace}`,
+      nowMs,
+      ...keyOf(row),
+    );
   else database.run(`DELETE FROM unreadTransactions WHERE ${atPlace}`, ...keyOf(row));
   if (rest !== null)
     database.run(
@@ -131,7 +172,16 @@ export function settleUnread(database: Database, row: UnreadRow, nowMs: number):
          VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, 1, 0, NULL)
        ON CONFLICT (network, block, txHash, address) DO UPDATE SET blockTo = max(blockTo, excluded.blockTo), tries = 1, retryAt = 0,
          settledAt = NULL`,
-      ...[rest.network, rest.block, rest.blockTo, rest.address, rest.merchant, rest.code, rest.words, rest.at],
+      ...[
+        rest.network,
+        rest.block,
+        rest.blockTo,
+        rest.address,
+        rest.merchant,
+        rest.code,
+        rest.words,
+        rest.at,
+      ],
     );
   database.run("DELETE FROM unreadTransactions WHERE settledAt < ?", nowMs - settledKeptMs);
 }

@@ -32,14 +32,26 @@ export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, s
 
 /** Undefined if the configuration names no native coin: then native coins are not counted. */
 function nativeOn(database: Database, network: string): string | undefined {
-  return database.get<{ currency: string }>("SELECT currency FROM nativeCoins WHERE network = ?", network)?.currency;
+  return database.get<{ currency: string }>(
+    "SELECT currency FROM nativeCoins WHERE network = ?",
+    network,
+  )?.currency;
 }
 
 /** Must not be called twice. */
-function add(database: Database, { address, network, currency, merchant }: Place, units: bigint): void {
+function add(
+  database: Database,
+  { address, network, currency, merchant }: Place,
+  units: bigint,
+): void {
   if (units === 0n) return;
   const where = "address = ? AND network = ? AND currency = ?";
-  const row = database.get<UnsweptBalanceRow>(`SELECT * FROM unsweptBalances WHERE ${where}`, address, network, currency);
+  const row = database.get<UnsweptBalanceRow>(
+    `SELECT * FROM unsweptBalances WHERE ${where}`,
+    address,
+    network,
+    currency,
+  );
   const sum = BigInt(row?.units ?? "0") + units;
   database.run(`DELETE FROM unsweptBalances WHERE ${where}`, address, network, currency);
   if (sum === 0n) return;
@@ -64,7 +76,15 @@ export function hold(database: Database, payment: PaymentRow, merchant: string):
  */
 export type Moved = Pick<
   TransactionRow,
-  "operation" | "merchant" | "network" | "currency" | "amountUnits" | "receiverAddress" | "depositAddress" | "status" | "feeUnits"
+  | "operation"
+  | "merchant"
+  | "network"
+  | "currency"
+  | "amountUnits"
+  | "receiverAddress"
+  | "depositAddress"
+  | "status"
+  | "feeUnits"
 > & {
   /** The amounts that it took and brought, where an operator says that they differ. */
   readonly sentUnits?: string | null; // without the fee
@@ -79,14 +99,18 @@ function broughtBy(database: Database, row: Moved): readonly (readonly [Place, b
   const native = nativeOn(database, network);
   if (operation === "topup") {
     const there = BigInt(row.receivedUnits ?? (status === 1 ? units : 0n));
-    return native === undefined ? [] : [[{ address: row.receiverAddress, network, currency: native, merchant }, there]];
+    return native === undefined
+      ? []
+      : [[{ address: row.receiverAddress, network, currency: native, merchant }, there]];
   }
   const place = { address: row.depositAddress, network, merchant };
   const { sentUnits = null } = row;
   const taken = sentUnits !== null ? -BigInt(sentUnits) : status === 2 ? 0n : -units;
   const isInside = sentUnits === null && status !== 2 && isFeeInside(network, operation);
   const isPaidApart = native !== undefined && row.feeUnits !== "" && !isInside;
-  const fee: (readonly [Place, bigint])[] = isPaidApart ? [[{ ...place, currency: native }, -BigInt(row.feeUnits)]] : [];
+  const fee: (readonly [Place, bigint])[] = isPaidApart
+    ? [[{ ...place, currency: native }, -BigInt(row.feeUnits)]]
+    : [];
   return [[{ ...place, currency }, taken], ...fee];
 }
 
@@ -94,15 +118,29 @@ function broughtBy(database: Database, row: Moved): readonly (readonly [Place, b
  * Replaces the effect of a sweep or a top-up on the balances: `before` is null for a new row,
  * `after` is null for a removed row. Must not be called twice.
  */
-export function changeUnsweptBalances(database: Database, before: Moved | null, after: Moved | null): void {
-  for (const [place, units] of before === null ? [] : broughtBy(database, before)) add(database, place, -units);
-  for (const [place, units] of after === null ? [] : broughtBy(database, after)) add(database, place, units);
+export function changeUnsweptBalances(
+  database: Database,
+  before: Moved | null,
+  after: Moved | null,
+): void {
+  for (const [place, units] of before === null ? [] : broughtBy(database, before))
+    add(database, place, -units);
+  for (const [place, units] of after === null ? [] : broughtBy(database, after))
+    add(database, place, units);
 }
 
 /** An address's unswept balance in one currency. */
-export function unsweptBalanceOf(database: Database, address: string, network: string, currency: string): bigint {
-  const sql = "SELECT units FROM unsweptBalances WHERE address = ? AND network = ? AND currency = ?";
-  return BigInt(database.get<Pick<UnsweptBalanceRow, "units">>(sql, address, network, currency)?.units ?? "0");
+export function unsweptBalanceOf(
+  database: Database,
+  address: string,
+  network: string,
+  currency: string,
+): bigint {
+  const sql =
+    "SELECT units FROM unsweptBalances WHERE address = ? AND network = ? AND currency = ?";
+  return BigInt(
+    database.get<Pick<UnsweptBalanceRow, "units">>(sql, address, network, currency)?.units ?? "0",
+  );
 }
 
 /** The unswept balance of all of a merchant's addresses in one currency. */
@@ -126,7 +164,9 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
     `SELECT p.*, t.merchant FROM payments p JOIN transactions t ON t.id = p.transactionId
      WHERE p.final = 1 AND NOT EXISTS (${ownTopUp})`,
   );
-  for (const { address, network, currency, merchant, units } of payments.filter((one) => !hasTags(one.network)))
+  for (const { address, network, currency, merchant, units } of payments.filter(
+    (one) => !hasTags(one.network),
+  ))
     count({ address, network, currency, merchant }, BigInt(units));
   for (const { account: address, network, currency, merchant, units } of listHeldSums(database))
     count({ address, network, currency, merchant }, BigInt(units));
@@ -134,9 +174,12 @@ function countedFromRows(database: Database): ReadonlyMap<string, UnsweptBalance
     `SELECT t.*, m.sentUnits, m.receivedUnits FROM transactions t LEFT JOIN movedPayments m ON m.transactionId = t.id
      WHERE t.operation IN ('sweep', 'topup')`,
   );
-  for (const row of moved) for (const [place, units] of broughtBy(database, row)) count(place, units);
+  for (const row of moved)
+    for (const [place, units] of broughtBy(database, row)) count(place, units);
   const held = [...sums].filter(([, { units }]) => units !== 0n);
-  return new Map(held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]));
+  return new Map(
+    held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]),
+  );
 }
 
 /**
@@ -152,7 +195,8 @@ export function isHeldSum({ network, kind }: Pick<StraySumRow, "network" | "kind
   return kind === "more" || pinExclusionOf(network) === null;
 }
 
-const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string => `${address} ${network} ${currency}`;
+const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string =>
+  `${address} ${network} ${currency}`;
 
 /**
  * Corrects the balances from payments, sweeps and top-ups. Harmless to call again.
@@ -160,7 +204,11 @@ const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string
  */
 export function correctUnsweptBalances(database: Database): number {
   const counted = countedFromRows(database);
-  const kept = new Map(database.all<UnsweptBalanceRow>("SELECT * FROM unsweptBalances").map((row) => [nameOf(row), row.units]));
+  const kept = new Map(
+    database
+      .all<UnsweptBalanceRow>("SELECT * FROM unsweptBalances")
+      .map((row) => [nameOf(row), row.units]),
+  );
   const names = [...new Set([...counted.keys(), ...kept.keys()])];
   const wrong = names.filter((name) => counted.get(name)?.units !== kept.get(name));
   if (wrong.length === 0) return 0;

@@ -21,7 +21,8 @@ export function keepUnusable(
 ): void {
   database.run("DELETE FROM unusableCoins WHERE account = ? AND currency = ?", account, currency);
   if (row === null) return;
-  const sql = "INSERT INTO unusableCoins (account, currency, units, words, at) VALUES (?, ?, ?, ?, ?)";
+  const sql =
+    "INSERT INTO unusableCoins (account, currency, units, words, at) VALUES (?, ?, ?, ?, ?)";
   database.run(sql, account, currency, row.units, row.words, row.at);
 }
 
@@ -33,5 +34,8 @@ export function unusableUnitsOf(database: Database, account: string, currency: s
 
 /** All accounts with such coins, at most `most`. */
 export function listUnusable(database: Database, most: number): readonly UnusableRow[] {
-  return database.all<UnusableRow>("SELECT * FROM unusableCoins ORDER BY account, currency LIMIT ?", most);
+  return database.all<UnusableRow>(
+    "SELECT * FROM unusableCoins ORDER BY account, currency LIMIT ?",
+    most,
+  );
 }

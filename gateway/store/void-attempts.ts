@@ -8,7 +8,8 @@ import type { SlotRange } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /** An attempt of a pending withdrawal that is not void yet. */
-export interface OpenAttempt extends Pick<SignatureRow, "transactionId" | "account" | "txHash" | "validUntilMs"> {
+export interface OpenAttempt
+  extends Pick<SignatureRow, "transactionId" | "account" | "txHash" | "validUntilMs"> {
   readonly merchant: string;
 }
 
@@ -41,8 +42,13 @@ export function markVoid(
 }
 
 /** The time since which an attempt is void; undefined while it is not. */
-export function voidSince(database: Database, transactionId: string, txHash: string): number | undefined {
-  const sql = "SELECT voidAt FROM signatures WHERE transactionId = ? AND txHash = ? AND voidAt IS NOT NULL";
+export function voidSince(
+  database: Database,
+  transactionId: string,
+  txHash: string,
+): number | undefined {
+  const sql =
+    "SELECT voidAt FROM signatures WHERE transactionId = ? AND txHash = ? AND voidAt IS NOT NULL";
   return database.get<{ voidAt: number }>(sql, transactionId, txHash)?.voidAt;
 }
 
@@ -50,7 +56,8 @@ export function voidSince(database: Database, transactionId: string, txHash: str
  * True if a withdrawal was signed and all its known attempts are void. Attempt `but` is left out.
  */
 export function isAllVoid(database: Database, transactionId: string, but = ""): boolean {
-  const sql = "SELECT count(*) AS attempts, count(voidAt) AS voided FROM signatures WHERE transactionId = ? AND txHash <> ?";
+  const sql =
+    "SELECT count(*) AS attempts, count(voidAt) AS voided FROM signatures WHERE transactionId = ? AND txHash <> ?";
   const row = database.get<{ attempts: number; voided: number }>(sql, transactionId, but);
   return row !== undefined && row.attempts > 0 && row.voided === row.attempts;
 }
@@ -92,8 +99,18 @@ export function listEndedVoidInRange(
  * Keeps an agent's statement that a signed withdrawal is over. The agent has resent the statement,
  * but this database does not hold that all attempts are void. Harmless to call twice.
  */
-export function keepExpiry(database: Database, transactionId: string, code: string, nowMs: number): void {
-  database.run("INSERT OR IGNORE INTO voidAttempts (transactionId, code, at) VALUES (?, ?, ?)", transactionId, code, nowMs);
+export function keepExpiry(
+  database: Database,
+  transactionId: string,
+  code: string,
+  nowMs: number,
+): void {
+  database.run(
+    "INSERT OR IGNORE INTO voidAttempts (transactionId, code, at) VALUES (?, ?, ?)",
+    transactionId,
+    code,
+    nowMs,
+  );
 }
 
 /**
@@ -101,7 +118,11 @@ export function keepExpiry(database: Database, transactionId: string, code: stri
  * @returns its code; undefined without a statement
  */
 export function takeExpiry(database: Database, transactionId: string): string | undefined {
-  const row = database.get<{ code: string }>("SELECT code FROM voidAttempts WHERE transactionId = ?", transactionId);
-  if (row !== undefined) database.run("DELETE FROM voidAttempts WHERE transactionId = ?", transactionId);
+  const row = database.get<{ code: string }>(
+    "SELECT code FROM voidAttempts WHERE transactionId = ?",
+    transactionId,
+  );
+  if (row !== undefined)
+    database.run("DELETE FROM voidAttempts WHERE transactionId = ?", transactionId);
   return row?.code;
 }

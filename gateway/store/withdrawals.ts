@@ -14,7 +14,10 @@ import { insertTransaction, type NewTransaction } from "./transactions.ts";
 import { changeUnsweptBalances, type Moved } from "./unswept-balances.ts";
 
 /** Must not be called twice, because id and order are the table's keys. */
-export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "operation" | "quote">): void {
+export function insertWithdrawal(
+  database: Database,
+  row: Omit<NewTransaction, "operation" | "quote">,
+): void {
   insertOutgoing(database, { ...row, operation: "withdraw" });
 }
 
@@ -28,7 +31,8 @@ export function insertOutgoing(database: Database, row: Omit<NewTransaction, "qu
 function changed(database: Database, before: Moved | null, after: Moved | null): void {
   const wasOpen = before?.status === 0;
   const isOpen = after?.status === 0;
-  const isOther = before?.amountUnits !== after?.amountUnits || before?.currency !== after?.currency;
+  const isOther =
+    before?.amountUnits !== after?.amountUnits || before?.currency !== after?.currency;
   if (before !== null && wasOpen && (!isOpen || isOther)) unreserve(database, before);
   if (after !== null && isOpen && (!wasOpen || isOther)) reserve(database, after);
   changeUnsweptBalances(database, before, after);
@@ -45,12 +49,19 @@ function readMoved(database: Database, id: string): Moved | undefined {
 }
 
 /** Columns that an agent's statement changes; columns that are left out keep their values. */
-export type WithdrawalChange = Partial<Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress">>;
+export type WithdrawalChange = Partial<
+  Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress">
+>;
 
 /**
  * @returns true if there is such a row
  */
-export function updateWithdrawal(database: Database, id: string, change: WithdrawalChange, nowMs: number): boolean {
+export function updateWithdrawal(
+  database: Database,
+  id: string,
+  change: WithdrawalChange,
+  nowMs: number,
+): boolean {
   const { status } = change;
   const before = status === undefined ? undefined : readMoved(database, id);
   // Only the columns that change, so that SQLite leaves the indexes of the others alone.
@@ -60,7 +71,11 @@ export function updateWithdrawal(database: Database, id: string, change: Withdra
     ...[...named.map((column) => change[column] ?? null), nowMs, id],
   );
   if (before !== undefined && status !== undefined) {
-    changed(database, before, { ...before, status, receiverAddress: change.receiverAddress ?? before.receiverAddress });
+    changed(database, before, {
+      ...before,
+      status,
+      receiverAddress: change.receiverAddress ?? before.receiverAddress,
+    });
     if (status === 2) giveBack(database, id);
   }
   return changes > 0;
@@ -96,14 +111,25 @@ export function replaceWithdrawal(
   >,
 ): void {
   const before = readMoved(database, id);
-  const { mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, refundOf } = order;
+  const {
+    mode,
+    contentHash,
+    currency,
+    network,
+    amount,
+    amountUnits,
+    receiverAddress,
+    tag,
+    refundOf,
+  } = order;
   database.run(
     `UPDATE transactions SET mode = ?, contentHash = ?, currency = ?, network = ?, amount = ?, amountUnits = ?,
        receiverAddress = ?, tag = ?, refundOf = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
     ...[mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, refundOf],
     ...[order.expiresAt, order.changedAt, id],
   );
-  if (before !== undefined) changed(database, before, { ...before, currency, network, amountUnits, receiverAddress });
+  if (before !== undefined)
+    changed(database, before, { ...before, currency, network, amountUnits, receiverAddress });
 }
 
 /**
@@ -124,7 +150,10 @@ export function moveWithdrawal(
 
 /** The result of a withdrawal on the chain; `moved` if it is not exactly what was asked for. */
 export interface WithdrawalEnd
-  extends Pick<TransactionRow, "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"> {
+  extends Pick<
+    TransactionRow,
+    "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"
+  > {
   readonly moved?: MovedUnits;
 }
 
@@ -138,14 +167,25 @@ export function endWithdrawal(database: Database, id: string, ending: Withdrawal
   const { changes } = database.run(
     `UPDATE transactions SET status = ?, stage = ?, code = ?, txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?,
        amountReceivedUnits = coalesce(?, amountReceivedUnits) WHERE id = ? AND status = 0`,
-    ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, moved?.receivedUnits ?? null, id],
+    ...[
+      status,
+      stage,
+      code,
+      txHash,
+      feeUnits,
+      finalBlock,
+      changedAt,
+      moved?.receivedUnits ?? null,
+      id,
+    ],
   );
   if (changes > 0 && moved !== undefined)
     database.run(
       "UPDATE movedPayments SET receivedUnits = ?, sentUnits = ? WHERE transactionId = ?",
       ...[moved.receivedUnits, moved.sentUnits, id],
     );
-  if (changes > 0 && before !== undefined) changed(database, before, { ...before, status, feeUnits, ...moved });
+  if (changes > 0 && before !== undefined)
+    changed(database, before, { ...before, status, feeUnits, ...moved });
   if (changes > 0 && status === 2) giveBack(database, id);
   return changes > 0;
 }
@@ -155,14 +195,19 @@ export function endWithdrawal(database: Database, id: string, ending: Withdrawal
  * that had failed. A withdrawal that is Completed is not changed.
  * @returns true if the row changed
  */
-export function completeAssigned(database: Database, { transactionId, ...paid }: AssignedPayment, nowMs: number): boolean {
+export function completeAssigned(
+  database: Database,
+  { transactionId, ...paid }: AssignedPayment,
+  nowMs: number,
+): boolean {
   const before = readMoved(database, transactionId);
   const { changes } = database.run(
     `UPDATE transactions SET status = 1, stage = 'completed', code = '', txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?
        WHERE id = ? AND status <> 1`,
     ...[paid.txHash, paid.feeUnits, paid.block, nowMs, transactionId],
   );
-  if (changes > 0 && before !== undefined) changed(database, before, { ...before, status: 1, feeUnits: paid.feeUnits });
+  if (changes > 0 && before !== undefined)
+    changed(database, before, { ...before, status: 1, feeUnits: paid.feeUnits });
   return changes > 0;
 }
 
@@ -172,7 +217,12 @@ export type Promised = Pick<TransactionRow, "operation" | "currency" | "amountUn
 };
 
 /** Withdrawals and top-ups of an account on a network that ended in a later block than `block`. */
-export function listEndedAfter(database: Database, account: string, network: string, block: number): readonly Promised[] {
+export function listEndedAfter(
+  database: Database,
+  account: string,
+  network: string,
+  block: number,
+): readonly Promised[] {
   return database.all<Promised>(
     `SELECT operation, currency, amountUnits, status,
        (SELECT sentUnits FROM movedPayments m WHERE m.transactionId = t.id) AS sentUnits
@@ -192,7 +242,11 @@ export interface WaitingMerchant {
 }
 
 /** Merchants whose oldest open withdrawal was made before a time, at most `most`. */
-export function listWaitingMerchants(database: Database, beforeMs: number, most: number): readonly WaitingMerchant[] {
+export function listWaitingMerchants(
+  database: Database,
+  beforeMs: number,
+  most: number,
+): readonly WaitingMerchant[] {
   // SQLite takes the other columns of a group from the row that has its minimum.
   return database.all<WaitingMerchant>(
     `SELECT t.merchant, m.name, count(*) AS count, min(t.createdAt) AS oldestAt, t.stage

@@ -31,7 +31,11 @@ export class Writer {
     const { raw, busyTimeoutMs, monotonic } = options;
     this.#options = options;
     const waitFor = (ms: number): void => raw.exec(`PRAGMA busy_timeout = ${ms}`);
-    this.trouble = new WriteTrouble({ probe: () => this.#probe(), waitFor }, busyTimeoutMs, monotonic);
+    this.trouble = new WriteTrouble(
+      { probe: () => this.#probe(), waitFor },
+      busyTimeoutMs,
+      monotonic,
+    );
   }
 
   /** True after a commit with an unknown outcome. */
@@ -52,7 +56,12 @@ export class Writer {
   #transact<T>(fn: (database: Statements) => T, stays: (result: T) => boolean): T {
     const { raw, database, path } = this.#options;
     if (this.#isPoisoned)
-      throw new AgentError("GATEWAY_STORE_POISONED", "unknown", `the database ${path} failed earlier`, { path });
+      throw new AgentError(
+        "GATEWAY_STORE_POISONED",
+        "unknown",
+        `the database ${path} failed earlier`,
+        { path },
+      );
     invariant(!this.#isWriting, "a database transaction inside another one");
     this.#begin();
     this.#isWriting = true;
@@ -120,7 +129,13 @@ export class Writer {
 
   #held(cause?: unknown): AgentError {
     const { path } = this.#options;
-    return new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause });
+    return new AgentError(
+      "GATEWAY_STORE_BUSY",
+      "none",
+      `${path} is held by another process`,
+      { path },
+      { cause },
+    );
   }
 
   /** The fault of a write of which nothing stays; every other error is returned unchanged. */
@@ -128,14 +143,23 @@ export class Writer {
     if (!isDiskFull(error)) return error;
     this.trouble.begin("full");
     const { path } = this.#options;
-    return new AgentError("GATEWAY_DISK_FULL", "none", `the disk of ${path} is full`, { path }, { cause: error });
+    return new AgentError(
+      "GATEWAY_DISK_FULL",
+      "none",
+      `the disk of ${path} is full`,
+      { path },
+      { cause: error },
+    );
   }
 
   #poison(cause: unknown): AgentError {
     const { path, log } = this.#options;
     if (!this.#isPoisoned) {
       this.#isPoisoned = true;
-      log.error({ event: "store-failed", err: cause, path }, "the database failed while committing; nothing more is written");
+      log.error(
+        { event: "store-failed", err: cause, path },
+        "the database failed while committing; nothing more is written",
+      );
       for (const listener of this.#listeners) listener();
     }
     return new AgentError(

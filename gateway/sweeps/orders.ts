@@ -49,12 +49,19 @@ export interface Ordering {
  * for an address that has an open sweep there, or a smaller balance by now.
  * @returns the agents to wake; empty if nothing was ordered
  */
-export function orderSweep(database: Database, wanted: Wanted, ordering: Ordering): readonly string[] {
+export function orderSweep(
+  database: Database,
+  wanted: Wanted,
+  ordering: Ordering,
+): readonly string[] {
   const { row, amountUnits, topUpUnits } = wanted;
   const { address, network, currency } = row;
-  const now = listSweepableAt(database, address).find((one) => one.network === network && one.currency === currency);
+  const now = listSweepableAt(database, address).find(
+    (one) => one.network === network && one.currency === currency,
+  );
   const agent = readAgent(database, row.agent);
-  if (agent === undefined || now === undefined || now.open !== "" || now.agent !== row.agent) return [];
+  if (agent === undefined || now === undefined || now.open !== "" || now.agent !== row.agent)
+    return [];
   if (unsweptBalanceOf(database, address, network, currency) < amountUnits) return [];
   const orderId = `${address}/${countSweepsFrom(database, address) + 1}`;
   const sweep = insert(database, agent, ordering, {
@@ -87,7 +94,14 @@ function insertTopUp(
   units: bigint,
 ): TransactionRow {
   const { decimal } = familyOf(row.network).fees;
-  return insert(database, agent, ordering, { mode: "topup", orderId: sweep.id, row, units, decimal, stage: "queued" });
+  return insert(database, agent, ordering, {
+    mode: "topup",
+    orderId: sweep.id,
+    row,
+    units,
+    decimal,
+    stage: "queued",
+  });
 }
 
 interface Order {
@@ -100,7 +114,12 @@ interface Order {
   readonly next?: string;
 }
 
-function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Ordering, order: Order): TransactionRow {
+function insert(
+  database: Database,
+  agent: AgentRow,
+  { nowMs, lifetimeMs }: Ordering,
+  order: Order,
+): TransactionRow {
   const { mode, orderId, row, units, decimal, stage, next = "" } = order;
   const { currency, network, address } = row;
   const { merchant } = agent;
@@ -119,7 +138,14 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
     network,
     amount,
     amountUnits: units.toString(),
-    contentHash: contentHashOfJob({ mode, currency, amount, depositAddress: address, address: "", tag: "" }),
+    contentHash: contentHashOfJob({
+      mode,
+      currency,
+      amount,
+      depositAddress: address,
+      address: "",
+      tag: "",
+    }),
     receiverAddress,
     depositAddress,
     tag: "",
@@ -148,13 +174,23 @@ export function goOn(
     if (sweep.topUpStatus === 0) continue;
     changed.push(sweep.id);
     if (sweep.topUpStatus === 2) {
-      updateWithdrawal(database, sweep.id, { status: 2, stage: "failed", code: sweep.topUpCode || "topup_failed" }, nowMs);
+      updateWithdrawal(
+        database,
+        sweep.id,
+        { status: 2, stage: "failed", code: sweep.topUpCode || "topup_failed" },
+        nowMs,
+      );
       continue;
     }
     const holder = holderOf(database, sweep);
     // An unpaired agent would never take the job, because it signs nothing more.
     if (holder === undefined || holder.unpairedAt !== null) {
-      updateWithdrawal(database, sweep.id, { status: 2, stage: "failed", code: "agent_unpaired" }, nowMs);
+      updateWithdrawal(
+        database,
+        sweep.id,
+        { status: 2, stage: "failed", code: "agent_unpaired" },
+        nowMs,
+      );
       continue;
     }
     updateWithdrawal(database, sweep.id, { stage: "queued" }, nowMs);

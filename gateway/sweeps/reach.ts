@@ -12,7 +12,11 @@ import type { SlotCounts } from "../../chains/nodes.ts";
 import { unreachableCode } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { dropSweepNote, keepSweepNote } from "../store/sweeps.ts";
-import { type AssignedSweep, listAssignedSweeps, listEndedUnreached } from "../store/unreachable.ts";
+import {
+  type AssignedSweep,
+  listAssignedSweeps,
+  listEndedUnreached,
+} from "../store/unreachable.ts";
 import { takeExpiry } from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type WatchedChain } from "../watcher/chain.ts";
@@ -32,17 +36,26 @@ export type ReachMemory = Map<string, number>;
  * Runs one pass. A node's fault leaves the other sweeps for the next pass.
  * @returns the ids of the rows that changed
  */
-export async function checkReach(chain: WatchedChain, memory: ReachMemory): Promise<readonly string[]> {
+export async function checkReach(
+  chain: WatchedChain,
+  memory: ReachMemory,
+): Promise<readonly string[]> {
   const { network, reader, store } = chain;
   if (!familyOf(network).slots.isCounted || reader.closed === undefined) return [];
   const nowMs = chain.clock();
-  const open = listAssignedSweeps(store.database, network).filter(({ changedAt }) => Math.abs(nowMs - changedAt) >= stillMs);
+  const open = listAssignedSweeps(store.database, network).filter(
+    ({ changedAt }) => Math.abs(nowMs - changedAt) >= stillMs,
+  );
   const ended = listEndedUnreached(store.database, network, null);
   const known = new Set([...open, ...ended].map(({ id }) => id));
   for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
   // A clock that was ahead for a while keeps nothing from being asked for.
-  const since = ({ id }: AssignedSweep): number => Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY));
-  const due = [...open.filter((one) => since(one) >= againMs), ...ended.filter((one) => since(one) >= endedAgainMs)];
+  const since = ({ id }: AssignedSweep): number =>
+    Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY));
+  const due = [
+    ...open.filter((one) => since(one) >= againMs),
+    ...ended.filter((one) => since(one) >= endedAgainMs),
+  ];
   const changed: string[] = [];
   for (const sweep of due.slice(0, askedPerPassMax)) {
     memory.set(sweep.id, nowMs);
@@ -57,11 +70,18 @@ export async function checkReach(chain: WatchedChain, memory: ReachMemory): Prom
 }
 
 /** Returns the ids of the rows that changed. */
-function judge(chain: WatchedChain, database: Database, sweep: AssignedSweep, slotCounts: SlotCounts): readonly string[] {
+function judge(
+  chain: WatchedChain,
+  database: Database,
+  sweep: AssignedSweep,
+  slotCounts: SlotCounts,
+): readonly string[] {
   const count = `${slotCounts.final}`;
   if (listEndedUnreached(database, chain.network, sweep.account).some(({ id }) => id === sweep.id))
     return slotCounts.isSame ? reopenPassed(chain, database, sweep.account, count) : [];
-  const isChanged = isBeyond(database, sweep, slotCounts) ? strand(chain, database, sweep, count) : free(chain, database, sweep);
+  const isChanged = isBeyond(database, sweep, slotCounts)
+    ? strand(chain, database, sweep, count)
+    : free(chain, database, sweep);
   return isChanged ? [sweep.id] : [];
 }
 
@@ -69,22 +89,43 @@ function judge(chain: WatchedChain, database: Database, sweep: AssignedSweep, sl
  * Strands only a sweep that is still open, because the row may have changed while the nodes were
  * asked.
  */
-function strand(chain: WatchedChain, database: Database, sweep: AssignedSweep, count: string): boolean {
+function strand(
+  chain: WatchedChain,
+  database: Database,
+  sweep: AssignedSweep,
+  count: string,
+): boolean {
   const { id, account, network, currency, slot } = sweep;
   const now = listAssignedSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.stage === "confirming") return false;
   // The agent has already reported the end.
   if (takeExpiry(database, id) !== undefined)
-    return updateWithdrawal(database, id, { status: 2, stage: "expired", code: unreachableCode }, chain.clock());
+    return updateWithdrawal(
+      database,
+      id,
+      { status: 2, stage: "expired", code: unreachableCode },
+      chain.clock(),
+    );
   if (now.code === unreachableCode && now.stage === "stuck") return false;
   const detail = `slot ${slot} of ${account}, the chain counts ${count}: end ${id} at the agent`;
   raiseAlarm(chain, database, { code: unreachableCode, subject: id, detail });
-  keepSweepNote(database, { address: account, network, currency, reason: "slot_unreachable", detail, at: chain.clock() });
+  keepSweepNote(database, {
+    address: account,
+    network,
+    currency,
+    reason: "slot_unreachable",
+    detail,
+    at: chain.clock(),
+  });
   return updateWithdrawal(database, id, { stage: "stuck", code: unreachableCode }, chain.clock());
 }
 
 /** Frees a sweep, because the chain has come so far or another transaction fills the gap. */
-function free(chain: WatchedChain, database: Database, { id, account, network, currency }: AssignedSweep): boolean {
+function free(
+  chain: WatchedChain,
+  database: Database,
+  { id, account, network, currency }: AssignedSweep,
+): boolean {
   const now = listAssignedSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.code !== unreachableCode) return false;
   dropSweepNote(database, { address: account, network, currency });
@@ -96,9 +137,17 @@ function free(chain: WatchedChain, database: Database, { id, account, network, c
  * own bytes, or others, used the slot, and the watcher judges which.
  * @returns the ids of the rows that changed
  */
-export function reopenPassed(chain: WatchedChain, database: Database, address: string, count: string): readonly string[] {
+export function reopenPassed(
+  chain: WatchedChain,
+  database: Database,
+  address: string,
+  count: string,
+): readonly string[] {
   const { slots } = familyOf(chain.network);
-  const passed = listEndedUnreached(database, chain.network, address).filter(({ slot }) => slots.compare(slot, count) < 0);
-  for (const { id } of passed) updateWithdrawal(database, id, { status: 0, stage: "broadcast", code: "" }, chain.clock());
+  const passed = listEndedUnreached(database, chain.network, address).filter(
+    ({ slot }) => slots.compare(slot, count) < 0,
+  );
+  for (const { id } of passed)
+    updateWithdrawal(database, id, { status: 0, stage: "broadcast", code: "" }, chain.clock());
   return passed.map(({ id }) => id);
 }

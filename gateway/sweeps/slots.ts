@@ -24,16 +24,22 @@ export interface NextSlot {
  * a transaction of the address is on its way that nobody here ordered.
  * @throws AgentError NODE_*
  */
-export async function nextSlotOf(database: Database, { network, reader }: WatchedChain, address: string): Promise<NextSlot | No> {
+export async function nextSlotOf(
+  database: Database,
+  { network, reader }: WatchedChain,
+  address: string,
+): Promise<NextSlot | No> {
   const { slots } = familyOf(network);
   if (!slots.isCounted || reader.closed === undefined) return { ok: true, next: "" };
   const slotCounts = await reader.closed(address);
   const { final, latest, pending } = slotCounts;
-  if (!isQuiet(slotCounts)) return no("slot_moving", `final ${final}, newest ${latest}, with the pool ${pending}`);
+  if (!isQuiet(slotCounts))
+    return no("slot_moving", `final ${final}, newest ${latest}, with the pool ${pending}`);
   const used = highestUsed(database, network, address);
   const known = used === undefined ? slots.least : slots.next(used);
   const next = `${final}`;
-  if (slots.compare(next, known) < 0) return no("slot_behind", `the nodes count ${next}, the database ${known}`);
+  if (slots.compare(next, known) < 0)
+    return no("slot_behind", `the nodes count ${next}, the database ${known}`);
   const ended = listEndedUnreached(database, network, address).find(({ slot }) => slot === next);
   if (ended !== undefined) return no("slot_ended", `slot ${next} is of ${ended.id}`);
   return { ok: true, next };
@@ -43,7 +49,11 @@ export async function nextSlotOf(database: Database, { network, reader }: Watche
  * True if no block can take the slot of a sweep: the chain's count is below it, and no open sweep
  * has the next slot. False if the nodes do not agree, or a transaction is on its way.
  */
-export function isBeyond(database: Database, { network, account, slot }: AssignedSweep, slotCounts: SlotCounts): boolean {
+export function isBeyond(
+  database: Database,
+  { network, account, slot }: AssignedSweep,
+  slotCounts: SlotCounts,
+): boolean {
   const count = `${slotCounts.final}`;
   if (!isQuiet(slotCounts) || familyOf(network).slots.compare(count, slot) >= 0) return false;
   return pendingSlotOwner(database, { network, account, slot: count }) === undefined;

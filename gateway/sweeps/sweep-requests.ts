@@ -19,7 +19,11 @@ export interface Wishing {
 export interface Wished {
   readonly ok: true;
   readonly address: string; // in the family's form
-  readonly wished: readonly { readonly currency: string; readonly network: string; readonly units: string }[];
+  readonly wished: readonly {
+    readonly currency: string;
+    readonly network: string;
+    readonly units: string;
+  }[];
 }
 
 /**
@@ -37,15 +41,30 @@ export function orderSweeps(
   return by.store.write((database) => {
     const held = parsed.addresses
       .flatMap((each) => listSweepableAt(database, each))
-      .filter((row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency));
+      .filter(
+        (row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency),
+      );
     const address = held[0]?.address ?? (parsed.addresses[0] as string);
     if (held.length === 0)
-      return refuse("GATEWAY_NOTHING_HELD", `nothing of ${currency ?? "any currency"} that could be swept lies on ${address}`);
+      return refuse(
+        "GATEWAY_NOTHING_HELD",
+        `nothing of ${currency ?? "any currency"} that could be swept lies on ${address}`,
+      );
     for (const row of held) {
       keepWish(database, row, by.nowMs);
       const detail = `${row.currency} on ${row.address}`;
-      recordAct(database, { at: by.nowMs, actor: by.actor, act: "sweep ordered", subject: row.request, detail });
+      recordAct(database, {
+        at: by.nowMs,
+        actor: by.actor,
+        act: "sweep ordered",
+        subject: row.request,
+        detail,
+      });
     }
-    return { ok: true, address, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };
+    return {
+      ok: true,
+      address,
+      wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })),
+    };
   });
 }

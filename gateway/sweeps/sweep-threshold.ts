@@ -53,7 +53,15 @@ interface Standing {
 }
 
 /** Checked before the chain is asked. An operator's order skips the checks that only save fees. */
-export function standing({ row, currency, isPayable, isOut, isHeld, last, nowMs }: Standing): { readonly ok: true } | No {
+export function standing({
+  row,
+  currency,
+  isPayable,
+  isOut,
+  isHeld,
+  last,
+  nowMs,
+}: Standing): { readonly ok: true } | No {
   if (currency === undefined) return no("currency_unknown", row.currency);
   if (!isPayable) return no("not_payable");
   if (isOut) return no("out_of_service");
@@ -64,18 +72,27 @@ export function standing({ row, currency, isPayable, isOut, isHeld, last, nowMs 
   // nothing.
   const isEnded = last?.code === unreachableCode;
   const failed = last?.status === 2 && !isWished && !isEnded ? last : undefined;
-  if (failed !== undefined && (isForOperator(failed) || Math.abs(nowMs - failed.changedAt) < retryMs)) {
+  if (
+    failed !== undefined &&
+    (isForOperator(failed) || Math.abs(nowMs - failed.changedAt) < retryMs)
+  ) {
     return no("last_sweep_failed", failed.code);
   }
   if (isWished) return { ok: true };
   if (!currency.sweep.isAutomatic) return no("not_automatic");
   const units = BigInt(row.units);
   if (units >= leastUnits(currency)) return { ok: true };
-  return no("below_least", `${inWords(units, currency)} there, at least ${currency.sweep.least} ${currency.id}`);
+  return no(
+    "below_least",
+    `${inWords(units, currency)} there, at least ${currency.sweep.least} ${currency.id}`,
+  );
 }
 
 /** An amount for the operator, with the name of its currency. */
-export function inWords(units: bigint, { decimal, id }: Pick<GatewayCurrency, "decimal" | "id">): string {
+export function inWords(
+  units: bigint,
+  { decimal, id }: Pick<GatewayCurrency, "decimal" | "id">,
+): string {
   return `${formatAmount(units, decimal)} ${id}`;
 }
 
@@ -119,14 +136,29 @@ export interface Measured {
  * The amount is the credited balance that is really there; of a native coin minus the highest cost
  * of the sweep, if that does not come out of the amount.
  */
-export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnChain): Measured | No {
+export function measure(
+  row: SweepableRow,
+  currency: GatewayCurrency,
+  chain: OnChain,
+): Measured | No {
   const there = smaller(chain.units, BigInt(row.units));
   if (there <= 0n) return no("not_there");
   const { feeUnits, coinUnits } = chain;
   if (currency.contract !== "") {
-    if (row.wishedAt === null && chain.worth !== null && !bearsFee(there, currency, feeUnits, chain.worth))
-      return no("below_fee", `${inWords(there, currency)} there, less than ${currency.sweep.feeMultiple} times the fee`);
-    return { ok: true, amountUnits: there, topUpUnits: coinUnits >= feeUnits ? 0n : feeUnits - coinUnits };
+    if (
+      row.wishedAt === null &&
+      chain.worth !== null &&
+      !bearsFee(there, currency, feeUnits, chain.worth)
+    )
+      return no(
+        "below_fee",
+        `${inWords(there, currency)} there, less than ${currency.sweep.feeMultiple} times the fee`,
+      );
+    return {
+      ok: true,
+      amountUnits: there,
+      topUpUnits: coinUnits >= feeUnits ? 0n : feeUnits - coinUnits,
+    };
   }
   const isWorth = row.wishedAt !== null || there >= feeUnits * BigInt(currency.sweep.feeMultiple);
   const restUnits = there - feeUnits;
@@ -135,10 +167,18 @@ export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnC
 }
 
 export function belowFee(there: bigint, feeUnits: bigint, currency: GatewayCurrency): No {
-  return no("below_fee", `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`);
+  return no(
+    "below_fee",
+    `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`,
+  );
 }
 
-function bearsFee(units: bigint, { decimal, sweep }: GatewayCurrency, feeUnits: bigint, worth: Worth): boolean {
+function bearsFee(
+  units: bigint,
+  { decimal, sweep }: GatewayCurrency,
+  feeUnits: bigint,
+  worth: Worth,
+): boolean {
   const fee = feeUnits * worth.coinPrice * 10n ** BigInt(decimal) * BigInt(sweep.feeMultiple);
   return units * worth.price * 10n ** BigInt(worth.coinDecimal) >= fee;
 }

@@ -43,7 +43,16 @@ import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
 import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
 import { type NextSlot, nextSlotOf } from "./slots.ts";
-import { belowFee, inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./sweep-threshold.ts";
+import {
+  belowFee,
+  inWords,
+  type Measured,
+  measure,
+  type No,
+  smaller,
+  standing,
+  type Worth,
+} from "./sweep-threshold.ts";
 import { type CoinMemory, checkUnknownCoins } from "./unknown-coins.ts";
 
 /** Addresses for which one pass asks the chain; the others come in the next passes. */
@@ -75,7 +84,9 @@ export function createSweeps(options: SweepsOptions): Sweeps {
     async onPass(chain, tip) {
       tell(
         options,
-        options.store.write((database) => goOn(database, chain.network, { run: options.run, nowMs: options.clock() })),
+        options.store.write((database) =>
+          goOn(database, chain.network, { run: options.run, nowMs: options.clock() }),
+        ),
       );
       const reach = reached.get(chain.name) ?? new Map<string, number>();
       reached.set(chain.name, reach);
@@ -83,7 +94,12 @@ export function createSweeps(options: SweepsOptions): Sweeps {
       const coins = pinned.get(chain.name) ?? new Map<string, number>();
       pinned.set(chain.name, coins);
       tellReach(options, await checkUnknownCoins(chain, tip, coins));
-      const memory = looked.get(chain.name) ?? { done: new Map(), at: new Map(), turns: new Turns(), passes: 0 };
+      const memory = looked.get(chain.name) ?? {
+        done: new Map(),
+        at: new Map(),
+        turns: new Turns(),
+        passes: 0,
+      };
       looked.set(chain.name, memory);
       await lookInTurn(options, chain, tip, memory);
       forgetNotes(options, chain);
@@ -100,7 +116,12 @@ interface LookMemory {
 }
 
 /** Looks at candidates of one merchant after the other, until the pass has asked enough. */
-async function lookInTurn(options: SweepsOptions, chain: WatchedChain, tip: Tip, memory: LookMemory): Promise<void> {
+async function lookInTurn(
+  options: SweepsOptions,
+  chain: WatchedChain,
+  tip: Tip,
+  memory: LookMemory,
+): Promise<void> {
   const { done, at, turns } = memory;
   const rows = inOrder(chain, memory, listSweepable(options.store.database, chain.network));
   const next = new Map<string, string>();
@@ -133,7 +154,10 @@ async function lookInTurn(options: SweepsOptions, chain: WatchedChain, tip: Tip,
 }
 
 /** A candidate, and the state in which it was looked at. */
-function lookOf({ final }: Tip, { address, currency, wishedAt, units }: SweepableRow): [key: string, done: string] {
+function lookOf(
+  { final }: Tip,
+  { address, currency, wishedAt, units }: SweepableRow,
+): [key: string, done: string] {
   return [`${address} ${currency} ${wishedAt !== null}`, `${final.hash} ${units}`];
 }
 
@@ -141,10 +165,16 @@ function lookOf({ final }: Tip, { address, currency, wishedAt, units }: Sweepabl
  * Puts what an operator ordered first, then addresses that were looked at longest ago, and the
  * tokens of an address before the native coin that pays for them.
  */
-function inOrder(chain: WatchedChain, { at }: LookMemory, rows: readonly SweepableRow[]): SweepableRow[] {
-  const isNative = ({ currency }: SweepableRow): boolean => currencyOf(chain, currency)?.contract === "";
+function inOrder(
+  chain: WatchedChain,
+  { at }: LookMemory,
+  rows: readonly SweepableRow[],
+): SweepableRow[] {
+  const isNative = ({ currency }: SweepableRow): boolean =>
+    currencyOf(chain, currency)?.contract === "";
   const tokens = rows.filter((row) => !isNative(row));
-  const turnOf = ({ address, wishedAt }: SweepableRow): number => (wishedAt === null ? (at.get(address) ?? 0) : 0);
+  const turnOf = ({ address, wishedAt }: SweepableRow): number =>
+    wishedAt === null ? (at.get(address) ?? 0) : 0;
   return [...tokens, ...rows.filter(isNative)].sort((a, b) => turnOf(a) - turnOf(b));
 }
 
@@ -152,7 +182,12 @@ const currencyOf = (chain: WatchedChain, id: string): GatewayCurrency | undefine
   chain.currencies.find((one) => one.id === id);
 
 /** Checks one candidate, and orders its sweep. Returns true if the chain was asked. */
-async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: SweepableRow): Promise<boolean> {
+async function look(
+  options: SweepsOptions,
+  chain: WatchedChain,
+  tip: Tip,
+  row: SweepableRow,
+): Promise<boolean> {
   const { store, clock } = options;
   if (row.open !== "" || BigInt(row.units) <= 0n) return false;
   const { database } = store;
@@ -193,7 +228,8 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
       return true;
     }
     measured = settled;
-    if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, currency, measured) ?? measured;
+    if (measured.ok && measured.topUpUnits > 0n)
+      measured = affordable(options, row, currency, measured) ?? measured;
     next = measured.ok ? await askSlot(options, chain, row) : measured;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -207,7 +243,12 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
 }
 
 /** The address in its currency, in the coin that pays, and the hot wallet in both. */
-function itemsFor(chain: WatchedChain, row: SweepableRow, currency: GatewayCurrency, agent: AgentRow): readonly FaultKey[] {
+function itemsFor(
+  chain: WatchedChain,
+  row: SweepableRow,
+  currency: GatewayCurrency,
+  agent: AgentRow,
+): readonly FaultKey[] {
   const coin = chain.currencies.find(({ contract }) => contract === "") ?? currency;
   const hotWallet = hotWalletAddressOn(agent, row.network);
   const keysOf = (domain: "account" | "address", account: string): readonly FaultKey[] =>
@@ -220,12 +261,20 @@ function faulty({ code, words }: Fault): No {
 }
 
 /** The slot of the next sweep. The slot of an ended sweep may turn out to be used. */
-async function askSlot(options: SweepsOptions, chain: WatchedChain, { address }: SweepableRow): Promise<NextSlot | No> {
+async function askSlot(
+  options: SweepsOptions,
+  chain: WatchedChain,
+  { address }: SweepableRow,
+): Promise<NextSlot | No> {
   const next = await nextSlotOf(options.store.database, chain, address);
   if (!next.ok || next.next === "") return next;
-  const reopened = options.store.write((database) => reopenPassed(chain, database, address, next.next));
+  const reopened = options.store.write((database) =>
+    reopenPassed(chain, database, address, next.next),
+  );
   tellReach(options, reopened);
-  return reopened.length === 0 ? next : { ok: false, reason: "slot_moving", detail: `slot ${next.next} of an ended sweep` };
+  return reopened.length === 0
+    ? next
+    : { ok: false, reason: "slot_moving", detail: `slot ${next.next} of an ended sweep` };
 }
 
 /**
@@ -255,20 +304,40 @@ async function ask(
   const amountUnits = smaller(units, BigInt(row.units));
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
   const isInside = isFeeInside(row.network, "sweep");
-  const cost = await reader.cost(row.address, { contract, destination: hotWallet, tag: "", amountUnits, isFeeInside: isInside });
+  const cost = await reader.cost(row.address, {
+    contract,
+    destination: hotWallet,
+    tag: "",
+    amountUnits,
+    isFeeInside: isInside,
+  });
   if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
   // The rest of an address with very many coins is the next sweep's.
   const { feeUnits, mostUnits = units, unusable = [] } = cost;
   const [large] = unusable;
   if (mostUnits <= 0n && large !== undefined) return tooLarge(unusable, large, currency);
   if (mostUnits <= 0n) return belowFee(amountUnits, feeUnits, currency);
-  return measure(row, currency, { units: smaller(units, mostUnits), coinUnits, feeUnits, isFeeInside: isInside, worth });
+  return measure(row, currency, {
+    units: smaller(units, mostUnits),
+    coinUnits,
+    feeUnits,
+    isFeeInside: isInside,
+    worth,
+  });
 }
 
-function tooLarge(all: readonly UnusableCoin[], { id, words }: UnusableCoin, currency: GatewayCurrency): No {
+function tooLarge(
+  all: readonly UnusableCoin[],
+  { id, words }: UnusableCoin,
+  currency: GatewayCurrency,
+): No {
   const units = all.reduce((sum, coin) => sum + coin.units, 0n);
   const others = all.length === 1 ? "" : `, and ${all.length - 1} more`;
-  return { ok: false, reason: "coin_too_large", detail: `${inWords(units, currency)} in coin ${id}${others}: ${words}` };
+  return {
+    ok: false,
+    reason: "coin_too_large",
+    detail: `${inWords(units, currency)} in coin ${id}${others}: ${words}`,
+  };
 }
 
 /** Uses the first fiat currency in which both prices are known and fresh. */
@@ -299,7 +368,11 @@ function affordable(
   const read = readBalanceRow(store.database, hotWalletAddressOn(agent, row.network), native.id);
   // The top-up is counted against this balance, so an old one is none.
   if (read !== undefined && clock() - read.at > hotBalanceMsMax)
-    return { ok: false, reason: "faulty", detail: `the balance of the hot wallet was last read at ${momentOf(read.at)}` };
+    return {
+      ok: false,
+      reason: "faulty",
+      detail: `the balance of the hot wallet was last read at ${momentOf(read.at)}`,
+    };
   const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
   if (funds !== null && funds.availableUnits >= needed) return null;
   const detail = `${inWords(amountUnits, currency)} there, ${inWords(needed, native)} wanted on the hot wallet`;
@@ -315,23 +388,38 @@ function order(
 ): void {
   const { store, config, clock, run, log } = options;
   const ordering = { run, nowMs: clock(), lifetimeMs: config.lifetimes.withdrawalHours * hourMs };
-  const agents = store.write((database) => orderSweep(database, { ...measured, row, decimal, next }, ordering));
+  const agents = store.write((database) =>
+    orderSweep(database, { ...measured, row, decimal, next }, ordering),
+  );
   if (agents.length === 0) return;
   const { address } = row;
-  log.info({ event: "sweep-ordered", address, currency: id, isToppedUp: measured.topUpUnits > 0n }, "a sweep was ordered");
+  log.info(
+    { event: "sweep-ordered", address, currency: id, isToppedUp: measured.topUpUnits > 0n },
+    "a sweep was ordered",
+  );
   tell(options, { changed: [], agents });
 }
 
-function note({ store, clock }: SweepsOptions, { address, network, currency }: SweepableRow, { reason, detail }: No): void {
-  store.write((database) => keepSweepNote(database, { address, network, currency, reason, detail, at: clock() }));
+function note(
+  { store, clock }: SweepsOptions,
+  { address, network, currency }: SweepableRow,
+  { reason, detail }: No,
+): void {
+  store.write((database) =>
+    keepSweepNote(database, { address, network, currency, reason, detail, at: clock() }),
+  );
 }
 
 /** Deletes the note of an address without a balance and without a sweep that is stuck. */
 function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void {
-  const held = new Set(listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`));
+  const held = new Set(
+    listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`),
+  );
   for (const { account, currency, code } of listAssignedSweeps(store.database, network))
     if (code === unreachableCode) held.add(`${account} ${currency}`);
-  const gone = listSweepNotes(store.database, network).filter(({ address, currency }) => !held.has(`${address} ${currency}`));
+  const gone = listSweepNotes(store.database, network).filter(
+    ({ address, currency }) => !held.has(`${address} ${currency}`),
+  );
   if (gone.length === 0) return;
   store.write((database) => {
     for (const one of gone) dropSweepNote(database, one);

@@ -42,7 +42,11 @@ export type CoinMemory = Map<string, number>;
  * Runs one pass. A node's fault leaves a withdrawal for a later pass.
  * @returns the ids of the rows that changed
  */
-export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: CoinMemory): Promise<readonly string[]> {
+export async function checkUnknownCoins(
+  chain: WatchedChain,
+  tip: Tip,
+  memory: CoinMemory,
+): Promise<readonly string[]> {
   const { reader, store, network } = chain;
   forgetEndedCoins(store);
   if (reader.isCoinShown === undefined) return [];
@@ -56,7 +60,8 @@ export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: C
   // A clock that was ahead for a while keeps nothing from being asked for.
   const sinceMs = (atMs: number): number => Math.abs(nowMs - atMs);
   const isDue = ({ id, code, changedAt }: PinnedWithdrawal): boolean =>
-    sinceMs(memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs && (code !== "" || sinceMs(changedAt) >= stillMs);
+    sinceMs(memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs &&
+    (code !== "" || sinceMs(changedAt) >= stillMs);
   const due = open.filter(isDue).slice(0, askedPerPassMax);
   const changed = await lookAtEnded(chain, ended, memory);
   if (due.length === 0) return changed;
@@ -66,16 +71,22 @@ export async function checkUnknownCoins(chain: WatchedChain, tip: Tip, memory: C
     memory.set(one.id, nowMs);
     const isShown = await settled(() => reader.isCoinShown?.(coinOf(one)));
     if (isShown === undefined) continue;
-    if (store.write((database) => judge(chain, database, one, { isShown, nowMs, chainMs }))) changed.push(one.id);
+    if (store.write((database) => judge(chain, database, one, { isShown, nowMs, chainMs })))
+      changed.push(one.id);
   }
   return changed;
 }
 
 /** Opens ended ones again whose coin a node shows. Returns their ids. */
-async function lookAtEnded(chain: WatchedChain, ended: readonly EndedOnCoin[], memory: CoinMemory): Promise<string[]> {
+async function lookAtEnded(
+  chain: WatchedChain,
+  ended: readonly EndedOnCoin[],
+  memory: CoinMemory,
+): Promise<string[]> {
   const { reader, store } = chain;
   const nowMs = chain.clock();
-  const isDue = ({ id }: EndedOnCoin): boolean => Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY)) >= endedAgainMs;
+  const isDue = ({ id }: EndedOnCoin): boolean =>
+    Math.abs(nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY)) >= endedAgainMs;
   const opened: string[] = [];
   for (const one of ended.filter(isDue).slice(0, askedPerPassMax)) {
     memory.set(one.id, nowMs);
@@ -95,7 +106,8 @@ function open(chain: WatchedChain, database: Database, one: EndedOnCoin, nowMs: 
 }
 
 /** The pin without its amount. */
-const coinOf = ({ pin }: Pick<PinnedWithdrawal, "pin">): string => pin.split(":").slice(0, 2).join(":");
+const coinOf = ({ pin }: Pick<PinnedWithdrawal, "pin">): string =>
+  pin.split(":").slice(0, 2).join(":");
 
 async function chainTime({ reader }: WatchedChain, { final }: Tip): Promise<number | null> {
   const seconds = await settled(() => reader.timestamp(final.number));
@@ -121,7 +133,12 @@ interface Look {
  * Judges by the row as it is now, which may have changed while nodes were asked. True if it
  * changed.
  */
-function judge(chain: WatchedChain, database: Database, { id }: PinnedWithdrawal, { isShown, nowMs, chainMs }: Look): boolean {
+function judge(
+  chain: WatchedChain,
+  database: Database,
+  { id }: PinnedWithdrawal,
+  { isShown, nowMs, chainMs }: Look,
+): boolean {
   const one = listPinned(database, chain.network).find((row) => row.id === id);
   if (one === undefined) return false;
   if (isShown || one.stage === "confirming") {
@@ -133,7 +150,8 @@ function judge(chain: WatchedChain, database: Database, { id }: PinnedWithdrawal
   keepUnknownCoin(database, id, nowMs, chainMs);
   const { since, chainSince, code, watchedMs } = one;
   // An agent's acknowledgement names it from now on as one that may be ended.
-  if (code === coinUnknownCode && isCoinGone(database, id)) return endTold(database, id, nowMs) || watchedMs < coinGoneMs;
+  if (code === coinUnknownCode && isCoinGone(database, id))
+    return endTold(database, id, nowMs) || watchedMs < coinGoneMs;
   if (since === null || chainSince === null || code === coinUnknownCode) return false;
   if (nowMs - since < stuckAfterMs || chainMs - chainSince < stuckAfterMs) return false;
   const detail = `no node shows the coin ${coinOf(one)} of ${one.account} since ${momentOf(since)}, in no block and no mempool`;
@@ -144,5 +162,10 @@ function judge(chain: WatchedChain, database: Database, { id }: PinnedWithdrawal
 /** Ends one whose agent has said so already. */
 function endTold(database: Database, id: string, nowMs: number): boolean {
   if (takeExpiry(database, id) === undefined) return false;
-  return updateWithdrawal(database, id, { status: 2, stage: "expired", code: coinEndedCode }, nowMs);
+  return updateWithdrawal(
+    database,
+    id,
+    { status: 2, stage: "expired", code: coinEndedCode },
+    nowMs,
+  );
 }

@@ -23,10 +23,16 @@ import { dueUnread, restUnreadIn, settleRead, unreadIn } from "./unread.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 /** Reads the blocks of unread transactions again, and keeps what they show now. */
-export async function rereadUnread(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
+export async function rereadUnread(
+  chain: WatchedChain,
+  memory: DepositMemory,
+  cursor: BlockId,
+): Promise<void> {
   for (const row of dueUnread(chain, memory.unreadTurns, cursor.number)) {
     const before = unreadIn(chain, row);
-    const told = await resultOf(() => readRun(chain, row.block, row.block, true).then((blocks) => findIn(chain, memory, blocks)));
+    const told = await resultOf(() =>
+      readRun(chain, row.block, row.block, true).then((blocks) => findIn(chain, memory, blocks)),
+    );
     if (!told.ok) {
       restUnreadIn(chain, before);
       continue;
@@ -34,8 +40,12 @@ export async function rereadUnread(chain: WatchedChain, memory: DepositMemory, c
     const { payments, consumptions, outgoing } = told.value;
     commit(chain, (inside) => {
       keepAllOutgoing(chain, inside, outgoing);
-      const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
-      const credited = payments.filter((one) => wasUnread(inside, before, one)).flatMap((one) => keepFinal(chain, inside, one));
+      const used = consumptions
+        .filter((one) => applyVerdict(chain, inside, one.row, one.verdict))
+        .map((one) => one.row.id);
+      const credited = payments
+        .filter((one) => wasUnread(inside, before, one))
+        .flatMap((one) => keepFinal(chain, inside, one));
       return [...used, ...judgeRequests(chain, inside, credited, 0)];
     });
     settleRead(chain, before);
@@ -48,25 +58,40 @@ export async function rereadUnread(chain: WatchedChain, memory: DepositMemory, c
  */
 function wasUnread(database: Database, before: readonly UnreadRow[], payment: PaymentRow): boolean {
   const { txHash, address, network, block, transactionId } = payment;
-  if (isClaim(payment) || transactionId === nobodys || readPayment(database, payment)?.final === 1) return false;
+  if (isClaim(payment) || transactionId === nobodys || readPayment(database, payment)?.final === 1)
+    return false;
   if (before.some((row) => row.txHash === txHash)) return true;
   // A payment that a request waits for is a row, and never in a sum, until the request has many.
   const request = readTransaction(database, transactionId);
-  const isAwaited = request?.status === 0 && request.currency === payment.currency && !hasAllRows(database, transactionId);
+  const isAwaited =
+    request?.status === 0 &&
+    request.currency === payment.currency &&
+    !hasAllRows(database, transactionId);
   const { address: account } = payeeOf(network, address);
-  const isOfBlock = before.some((row) => row.txHash === "" && [address, account, ""].includes(row.address));
+  const isOfBlock = before.some(
+    (row) => row.txHash === "" && [address, account, ""].includes(row.address),
+  );
   return isOfBlock && (isAwaited || !hasSumAt(database, network, account, block, payment.currency));
 }
 
 /** Asks for gaps again, and keeps what they show now. */
-export async function fillGaps(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<void> {
+export async function fillGaps(
+  chain: WatchedChain,
+  memory: DepositMemory,
+  cursor: BlockId,
+): Promise<void> {
   for (const gap of dueGaps(chain, memory.gapTurns)) {
     // The cursor is below it again, and comes to its blocks once more.
     if (gap.fromBlock > cursor.number) continue;
     const to = Math.min(gap.toBlock, gap.fromBlock + blocksAtOnce - 1, cursor.number);
     const told = await resultOf(async () => {
       const lacking: MissingHistory[] = [];
-      const found = await findIn(chain, memory, await readRun(chain, gap.fromBlock, to, true), lacking);
+      const found = await findIn(
+        chain,
+        memory,
+        await readRun(chain, gap.fromBlock, to, true),
+        lacking,
+      );
       const still = missingOf(lacking).get(gap.account);
       if (still !== undefined) throw still;
       return { ...found, lacking };
@@ -84,7 +109,9 @@ export async function fillGaps(chain: WatchedChain, memory: DepositMemory, curso
       const credited = own.flatMap((one) => keepPayment(chain, inside, one, gap.summedTo));
       fillGap(inside, gap, to);
       if (gap.account === "") keepGaps(chain, inside, { ...gap, toBlock: to }, missingOf(lacking));
-      const used = consumptions.filter((one) => applyVerdict(chain, inside, one.row, one.verdict)).map((one) => one.row.id);
+      const used = consumptions
+        .filter((one) => applyVerdict(chain, inside, one.row, one.verdict))
+        .map((one) => one.row.id);
       return [...used, ...judgeRequests(chain, inside, credited, 0)];
     });
   }

@@ -13,7 +13,13 @@ import type { BlockId } from "../../chains/nodes.ts";
 import type { GatewayCurrency } from "../config/config.ts";
 import { keyText } from "../faults/fault.ts";
 import { Turns } from "../faults/turns.ts";
-import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
+import {
+  issuedAddress,
+  keepAhead,
+  lookMs,
+  readAddressState,
+  wasLookedAt,
+} from "../store/address-states.ts";
 import { depositsIdOn } from "../store/agent-accounts.ts";
 import { listPairedOn } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
@@ -21,7 +27,13 @@ import { dropLookGap, keepLookGap, listLookGaps } from "../store/look-gaps.ts";
 import { listReceivingAccounts } from "../store/receiving-keys.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
-import { askBalances, type BalanceItem, itemsOf, readableCurrencies, settleBalances } from "./items.ts";
+import {
+  askBalances,
+  type BalanceItem,
+  itemsOf,
+  readableCurrencies,
+  settleBalances,
+} from "./items.ts";
 
 /** Indexes of each account that are read ahead. */
 export const placesAhead = 32;
@@ -50,7 +62,14 @@ export interface AheadMemory {
 }
 
 export function newAheadMemory(): AheadMemory {
-  return { derived: new Map(), unused: new Set(), readAt: new Map(), asked: new Set(), turns: new Turns(), unread: new Map() };
+  return {
+    derived: new Map(),
+    unused: new Set(),
+    readAt: new Map(),
+    asked: new Set(),
+    turns: new Turns(),
+    unread: new Map(),
+  };
 }
 
 /** Lets the next pass begin with an account, because an order waits for its next addresses. */
@@ -59,7 +78,11 @@ export function askAhead({ asked }: AheadMemory, account: string): void {
 }
 
 /** Runs one pass and signals the orders that waited for it. @throws AgentError NODE_CLOSED */
-export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final: BlockId): Promise<void> {
+export async function lookAhead(
+  chain: WatchedChain,
+  memory: AheadMemory,
+  final: BlockId,
+): Promise<void> {
   const { store, network, signals } = chain;
   // Nodes that lag show an older state than the state that was read before.
   if ((readCursor(store.database, network)?.block ?? 0) > final.number) return;
@@ -79,11 +102,20 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
  * Looks by currency. An address of which the coin cannot be read keeps to be looked at. Other
  * currencies that cannot be read are gaps of its look.
  */
-async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly Wanted[], final: BlockId): Promise<void> {
+async function lookAt(
+  chain: WatchedChain,
+  memory: AheadMemory,
+  wanted: readonly Wanted[],
+  final: BlockId,
+): Promise<void> {
   const { store, network } = chain;
   const currencies = readableCurrencies(chain);
   const items = wanted.map((one) => itemsOf(chain, "address", one, currencies));
-  const units = settleBalances(chain, items.flat(), await askBalances(chain, items.flat(), final.number));
+  const units = settleBalances(
+    chain,
+    items.flat(),
+    await askBalances(chain, items.flat(), final.number),
+  );
   const isRead = ({ key }: BalanceItem): boolean => units.has(keyText(key));
   for (const [at, { account, id, place }] of wanted.entries())
     if ((items[at] ?? []).every(isRead)) {
@@ -96,8 +128,11 @@ async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly
   const looked = items.flatMap((of, at) =>
     isCoinRead(of) ? [{ address: (wanted[at] as Wanted).account, read: of.filter(isRead) }] : [],
   );
-  const holds = ({ read }: (typeof looked)[number]): boolean => read.some(({ key }) => (units.get(keyText(key)) ?? 0n) > 0n);
-  const asked = looked.filter((one) => !holds(one) && !memory.unused.has(one.address)).map(({ address }) => address);
+  const holds = ({ read }: (typeof looked)[number]): boolean =>
+    read.some(({ key }) => (units.get(keyText(key)) ?? 0n) > 0n);
+  const asked = looked
+    .filter((one) => !holds(one) && !memory.unused.has(one.address))
+    .map(({ address }) => address);
   const answers = await usedOf(chain, asked, final.number);
   const spent = new Set(asked.filter((_, at) => answers[at] === true));
   if (looked.length > 0)
@@ -105,7 +140,13 @@ async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly
       for (const one of looked) {
         const { address, read } = one;
         const isUsed = holds(one) || spent.has(address);
-        const state = { network, address, block: final.number, comparedAt: chain.clock(), run: chain.run };
+        const state = {
+          network,
+          address,
+          block: final.number,
+          comparedAt: chain.clock(),
+          run: chain.run,
+        };
         keepAhead(database, { ...state, isUsed: isUsed ? 1 : 0 });
         const known = new Set(read.map(({ currency }) => currency.id));
         for (const { id } of chain.currencies)
@@ -114,14 +155,19 @@ async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly
       }
     });
   if (memory.unused.size >= derivedMax) memory.unused.clear();
-  for (const [at, address] of asked.entries()) if (answers[at] === false) memory.unused.add(address);
+  for (const [at, address] of asked.entries())
+    if (answers[at] === false) memory.unused.add(address);
 }
 
 /**
  * Forgets the faults of addresses that orders passed over: nobody has them, and nobody asks for
  * them again.
  */
-function forgetPassed({ faults, store }: WatchedChain, { unread }: AheadMemory, accounts: readonly Account[]): void {
+function forgetPassed(
+  { faults, store }: WatchedChain,
+  { unread }: AheadMemory,
+  accounts: readonly Account[],
+): void {
   if (unread.size === 0) return;
   const nextOf = new Map(accounts.map(({ id, next }) => [id, next]));
   const passed = new Set<string>();
@@ -131,7 +177,8 @@ function forgetPassed({ faults, store }: WatchedChain, { unread }: AheadMemory, 
     unread.delete(address);
     if (issuedAddress(store.database, address) === undefined) passed.add(address);
   }
-  if (passed.size > 0) faults.keepOnly("address", (text) => !passed.has(text.split(" ")[0] as string));
+  if (passed.size > 0)
+    faults.keepOnly("address", (text) => !passed.has(text.split(" ")[0] as string));
 }
 
 const isCoin = ({ contract }: GatewayCurrency): boolean => contract === "";
@@ -170,18 +217,28 @@ function nextAddresses(
   const { turns } = memory;
   turns.beginPass();
   turns.keep(new Set(accounts.map(({ id }) => id)));
-  const visited = turns.deal(accounts, accountsMax, ({ id, merchant }) => ({ id, merchant, questions: 1 }));
+  const visited = turns.deal(accounts, accountsMax, ({ id, merchant }) => ({
+    id,
+    merchant,
+    questions: 1,
+  }));
   const found = new Map<string, Wanted>();
   const derivedMost = memory.derived.size + derivedAtOnce;
   const resting = restingPlaces(memory);
   const kept = [
     { some: accounts.filter((one) => memory.asked.has(one.id)), placesOf: () => placesAhead },
-    { some: visited, placesOf: ({ id }: Account) => (chain.hasLongBlocks ? resting(id) : placesAhead) },
+    {
+      some: visited,
+      placesOf: ({ id }: Account) => (chain.hasLongBlocks ? resting(id) : placesAhead),
+    },
   ];
   for (const { some, placesOf } of kept)
     for (let at = 0; at < placesAhead; at += 1)
       for (const account of some) {
-        if (at < placesOf(account) && !addNext(chain, memory, found, { account, at, derivedMost, final }))
+        if (
+          at < placesOf(account) &&
+          !addNext(chain, memory, found, { account, at, derivedMost, final })
+        )
           return [...found.values()];
       }
   return [...found.values()];
@@ -216,9 +273,11 @@ function addNext(
   const wanted = { account, merchant, isWaited: memory.asked.has(id), id, place: next + at };
   const state = readAddressState(database, chain.network, account);
   // Nothing that was read can have changed at the same block; the look counts until lookMs.
-  const isStill = memory.readAt.get(account) === final.hash && wasLookedAt(state, chain.clock() - lookMs);
+  const isStill =
+    memory.readAt.get(account) === final.hash && wasLookedAt(state, chain.clock() - lookMs);
   const isLooked = isStill || wasLookedAt(state, chain.clock() - lookMs / 2);
-  const isKnown = found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
+  const isKnown =
+    found.has(account) || (isLooked ? !hasDueGap(chain, wanted) : !isDueAt(chain, wanted));
   if (!isKnown && issuedAddress(database, account) === undefined) found.set(account, wanted);
   return true;
 }
@@ -259,13 +318,21 @@ function accountsOf({ network }: WatchedChain, database: Database): readonly Acc
     next: agent.nextDepositIndex,
     merchant: agent.merchant,
   }));
-  return [...agents.filter(({ id }) => id !== ""), ...listReceivingAccounts(database, familyOf(network).name)];
+  return [
+    ...agents.filter(({ id }) => id !== ""),
+    ...listReceivingAccounts(database, familyOf(network).name),
+  ];
 }
 
 const derivedMax = 100_000;
 const unreadMax = 4_096;
 
-function derive({ network }: WatchedChain, { derived }: AheadMemory, id: string, place: number): string {
+function derive(
+  { network }: WatchedChain,
+  { derived }: AheadMemory,
+  id: string,
+  place: number,
+): string {
   const key = `${id} ${place}`;
   const known = derived.get(key);
   if (known !== undefined) return known;

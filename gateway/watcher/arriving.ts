@@ -8,7 +8,14 @@
 import { resultOf } from "../../base/result.ts";
 import type { Arriving } from "../../chains/nodes.ts";
 import { Turns } from "../faults/turns.ts";
-import { type ArrivingRow, dropArriving, keepArriving, listArriving, listOpen, type OpenRequest } from "../store/arriving.ts";
+import {
+  type ArrivingRow,
+  dropArriving,
+  keepArriving,
+  listArriving,
+  listOpen,
+  type OpenRequest,
+} from "../store/arriving.ts";
 import { listCounted } from "../store/credits.ts";
 import type { Database } from "../store/store.ts";
 import type { Tip, WatchedChain } from "./chain.ts";
@@ -54,29 +61,42 @@ interface Looks {
 }
 
 export function newArrivingMemory(): ArrivingMemory {
-  return { turns: new Turns(), looks: new Map(), room: mostAtOnce, roomAt: Number.NEGATIVE_INFINITY };
+  return {
+    turns: new Turns(),
+    looks: new Map(),
+    room: mostAtOnce,
+    roomAt: Number.NEGATIVE_INFINITY,
+  };
 }
 
 /**
  * The requests of this pass: of merchants in turn, and of each the nearest end and the longest
  * wait.
  */
-function dealOpen(open: readonly OpenRequest[], memory: ArrivingMemory, nowMs: number): readonly OpenRequest[] {
+function dealOpen(
+  open: readonly OpenRequest[],
+  memory: ArrivingMemory,
+  nowMs: number,
+): readonly OpenRequest[] {
   const { looks, turns } = memory;
   const ids = new Set(open.map(({ id }) => id));
   for (const id of looks.keys()) if (!ids.has(id)) looks.delete(id);
   const gained = ((nowMs - memory.roomAt) * mostInHour) / hourMs;
   memory.room = Math.min(mostAtOnce, memory.room + Math.max(0, gained));
   memory.roomAt = nowMs;
-  const askedAt = ({ id }: OpenRequest): number => looks.get(id)?.askedAt ?? Number.NEGATIVE_INFINITY;
+  const askedAt = ({ id }: OpenRequest): number =>
+    looks.get(id)?.askedAt ?? Number.NEGATIVE_INFINITY;
   const isFar = ({ expiresAt }: OpenRequest): number => (expiresAt - nowMs > nearMs ? 1 : 0);
   const due = open
     .filter((one) => Math.abs(nowMs - askedAt(one)) >= lapMs)
-    .sort((a, b) => isFar(a) - isFar(b) || (askedAt(a) === askedAt(b) ? 0 : askedAt(a) - askedAt(b)));
+    .sort(
+      (a, b) => isFar(a) - isFar(b) || (askedAt(a) === askedAt(b) ? 0 : askedAt(a) - askedAt(b)),
+    );
   const wanted = Math.min(mostAtOnce, Math.max(leastAtOnce, Math.ceil(open.length / lapPasses)));
   const most = Math.min(wanted, Math.floor(memory.room));
   turns.beginPass();
-  const some = most < 1 ? [] : turns.deal(due, most, ({ merchant }) => ({ merchant, questions: 1 }));
+  const some =
+    most < 1 ? [] : turns.deal(due, most, ({ merchant }) => ({ merchant, questions: 1 }));
   memory.room -= some.length;
   return some;
 }
@@ -85,13 +105,24 @@ function dealOpen(open: readonly OpenRequest[], memory: ArrivingMemory, nowMs: n
  * Looks at the next open requests, and keeps what nodes show of them. An answer that cannot be had
  * changes nothing. @throws AgentError NODE_CLOSED
  */
-export async function watchArriving(chain: WatchedChain, { askedAt }: Tip, memory: ArrivingMemory): Promise<void> {
+export async function watchArriving(
+  chain: WatchedChain,
+  { askedAt }: Tip,
+  memory: ArrivingMemory,
+): Promise<void> {
   const { reader, store, network, currencies } = chain;
   const native = currencies.find(({ contract }) => contract === "");
-  if (reader.arriving === undefined || native === undefined || chain.ownClock().kind !== "right") return;
-  const some = dealOpen(listOpen(store.database, { network, currency: native.id }), memory, askedAt);
+  if (reader.arriving === undefined || native === undefined || chain.ownClock().kind !== "right")
+    return;
+  const some = dealOpen(
+    listOpen(store.database, { network, currency: native.id }),
+    memory,
+    askedAt,
+  );
   if (some.length === 0) return;
-  const told = await resultOf(async () => reader.arriving?.(some.map(({ depositAddress }) => depositAddress)) ?? []);
+  const told = await resultOf(
+    async () => reader.arriving?.(some.map(({ depositAddress }) => depositAddress)) ?? [],
+  );
   const answers = told.ok ? told.value : [];
   const read = some.flatMap((request, at) => {
     const answer = answers[at];
@@ -101,7 +132,11 @@ export async function watchArriving(chain: WatchedChain, { askedAt }: Tip, memor
   if (read.every(({ request, arriving }) => isIdle(store.database, request, arriving))) return;
   const changed = store.write((database) => {
     for (const { request, arriving, looks } of read)
-      keep(database, request, arriving, { nowMs: askedAt, holdMs: chain.confirmingMs, missedMs: looks.missedMs });
+      keep(database, request, arriving, {
+        nowMs: askedAt,
+        holdMs: chain.confirmingMs,
+        missedMs: looks.missedMs,
+      });
     const ids = read.map(({ request }) => request.id);
     return judgeRequests(chain, database, ids, 0);
   });
@@ -112,7 +147,12 @@ export async function watchArriving(chain: WatchedChain, { askedAt }: Tip, memor
  * Notes a look at a request, and for how long answers have not shown the payments that were shown
  * before: the time between two answers counts, and none before or after a look without one.
  */
-function noteLook({ looks }: ArrivingMemory, { id }: OpenRequest, answer: Arriving | null, nowMs: number): Looks {
+function noteLook(
+  { looks }: ArrivingMemory,
+  { id }: OpenRequest,
+  answer: Arriving | null,
+  nowMs: number,
+): Looks {
   const before = looks.get(id);
   const missedMs = before?.missedMs ?? new Map<string, number>();
   const passedMs = nowMs - (before?.answeredAt ?? nowMs);
@@ -136,7 +176,12 @@ interface Times {
   readonly missedMs: Map<string, number>; // of the request's looks
 }
 
-function keep(database: Database, request: OpenRequest, { payments, isWhole }: Arriving, times: Times): void {
+function keep(
+  database: Database,
+  request: OpenRequest,
+  { payments, isWhole }: Arriving,
+  times: Times,
+): void {
   const { nowMs, holdMs, missedMs } = times;
   const { id: transactionId, expiresAt } = request;
   const known = new Map(listArriving(database, transactionId).map((row) => [row.txHash, row]));
@@ -156,7 +201,8 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
   const isStillWhole = isEnough(arriving);
   for (const { txHash, units, isReplaceable, isSure } of arriving) {
     // A payer who raises the fee of a held payment makes another transaction of the same sum.
-    const holds = (isHeld && (isStillWhole || known.get(txHash)?.isHeld === 1)) || (begins && isSure);
+    const holds =
+      (isHeld && (isStillWhole || known.get(txHash)?.isHeld === 1)) || (begins && isSure);
     keepArriving(database, {
       transactionId,
       txHash,
@@ -173,7 +219,8 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
     const missed = missedMs.get(row.txHash) ?? 0;
     if (row.isHeld === 1) missedMs.set(row.txHash, missed);
     if (isWhole && isGone(row, nowMs)) dropArriving(database, row);
-    else if (row.isHeld === 1 && (!isOpen || missed >= goneMs)) keepArriving(database, { ...row, isHeld: 0 });
+    else if (row.isHeld === 1 && (!isOpen || missed >= goneMs))
+      keepArriving(database, { ...row, isHeld: 0 });
   }
   dropBeyond(database, transactionId);
 }
@@ -182,10 +229,12 @@ function keep(database: Database, request: OpenRequest, { payments, isWhole }: A
 function dropBeyond(database: Database, transactionId: string): void {
   const rows = listArriving(database, transactionId);
   if (rows.length <= rowsMax) return;
-  const bySize = (a: ArrivingRow, b: ArrivingRow): number => Number(BigInt(b.units) - BigInt(a.units));
+  const bySize = (a: ArrivingRow, b: ArrivingRow): number =>
+    Number(BigInt(b.units) - BigInt(a.units));
   const inOrder = [...rows].sort((a, b) => b.seenAt - a.seenAt || bySize(a, b));
   for (const isHeld of [0, 1] as const)
-    for (const row of inOrder.filter((one) => one.isHeld === isHeld).slice(rowsMax)) dropArriving(database, row);
+    for (const row of inOrder.filter((one) => one.isHeld === isHeld).slice(rowsMax))
+      dropArriving(database, row);
 }
 
 function isGone({ seenAt, isHeld }: ArrivingRow, nowMs: number): boolean {

@@ -46,27 +46,44 @@ const movedMax = 3;
  * A hot wallet that cannot be read costs no other; its last balance stays, with its time.
  * @throws AgentError NODE_CLOSED
  */
-export async function readBalances(chain: WatchedChain, final: BlockId, memory: BalanceMemory): Promise<void> {
+export async function readBalances(
+  chain: WatchedChain,
+  final: BlockId,
+  memory: BalanceMemory,
+): Promise<void> {
   if (memory.final !== final.hash) memory.done.clear();
   memory.final = final.hash;
   const wallets = listPairedWallets(chain.store.database, chain.network);
   const all = wallets.flatMap((one) => {
     const account = hotWalletAddressOn(one, chain.network);
     if (account === "") return [];
-    return itemsOf(chain, "account", { account, merchant: one.merchant, isWaited: true }, readableCurrencies(chain));
+    return itemsOf(
+      chain,
+      "account",
+      { account, merchant: one.merchant, isWaited: true },
+      readableCurrencies(chain),
+    );
   });
   const due = all.filter(({ key }) => !memory.done.has(keyText(key)) && chain.faults.isDue(key));
   const ids = new Set(
-    wallets.flatMap((one) => chain.currencies.map(({ id }) => idIn(hotWalletAddressOn(one, chain.network), id))),
+    wallets.flatMap((one) =>
+      chain.currencies.map(({ id }) => idIn(hotWalletAddressOn(one, chain.network), id)),
+    ),
   );
   chain.faults.keepOnly("account", (id) => ids.has(id));
   if (due.length === 0) return;
   memory.turns.beginPass();
   memory.turns.keep(new Set(all.map(({ key }) => keyText(key))));
   const most = chain.reader.tellsNewestBalances === true ? questionsPerPassEach : questionsPerPass;
-  const items = memory.turns.deal(due, most, ({ key }) => ({ id: keyText(key), merchant: key.merchant, questions: 1 }));
+  const items = memory.turns.deal(due, most, ({ key }) => ({
+    id: keyText(key),
+    merchant: key.merchant,
+    questions: 1,
+  }));
   const told = await askBalances(chain, items, final.number);
-  const units = new Map([...told].flatMap(([text, answer]) => (answer.ok ? [[text, answer.value] as const] : [])));
+  const units = new Map(
+    [...told].flatMap(([text, answer]) => (answer.ok ? [[text, answer.value] as const] : [])),
+  );
   const balances = items.flatMap(({ key, account, currency }): readonly Reading[] => {
     const known = units.get(keyText(key));
     return known === undefined ? [] : [{ account, currency: currency.id, units: known }];
@@ -76,7 +93,13 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
     const nowMs = chain.clock();
     chain.store.write((database) => {
       for (const { account, currency, units: known } of balances) {
-        keepBalance(database, { account, currency, units: known.toString(), block: final.number, at: nowMs });
+        keepBalance(database, {
+          account,
+          currency,
+          units: known.toString(),
+          block: final.number,
+          at: nowMs,
+        });
         keepUnusable(database, { account, currency }, unusableIn(chain, account, currency, nowMs));
       }
     });
@@ -85,7 +108,12 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
 }
 
 /** Coins are the balance of the native coin; on other chains there are none. */
-function unusableIn({ currencies, reader }: WatchedChain, account: string, currency: string, at: number) {
+function unusableIn(
+  { currencies, reader }: WatchedChain,
+  account: string,
+  currency: string,
+  at: number,
+) {
   const isNative = currencies.some(({ id, contract }) => id === currency && contract === "");
   const coins = isNative ? (reader.unusableCoins?.(account) ?? []) : [];
   const [first] = coins;

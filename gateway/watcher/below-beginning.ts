@@ -19,17 +19,30 @@ type Unreachable = Extract<Judgement, { readonly kind: "unreachable" }>;
  * True if the account did not exist yet when the order was made. Otherwise an account of before,
  * which was deleted, may have paid it.
  */
-export function isProven({ createdAt }: Pick<TransactionRow, "createdAt">, { absentMs }: Unreachable): boolean {
+export function isProven(
+  { createdAt }: Pick<TransactionRow, "createdAt">,
+  { absentMs }: Unreachable,
+): boolean {
   return absentMs < createdAt;
 }
 
 /** Strands the withdrawal, or ends it if its agent has said so already. True if the row changed. */
-export function strandBelow(chain: WatchedChain, database: Database, { id }: TransactionRow, { detail }: Unreachable): boolean {
+export function strandBelow(
+  chain: WatchedChain,
+  database: Database,
+  { id }: TransactionRow,
+  { detail }: Unreachable,
+): boolean {
   const nowMs = chain.clock();
   const mark = markBelow(database, id, nowMs);
   if (mark === "over") return false;
   if (takeExpiry(database, id) !== undefined)
-    return updateWithdrawal(database, id, { status: 2, stage: "expired", code: belowEndedCode }, nowMs);
+    return updateWithdrawal(
+      database,
+      id,
+      { status: 2, stage: "expired", code: belowEndedCode },
+      nowMs,
+    );
   if (mark === "known") return false;
   raiseAlarm(chain, database, { code: belowCode, subject: id, detail });
   return updateWithdrawal(database, id, { stage: "stuck", code: belowCode }, nowMs);

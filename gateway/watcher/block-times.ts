@@ -12,10 +12,15 @@ import type { WatchedChain } from "./chain.ts";
  * The newest block's own time in Unix milliseconds; the node is asked where none has shown it.
  * @returns the fault as a value: a NODE_* code
  */
-export async function timeOfHead({ reader }: WatchedChain, number: number): Promise<Result<number>> {
+export async function timeOfHead(
+  { reader }: WatchedChain,
+  number: number,
+): Promise<Result<number>> {
   const shown = reader
     .status()
-    .flatMap(({ head }) => (head !== null && head.number === number && head.atMs > 0 ? [head.atMs] : []));
+    .flatMap(({ head }) =>
+      head !== null && head.number === number && head.atMs > 0 ? [head.atMs] : [],
+    );
   if (shown.length > 0) return { ok: true, value: Math.min(...shown) };
   return resultOf(async () => (await reader.timestamp(number)) * 1000);
 }

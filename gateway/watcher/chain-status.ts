@@ -29,7 +29,10 @@ export interface ChainNode {
   readonly lagBlocks: number | null; // how far it is behind the chain's best node
 }
 
-export function nodesOf(reader: readonly NodeStatus[], { nodes }: ChainHealth): readonly ChainNode[] {
+export function nodesOf(
+  reader: readonly NodeStatus[],
+  { nodes }: ChainHealth,
+): readonly ChainNode[] {
   return nodes.map(({ url, code, words, plain, since, lagBlocks }, at) => {
     const { ok, detail } = reader[at] as NodeStatus;
     const isUp = ok && code === "";
@@ -45,7 +48,14 @@ export function nodesOf(reader: readonly NodeStatus[], { nodes }: ChainHealth): 
 }
 
 /** The nodes' own state is told first, then blocks that nobody keeps, then the pass's fault. */
-export function whyNot(health: ChainHealth, short: Delay | undefined, unread: string, plain: string) {
+export function whyNot(
+  health: ChainHealth,
+  short: Delay | undefined,
+  unread: string,
+  plain: string,
+) {
   const { code, words, plain: bare } = health.code === "" && short !== undefined ? short : health;
-  return code === "" ? { detail: unread, plain } : { detail: `${code}: ${words}`, plain: `${code}: ${bare}` };
+  return code === ""
+    ? { detail: unread, plain }
+    : { detail: `${code}: ${words}`, plain: `${code}: ${bare}` };
 }

@@ -46,7 +46,10 @@ export interface WatchedChain {
  * The contract of the asset that a transaction moves. A top-up moves the native coin, for any
  * currency's sweep.
  */
-export function contractOf({ operation }: Pick<TransactionRow, "operation">, { contract }: GatewayCurrency): string {
+export function contractOf(
+  { operation }: Pick<TransactionRow, "operation">,
+  { contract }: GatewayCurrency,
+): string {
   return operation === "topup" ? "" : contract;
 }
 
@@ -57,7 +60,10 @@ export interface Tip {
   readonly askedAt: number; // milliseconds; before the nodes were asked
 }
 
-export function currenciesOf(chain: GatewayChain, all: Readonly<Record<string, GatewayCurrency>>): readonly GatewayCurrency[] {
+export function currenciesOf(
+  chain: GatewayChain,
+  all: Readonly<Record<string, GatewayCurrency>>,
+): readonly GatewayCurrency[] {
   return Object.values(all).filter((currency) => currency.network === chain.network);
 }
 
@@ -68,5 +74,6 @@ export type WatcherAlarm = Caused & { readonly subject: string; readonly detail:
 export function raiseAlarm(chain: WatchedChain, database: Database, alarm: WatcherAlarm): void {
   const isNew = recordAlarm(database, { ...alarm, at: chain.clock(), actor: "watcher" });
   const { code, subject, detail } = alarm;
-  if (isNew) chain.log.error({ event: "chain-alarm", network: chain.network, code, subject }, detail);
+  if (isNew)
+    chain.log.error({ event: "chain-alarm", network: chain.network, code, subject }, detail);
 }

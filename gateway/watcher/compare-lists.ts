@@ -77,7 +77,11 @@ export interface Batch {
 }
 
 /** The batches of one pass. */
-export function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): readonly Batch[] {
+export function batchesOf(
+  chain: WatchedChain,
+  memory: CompareMemory,
+  final: BlockId,
+): readonly Batch[] {
   const { database } = chain.store;
   const isEach = chain.reader.tellsNewestBalances === true;
   const [most, oldest] = isEach ? [addressesMaxEach, oldMaxEach] : [addressesMax, oldMax];
@@ -96,16 +100,25 @@ export function batchesOf(chain: WatchedChain, memory: CompareMemory, final: Blo
   const old = deal(comparedLongAgo(chain, memory, listed).filter(isOld), oldest, all);
   const young = deal(dueByAge(chain, memory, listed).filter(isOld), oldest - old.length, all);
   const claimed = listClaimed(database, chain.network, final.number, listed);
-  const waiting = [...ends.map(({ of }) => of), ...claimed, ...openInTurn(chain, memory, final, native[0])];
+  const waiting = [
+    ...ends.map(({ of }) => of),
+    ...claimed,
+    ...openInTurn(chain, memory, final, native[0]),
+  ];
   const now = deal(waiting, most - fresh.length - held.length - old.length - young.length, native)
     .filter(isCompared)
     .map(({ address }) => issuedAddress(database, address))
     .filter(isThere);
-  const blockOf = ({ address }: IssuedAddress): number => (isEach ? final.number : (endOf.get(address) ?? final.number));
+  const blockOf = ({ address }: IssuedAddress): number =>
+    isEach ? final.number : (endOf.get(address) ?? final.number);
   const blocks = [...new Set([final.number, ...now.map(blockOf)])];
   return [
     { block: final.number, currencies: all, addresses: [...fresh, ...held, ...old, ...young] },
-    ...blocks.map((block) => ({ block, currencies: native, addresses: now.filter((one) => blockOf(one) === block) })),
+    ...blocks.map((block) => ({
+      block,
+      currencies: native,
+      addresses: now.filter((one) => blockOf(one) === block),
+    })),
   ].filter(({ addresses, currencies }) => addresses.length > 0 && currencies.length > 0);
 }
 
@@ -116,7 +129,11 @@ interface Listed {
   readonly turn?: string; // its own place in the turn; without it as it is listed
 }
 
-type Deal = <One extends Listed>(found: readonly One[], most: number, currencies: readonly GatewayCurrency[]) => readonly One[];
+type Deal = <One extends Listed>(
+  found: readonly One[],
+  most: number,
+  currencies: readonly GatewayCurrency[],
+) => readonly One[];
 
 /**
  * Deals one list after the other, each address once in a pass. An address costs a question for each
@@ -129,7 +146,9 @@ function dealerOf(chain: WatchedChain, memory: CompareMemory): Deal {
   return (found, most, currencies) => {
     const questions = Math.max(1, currencies.length);
     const free = new Map(
-      found.filter((one) => !taken.has(one.address) && isDue(one, currencies)).map((one) => [one.address, one]),
+      found
+        .filter((one) => !taken.has(one.address) && isDue(one, currencies))
+        .map((one) => [one.address, one]),
     );
     if (most <= 0) return [];
     const some = memory.turns.deal([...free.values()], most * questions, ({ merchant, turn }) =>
@@ -141,9 +160,12 @@ function dealerOf(chain: WatchedChain, memory: CompareMemory): Deal {
 }
 
 /** True if one of the currencies of an address does not rest. */
-function dueTest(chain: WatchedChain): (one: Listed, currencies: readonly GatewayCurrency[]) => boolean {
+function dueTest(
+  chain: WatchedChain,
+): (one: Listed, currencies: readonly GatewayCurrency[]) => boolean {
   if (countResting(chain, "address") === 0) return () => true;
-  return ({ address }, currencies) => currencies.some(({ id }) => chain.faults.isDue(keyOn(chain, "address", idIn(address, id))));
+  return ({ address }, currencies) =>
+    currencies.some(({ id }) => chain.faults.isDue(keyOn(chain, "address", idIn(address, id))));
 }
 
 const isThere = (one: IssuedAddress | undefined): one is IssuedAddress => one !== undefined;
@@ -169,7 +191,11 @@ function neverCompared(
   const isDue = dueTest(chain);
   const pending = new Set(memory.readings.map(({ of }) => of.address));
   const network = { network: chain.network, start: addressSpaceOf(chain.network) };
-  const found = listNeverCompared(database, network, { after: memory.place, window: windowPlaces, mostEach });
+  const found = listNeverCompared(database, network, {
+    after: memory.place,
+    window: windowPlaces,
+    mostEach,
+  });
   const due = found.filter((one) => !pending.has(one.address) && isDue(one, currencies));
   if (due.length === 0 && pending.size === 0) {
     if (found.length > 0) memory.passedOver ??= { place: memory.place, at: chain.clock() };
@@ -182,7 +208,11 @@ function neverCompared(
  * The oldest comparisons. If they are more than a pass may take, also those of one part of all
  * addresses after the other, so that no merchant's wait for all of another's.
  */
-function comparedLongAgo({ store, network, clock }: WatchedChain, memory: CompareMemory, most: number): readonly IssuedAddress[] {
+function comparedLongAgo(
+  { store, network, clock }: WatchedChain,
+  memory: CompareMemory,
+  most: number,
+): readonly IssuedAddress[] {
   const before = clock() - againMs;
   const oldest = listComparedBefore(store.database, network, before, most);
   if (oldest.length < most) return oldest;
@@ -193,7 +223,11 @@ function comparedLongAgo({ store, network, clock }: WatchedChain, memory: Compar
 }
 
 /** Checks one part of the newest addresses after the other, in turn. */
-function dueByAge({ store, network, clock }: WatchedChain, memory: CompareMemory, mostEach: number): readonly IssuedAddress[] {
+function dueByAge(
+  { store, network, clock }: WatchedChain,
+  memory: CompareMemory,
+  mostEach: number,
+): readonly IssuedAddress[] {
   const newest = newestPlace(store.database);
   const oldest = Math.max(0, newest - youngPlaces);
   const after = memory.youngPlace < newest ? Math.max(oldest, memory.youngPlace) : oldest;
@@ -208,7 +242,11 @@ interface Ending {
 }
 
 /** Requests whose end is in a final block, and whose balance at their end is not known yet. */
-function endings({ store }: WatchedChain, memory: CompareMemory, final: BlockId): readonly Ending[] {
+function endings(
+  { store }: WatchedChain,
+  memory: CompareMemory,
+  final: BlockId,
+): readonly Ending[] {
   return [...memory.ended].flatMap(([id, known]): readonly Ending[] => {
     const block = depositEnd(store.database, id);
     if (block === null || block > final.number || known >= block) return [];

@@ -36,8 +36,13 @@ export async function compareBalances(
   const ripe = memory.readings.filter(({ to }) => to <= final.number);
   if (ripe.length === 0) return;
   memory.readings = memory.readings.filter(({ to }) => to > final.number);
-  commit((database) => ripe.filter((reading) => applyReading(chain, database, reading)).map(({ of }) => of.transactionId));
-  for (const { of, from } of ripe) if (memory.ended.has(of.transactionId)) memory.ended.set(of.transactionId, from);
+  commit((database) =>
+    ripe
+      .filter((reading) => applyReading(chain, database, reading))
+      .map(({ of }) => of.transactionId),
+  );
+  for (const { of, from } of ripe)
+    if (memory.ended.has(of.transactionId)) memory.ended.set(of.transactionId, from);
 }
 
 /** The newest block at which a request's balance is known. */
@@ -52,14 +57,21 @@ export function awaitEnds(memory: CompareMemory, ids: readonly string[]): void {
   for (const [id, block] of kept) memory.ended.set(id, block);
 }
 
-async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): Promise<readonly Reading[]> {
+async function readTogether(
+  chain: WatchedChain,
+  batch: Batch,
+  final: BlockId,
+): Promise<readonly Reading[]> {
   const { reader, faults } = chain;
   const { addresses, currencies } = batch;
   const ofEach = addresses.map((of) => itemsOf(chain, "address", placeOf(chain, of), currencies));
   const items = ofEach.flat();
   const first = await askBalances(chain, items, batch.block);
   // A node without the state at the request's end still has the newest state.
-  const left = batch.block === final.number ? [] : items.filter(({ key }) => first.get(keyText(key))?.ok === false);
+  const left =
+    batch.block === final.number
+      ? []
+      : items.filter(({ key }) => first.get(keyText(key))?.ok === false);
   const later = await askBalances(chain, left, final.number);
   const units = settleBalances(chain, items, new Map([...first, ...later]));
   if (units.size === 0) return [];
@@ -75,11 +87,20 @@ async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): 
     });
     const from = own.some(({ key }) => later.has(keyText(key))) ? final.number : batch.block;
     const blockHash = from === final.number ? final.hash : "";
-    return read.length === 0 ? [] : [{ of, from, to: Math.max(from, head), blockHash, currencies: read }];
+    return read.length === 0
+      ? []
+      : [{ of, from, to: Math.max(from, head), blockHash, currencies: read }];
   });
 }
 
 /** A person waits while the address's request is open. */
-function placeOf({ store: { database } }: WatchedChain, { address, merchant, transactionId }: IssuedAddress) {
-  return { account: address, merchant, isWaited: readTransaction(database, transactionId)?.status === 0 };
+function placeOf(
+  { store: { database } }: WatchedChain,
+  { address, merchant, transactionId }: IssuedAddress,
+) {
+  return {
+    account: address,
+    merchant,
+    isWaited: readTransaction(database, transactionId)?.status === 0,
+  };
 }

@@ -52,30 +52,60 @@ export interface Credit {
 }
 
 /** `scannedAt`: milliseconds; every block before this time has been read. */
-export function judgeDeposit(request: Request, payments: readonly Payment[], scannedAt: number): Credit {
+export function judgeDeposit(
+  request: Request,
+  payments: readonly Payment[],
+  scannedAt: number,
+): Credit {
   const final = payments.filter((payment) => payment.final);
   const { endBlock } = request;
   const isInTime = ({ block, isCredited, isHeld }: Payment): boolean =>
-    request.status !== 0 || isCredited === true || isHeld === true || endBlock === null || block <= endBlock;
+    request.status !== 0 ||
+    isCredited === true ||
+    isHeld === true ||
+    endBlock === null ||
+    block <= endBlock;
   const inTime = payments.filter(isInTime);
   const counted = final.filter(isInTime);
   const receivedUnits = sum(counted);
-  const newest = counted.reduce<Payment | null>((last, next) => (last === null || next.block >= last.block ? next : last), null);
+  const newest = counted.reduce<Payment | null>(
+    (last, next) => (last === null || next.block >= last.block ? next : last),
+    null,
+  );
   const isBack = request.isBack === true;
-  const late = request.late || (request.status !== 0 && !isBack && receivedUnits > request.receivedUnits);
-  const seen = { receivedUnits, late, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
+  const late =
+    request.late || (request.status !== 0 && !isBack && receivedUnits > request.receivedUnits);
+  const seen = {
+    receivedUnits,
+    late,
+    txHash: newest?.txHash ?? "",
+    finalBlock: newest?.block ?? null,
+  };
   // An operator may have completed it by less than its amount; money that was paid back completes
   // nothing.
   if (isBack && ((request.refundedUnits ?? 0n) === 0n || isPaid(request, receivedUnits)))
     return { ...seen, status: 1, stage: "completed", code: "" };
-  if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request) };
+  if (request.status !== 0)
+    return { ...seen, status: request.status, stage: request.stage, code: endCode(request) };
   if (isPaid(request, receivedUnits)) return { ...seen, status: 1, stage: "completed", code: "" };
   const isSettled = counted.length === inTime.length;
   if (isSettled && scannedAt >= request.expiresAt) {
     const isLate = late || final.length > counted.length;
-    return { ...seen, receivedUnits: sum(final), late: isLate, status: 2, stage: "expired", code: "deposit_expired" };
+    return {
+      ...seen,
+      receivedUnits: sum(final),
+      late: isLate,
+      status: 2,
+      stage: "expired",
+      code: "deposit_expired",
+    };
   }
-  return { ...seen, status: 0, stage: openStage(request, inTime, receivedUnits, isSettled), code: "" };
+  return {
+    ...seen,
+    status: 0,
+    stage: openStage(request, inTime, receivedUnits, isSettled),
+    code: "",
+  };
 }
 
 /**
@@ -83,14 +113,23 @@ export function judgeDeposit(request: Request, payments: readonly Payment[], sca
  * of a sum against an amount goes by it, so that money which was paid back completes nothing.
  */
 export function isPaid(
-  { amountUnits, toleranceUnits, refundedUnits = 0n }: Pick<Request, "amountUnits" | "toleranceUnits" | "refundedUnits">,
+  {
+    amountUnits,
+    toleranceUnits,
+    refundedUnits = 0n,
+  }: Pick<Request, "amountUnits" | "toleranceUnits" | "refundedUnits">,
   units: bigint,
 ): boolean {
   const keptUnits = units - refundedUnits;
   return keptUnits > 0n && keptUnits >= amountUnits - toleranceUnits;
 }
 
-function openStage(request: Request, payments: readonly Payment[], receivedUnits: bigint, isSettled: boolean): string {
+function openStage(
+  request: Request,
+  payments: readonly Payment[],
+  receivedUnits: bigint,
+  isSettled: boolean,
+): string {
   if (payments.length === 0) return request.isArriving === true ? "unconfirmed" : "waiting";
   if (!isSettled && isPaid(request, sum(payments))) return "confirming";
   return receivedUnits > 0n ? "partial" : "seen";

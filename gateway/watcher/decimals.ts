@@ -23,9 +23,15 @@ export function newTokenMemory(): TokenMemory {
  */
 export async function checkDecimals(chain: WatchedChain): Promise<void> {
   const { tokens } = chain;
-  const waiting = chain.currencies.filter(({ id, contract }) => contract !== "" && !tokens.confirmed.has(id));
+  const waiting = chain.currencies.filter(
+    ({ id, contract }) => contract !== "" && !tokens.confirmed.has(id),
+  );
   const nowMs = chain.clock();
-  if (waiting.length === 0 || (tokens.askedAt !== null && Math.abs(nowMs - tokens.askedAt) < askAgainMs)) return;
+  if (
+    waiting.length === 0 ||
+    (tokens.askedAt !== null && Math.abs(nowMs - tokens.askedAt) < askAgainMs)
+  )
+    return;
   tokens.askedAt = nowMs;
   for (const currency of waiting) {
     const fault = await faultOf(chain, currency);
@@ -34,19 +40,31 @@ export async function checkDecimals(chain: WatchedChain): Promise<void> {
   }
 }
 
-async function faultOf({ reader }: WatchedChain, { id, contract, decimal }: GatewayCurrency): Promise<AgentError | null> {
+async function faultOf(
+  { reader }: WatchedChain,
+  { id, contract, decimal }: GatewayCurrency,
+): Promise<AgentError | null> {
   try {
     const answered = await reader.decimals(contract);
     if (answered === BigInt(decimal)) return null;
     const context = { currency: id, contract, configured: decimal, answered: `${answered}` };
-    return new AgentError("WATCHER_DECIMALS", "none", `the contract of ${id} has ${answered} decimals, not ${decimal}`, context);
+    return new AgentError(
+      "WATCHER_DECIMALS",
+      "none",
+      `the contract of ${id} has ${answered} decimals, not ${decimal}`,
+      context,
+    );
   } catch (error) {
     if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
     return error;
   }
 }
 
-function putOut({ tokens, log, name }: WatchedChain, currency: string, { code, message }: AgentError): void {
+function putOut(
+  { tokens, log, name }: WatchedChain,
+  currency: string,
+  { code, message }: AgentError,
+): void {
   const reason = `${code}: ${message}`;
   if (tokens.out.get(currency) === reason) return;
   tokens.out.set(currency, reason);

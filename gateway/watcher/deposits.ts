@@ -14,7 +14,12 @@ import { moveCursor, readCursor } from "../store/cursors.ts";
 import { oldestDepositAt } from "../store/deposits.ts";
 import { newestPaidBlock } from "../store/gone-payments.ts";
 import { forgetUnjudged, listUnjudged, listUnrefunded, takeUnrefunded } from "../store/meta.ts";
-import { forgetDetectedPayments, keepDetectedPayment, listDetectedPayments, listPaidIn } from "../store/payments.ts";
+import {
+  forgetDetectedPayments,
+  keepDetectedPayment,
+  listDetectedPayments,
+  listPaidIn,
+} from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { keepSummedTo, summedTo } from "../store/stray-sums.ts";
@@ -27,7 +32,12 @@ import type { DepositMemory } from "./deposit-memory.ts";
 import { endOverdue, forgetEnds, nameEnds } from "./ends.ts";
 import { findPayments } from "./findings.ts";
 import { keepGaps, missingOf } from "./gaps.ts";
-import { endSeenOutgoing, keepAllOutgoing, keepSeenOutgoing, noteUnreadOutgoing } from "./outgoing-transactions.ts";
+import {
+  endSeenOutgoing,
+  keepAllOutgoing,
+  keepSeenOutgoing,
+  noteUnreadOutgoing,
+} from "./outgoing-transactions.ts";
 import { judgeRequests, loseGone, tellLost } from "./payments.ts";
 import { blocksAtOnce, commit, findSpan, isClaim, readRun } from "./search.ts";
 import { keepPayment } from "./strays.ts";
@@ -53,7 +63,11 @@ const forgottenMsMax = 30 * 86_400_000;
  * @returns false if there is more to read at once
  * @throws AgentError NODE_*; the cursor is then not moved
  */
-export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: DepositMemory): Promise<boolean> {
+export async function scanDeposits(
+  chain: WatchedChain,
+  tip: Tip,
+  memory: DepositMemory,
+): Promise<boolean> {
   memory.list.refresh(chain.store.database);
   const write = (fn: (database: Database) => readonly string[]): void => commit(chain, fn);
   const over = await nameEnds(chain, memory.ends, tip, write);
@@ -88,7 +102,9 @@ export async function checkTokens(chain: WatchedChain): Promise<void> {
   await checkDecimals(chain);
   const { network, store, tokens } = chain;
   if (listUnrefunded(store.database, network).length > 0)
-    commit(chain, (database) => judgeRequests(chain, database, takeUnrefunded(database, network), 0));
+    commit(chain, (database) =>
+      judgeRequests(chain, database, takeUnrefunded(database, network), 0),
+    );
   const waiting = new Set(listUnjudged(store.database, network));
   const back = chain.currencies.filter(({ id }) => waiting.has(id) && !tokens.out.has(id));
   if (back.length === 0) return;
@@ -106,7 +122,9 @@ export async function checkTokens(chain: WatchedChain): Promise<void> {
  */
 function oldestUnreadAt({ store, network, clock }: WatchedChain): number | null {
   const deposit = oldestDepositAt(store.database, network);
-  const paired = familyOf(network).slots.isCounted ? null : oldestPairingAt(store.database, network);
+  const paired = familyOf(network).slots.isCounted
+    ? null
+    : oldestPairingAt(store.database, network);
   if (paired === null) return deposit;
   return Math.min(deposit ?? Number.POSITIVE_INFINITY, Math.max(paired, clock() - forgottenMsMax));
 }
@@ -125,9 +143,15 @@ async function openCursor(chain: WatchedChain, tip: Tip): Promise<BlockId> {
   const row = readCursor(database, chain.network);
   if (row !== undefined) return { number: row.block, hash: row.hash };
   const oldest = oldestUnreadAt(chain);
-  const number = oldest !== null ? await lastBefore(chain, tip.final.number, oldest - clockSkewMs) : tip.final.number;
+  const number =
+    oldest !== null
+      ? await lastBefore(chain, tip.final.number, oldest - clockSkewMs)
+      : tip.final.number;
   // The block behind it names it, and is read next in any case.
-  const hash = number === tip.final.number ? tip.final.hash : (await chain.reader.block(number + 1, true)).parentHash;
+  const hash =
+    number === tip.final.number
+      ? tip.final.hash
+      : (await chain.reader.block(number + 1, true)).parentHash;
   const cursor = { number, hash };
   chain.store.write((inside) => moveTo(inside, chain.network, cursor));
   return cursor;
@@ -137,11 +161,17 @@ function moveTo(database: Database, network: string, { number: block, hash }: Bl
   moveCursor(database, { network, block, hash });
 }
 
-async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, final: BlockId): Promise<BlockId> {
+async function readFinal(
+  chain: WatchedChain,
+  memory: DepositMemory,
+  cursor: BlockId,
+  final: BlockId,
+): Promise<BlockId> {
   const { list, senders } = memory;
   list.refresh(chain.store.database);
   senders.refresh(chain.store.database);
-  if (list.size === 0 && senders.payers.size === 0) return keepReached(chain, memory, cursor, final, []);
+  if (list.size === 0 && senders.payers.size === 0)
+    return keepReached(chain, memory, cursor, final, []);
   const last = Math.min(final.number, cursor.number + blocksAtOnce);
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
@@ -154,13 +184,20 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
     if (at > 0) await new Promise((resolve) => setImmediate(resolve));
     const next = keepReached(chain, memory, reached, group.last, group.payments, (inside) => {
       // A gap reaches no further than the cursor does: the blocks beyond may be read again whole.
-      keepGaps(chain, inside, { fromBlock: reached.number + 1, toBlock: group.last.number, summedTo: summed }, missing);
+      keepGaps(
+        chain,
+        inside,
+        { fromBlock: reached.number + 1, toBlock: group.last.number, summedTo: summed },
+        missing,
+      );
       if (at > 0) return nothing;
       const touched = loseGone(chain, inside, read);
       // A payment that could not be read is not gone.
       if (missing.size === 0) tellGone(chain, inside, read, payments);
       keepAllOutgoing(chain, inside, outgoing);
-      const used = consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict));
+      const used = consumptions.filter(({ row, verdict }) =>
+        applyVerdict(chain, inside, row, verdict),
+      );
       return { changed: used.map(({ row }) => row.id), touched };
     });
     if (next.hash !== group.last.hash) return next;
@@ -175,7 +212,10 @@ interface Group {
   readonly payments: readonly PaymentRow[];
 }
 
-function groupsOf(blocks: readonly WatchedBlock[], payments: readonly PaymentRow[]): readonly Group[] {
+function groupsOf(
+  blocks: readonly WatchedBlock[],
+  payments: readonly PaymentRow[],
+): readonly Group[] {
   const groups: { last: BlockId; payments: PaymentRow[] }[] = [];
   for (const { number, hash } of blocks) {
     const own = payments.filter(({ block }) => block === number);
@@ -203,12 +243,15 @@ function tellGone(
   const [from, to] = [blocks[0]?.number ?? 0, blocks.at(-1)?.number ?? 0];
   const standing = new Set(blocks.map(({ hash }) => hash));
   const shown = new Set(payments.map(({ txHash, logIndex }) => `${txHash} ${logIndex}`));
-  for (const { txHash, logIndex, block, blockHash, units, currency, transactionId } of listDetectedPayments(
-    database,
-    chain.network,
-    from,
-    to,
-  )) {
+  for (const {
+    txHash,
+    logIndex,
+    block,
+    blockHash,
+    units,
+    currency,
+    transactionId,
+  } of listDetectedPayments(database, chain.network, from, to)) {
     if (!standing.has(blockHash) || shown.has(`${txHash} ${logIndex}`)) continue;
     const detail = `${units} base units of ${currency} by ${txHash} were seen in block ${block}, which stands and does not show them`;
     raiseAlarm(chain, database, { code: "WATCHER_PAYMENT_GONE", subject: transactionId, detail });
@@ -235,13 +278,19 @@ function keepReached(
   let isOverturned = false;
   commit(chain, (database) => {
     // Meanwhile an agent reported addresses that these blocks were not searched for.
-    isOverturned = memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
+    isOverturned =
+      memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
     if (isOverturned) return [];
     const others = also(database);
-    const touched = [...others.touched, ...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number)];
-    for (const payment of payments.filter(isClaim)) keepDetectedPayment(database, { ...payment, final: 0 });
+    const touched = [
+      ...others.touched,
+      ...forgetDetectedPayments(database, chain.network, cursor.number + 1, reached.number),
+    ];
+    for (const payment of payments.filter(isClaim))
+      keepDetectedPayment(database, { ...payment, final: 0 });
     const summed = summedTo(database, chain.network);
-    for (const payment of payments.filter((one) => !isClaim(one))) touched.push(...keepPayment(chain, database, payment, summed));
+    for (const payment of payments.filter((one) => !isClaim(one)))
+      touched.push(...keepPayment(chain, database, payment, summed));
     keepSummedTo(database, chain.network, reached.number);
     moveTo(database, chain.network, reached);
     return [...others.changed, ...judgeRequests(chain, database, touched, 0)];
@@ -261,7 +310,10 @@ function keepReached(
  * The block from which to read again: a number of blocks back, and so far that the newest payment
  * before it is still in its block.
  */
-async function rewindTo({ reader, store, network }: WatchedChain, number: number): Promise<WatchedBlock> {
+async function rewindTo(
+  { reader, store, network }: WatchedChain,
+  number: number,
+): Promise<WatchedBlock> {
   let back = await reader.block(Math.max(0, number - rewindBlocks), true);
   for (let step = 0; step < rewindStepsMax && back.number > 0; step += 1) {
     const paid = newestPaidBlock(store.database, network, back.number);
@@ -276,14 +328,23 @@ async function rewindTo({ reader, store, network }: WatchedChain, number: number
  * again, and the payments whose block left are taken out of the books. An operator decides on the
  * deposits that they completed.
  */
-async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<BlockId> {
+async function rewind(
+  chain: WatchedChain,
+  memory: DepositMemory,
+  cursor: BlockId,
+): Promise<BlockId> {
   const back = await rewindTo(chain, cursor.number);
   const to = { number: back.number, hash: back.hash };
   memory.seen = [];
   forgetEnds(memory.ends);
   chain.store.write((database) => {
     const detail = `block ${cursor.number} was final as ${cursor.hash} and is not in the chain any more; reading again from ${to.number}`;
-    raiseAlarm(chain, database, { code: "WATCHER_FINAL_REORG", cause: "chain", subject: chain.network, detail });
+    raiseAlarm(chain, database, {
+      code: "WATCHER_FINAL_REORG",
+      cause: "chain",
+      subject: chain.network,
+      detail,
+    });
     moveTo(database, chain.network, to);
   });
   return to;
@@ -293,7 +354,12 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
  * Reads the blocks above the cursor up to the head as seen; none while no address is watched.
  * @returns false if there is more to read at once
  */
-async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, head: BlockId): Promise<boolean> {
+async function readSeen(
+  chain: WatchedChain,
+  memory: DepositMemory,
+  cursor: BlockId,
+  head: BlockId,
+): Promise<boolean> {
   const { list, senders } = memory;
   senders.refresh(chain.store.database);
   if (senders.hotWallets !== memory.hotWallets) {
@@ -307,7 +373,9 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     return true;
   }
   endSeenOutgoing(chain);
-  const whole = [...memory.crowded].filter(([, block]) => block <= cursor.number).map(([account]) => account);
+  const whole = [...memory.crowded]
+    .filter(([, block]) => block <= cursor.number)
+    .map(([account]) => account);
   for (const account of whole) memory.crowded.delete(account);
   memory.unseen = new Set([...memory.unseen].filter((account) => !whole.includes(account)));
   const lacking: MissingHistory[] = [];
@@ -317,7 +385,14 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     if (last.number === head.number && last.hash === head.hash) return true;
     if (run === runsPerPass) return false;
     const isSide = last.number === head.number;
-    const blocks = isSide ? [] : await readRun(chain, last.number + 1, Math.min(head.number, last.number + blocksAtOnce), false);
+    const blocks = isSide
+      ? []
+      : await readRun(
+          chain,
+          last.number + 1,
+          Math.min(head.number, last.number + blocksAtOnce),
+          false,
+        );
     if (isSide || blocks[0]?.parentHash !== last.hash) {
       giveUp(chain, memory, cursor);
       continue;
@@ -329,7 +404,8 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     lacking.push(...(outgoing.missing ?? []));
     noteUnreadOutgoing(chain, outgoing.unread);
     // The blocks are read again as final, and all of them kept then.
-    for (const account of keepSeenOutgoing(chain, outgoing.found)) memory.crowded.set(account, blocks.at(-1)?.number ?? 0);
+    for (const account of keepSeenOutgoing(chain, outgoing.found))
+      memory.crowded.set(account, blocks.at(-1)?.number ?? 0);
     memory.unseen = new Set([...missingOf(lacking).keys(), ...memory.crowded.keys()]);
     commit(chain, (database) => {
       for (const payment of payments) keepDetectedPayment(database, payment);
@@ -352,10 +428,20 @@ function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): vo
   const block = memory.seen.pop();
   forgetEnds(memory.ends);
   if (block === undefined) {
-    throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", { block: cursor.number });
+    throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", {
+      block: cursor.number,
+    });
   }
   commit(chain, (database) =>
-    judgeRequests(chain, database, forgetDetectedPayments(database, chain.network, block.number, block.number), 0),
+    judgeRequests(
+      chain,
+      database,
+      forgetDetectedPayments(database, chain.network, block.number, block.number),
+      0,
+    ),
   );
-  chain.log.info({ event: "reorganised", network: chain.network, block: block.number }, "a block was reorganised away");
+  chain.log.info(
+    { event: "reorganised", network: chain.network, block: block.number },
+    "a block was reorganised away",
+  );
 }

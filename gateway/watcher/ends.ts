@@ -9,7 +9,13 @@ import { good } from "../../base/result.ts";
 import { familyOf } from "../../chains/families.ts";
 import { hasTags } from "../../chains/payees.ts";
 import { isHeldOpen } from "../store/arriving.ts";
-import { depositEnd, dropDepositEnd, keepDepositEnd, listOverdueDeposits, listProvisionalEnds } from "../store/deposits.ts";
+import {
+  depositEnd,
+  dropDepositEnd,
+  keepDepositEnd,
+  listOverdueDeposits,
+  listProvisionalEnds,
+} from "../store/deposits.ts";
 import { isHeldByGap } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import type { Database } from "../store/store.ts";
@@ -56,13 +62,20 @@ export interface Overdue {
  * @returns the requests that are over, for `endOverdue`
  * @throws AgentError NODE_CLOSED; no end is kept then
  */
-export async function nameEnds(chain: WatchedChain, memory: EndMemory, tip: Tip, commit: Commit): Promise<readonly Overdue[]> {
+export async function nameEnds(
+  chain: WatchedChain,
+  memory: EndMemory,
+  tip: Tip,
+  commit: Commit,
+): Promise<readonly Overdue[]> {
   const late = await listOver(chain, memory, tip);
   const waiting = late.filter(({ isNative }) => isNative);
   for (const one of waiting) await findEnd(chain, memory, one, tip);
   memory.head = tip.head.number;
   const kept = new Set(waiting.map(({ id }) => id));
-  const undone = listProvisionalEnds(chain.store.database, chain.network, tip.final.number).filter((id) => !kept.has(id));
+  const undone = listProvisionalEnds(chain.store.database, chain.network, tip.final.number).filter(
+    (id) => !kept.has(id),
+  );
   if (waiting.length + undone.length === 0) return late;
   commit((inside) => {
     for (const id of undone) dropDepositEnd(inside, id);
@@ -103,31 +116,47 @@ export function endOverdue(
 }
 
 /** Requests that are over by the gateway's clock and by the time of the newest block. */
-async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt }: Tip): Promise<readonly Overdue[]> {
+async function listOver(
+  chain: WatchedChain,
+  memory: EndMemory,
+  { head, askedAt }: Tip,
+): Promise<readonly Overdue[]> {
   const { database } = chain.store;
   // A clock that every chain contradicts ends nothing.
-  const ids = chain.ownClock().kind === "right" ? listOverdueDeposits(database, chain.network, askedAt) : [];
+  const ids =
+    chain.ownClock().kind === "right" ? listOverdueDeposits(database, chain.network, askedAt) : [];
   const known = new Set(ids);
-  for (const kept of [memory.ends, memory.floors]) for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
+  for (const kept of [memory.ends, memory.floors])
+    for (const id of kept.keys()) if (!known.has(id)) kept.delete(id);
   if (ids.length === 0) return [];
   for (const id of ids) if (!memory.floors.has(id)) memory.floors.set(id, memory.head ?? 0);
   // A chain whose time nobody tells has passed no end.
   const time = await timeOfHead(chain, head.number);
   const headMs = time.ok ? time.value : Number.NEGATIVE_INFINITY;
-  const stands = chain.reader.status().some(({ head: shown }) => shown !== null && shown.stoodForMs >= standsMsMax);
+  const stands = chain.reader
+    .status()
+    .some(({ head: shown }) => shown !== null && shown.stoodForMs >= standsMsMax);
   // On a chain with tags no contract sends coins without a transaction that names them.
-  const native = hasTags(chain.network) ? undefined : chain.currencies.find(({ contract }) => contract === "")?.id;
+  const native = hasTags(chain.network)
+    ? undefined
+    : chain.currencies.find(({ contract }) => contract === "")?.id;
   // A payment that cannot be read may be in time.
   const isHeld = (address: string): boolean => isUnread(database, chain.network, address);
   return ids.flatMap((id): readonly Overdue[] => {
     const row = readTransaction(database, id);
     // Its payment was seen in time and waits for a block.
-    if (row !== undefined && isHeldOpen(database, id) && askedAt < row.expiresAt + chain.confirmingMs) return [];
+    if (
+      row !== undefined &&
+      isHeldOpen(database, id) &&
+      askedAt < row.expiresAt + chain.confirmingMs
+    )
+      return [];
     if (row !== undefined && (isHeld(row.depositAddress) || isHeld(row.receiverAddress))) return [];
     // So may one in blocks that could not be read while it was open.
     if (
       row !== undefined &&
-      gapOver(database, chain.network, [row.depositAddress, row.receiverAddress], row.createdAt) !== undefined
+      gapOver(database, chain.network, [row.depositAddress, row.receiverAddress], row.createdAt) !==
+        undefined
     )
       return [];
     // Given up, these blocks still hold it until its balance was compared, in its own currency.
@@ -143,11 +172,18 @@ async function listOver(chain: WatchedChain, memory: EndMemory, { head, askedAt 
  * not rise everywhere: there it is the head at which both clocks have passed. Without an answer
  * from the nodes the request has no end in this pass, and no other one waits for it.
  */
-async function findEnd(chain: WatchedChain, memory: EndMemory, { id, expiresAt }: Overdue, { head }: Tip): Promise<void> {
+async function findEnd(
+  chain: WatchedChain,
+  memory: EndMemory,
+  { id, expiresAt }: Overdue,
+  { head }: Tip,
+): Promise<void> {
   if (memory.ends.has(id)) return;
   const kept = depositEnd(chain.store.database, id) ?? 0;
   const floor = Math.min(head.number, Math.max(memory.floors.get(id) ?? 0, kept));
   const isRising = familyOf(chain.network).blockTimes === "rising";
-  const block = isRising ? await firstNotBefore(chain, expiresAt, { floor, top: head.number }) : good(head.number);
+  const block = isRising
+    ? await firstNotBefore(chain, expiresAt, { floor, top: head.number })
+    : good(head.number);
   if (block.ok) memory.ends.set(id, Math.max(floor, block.value));
 }

@@ -16,7 +16,12 @@ import type {
 } from "../../chains/nodes.ts";
 import { payeeOf } from "../../chains/payees.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
-import { accountOwner, insertStray, listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
+import {
+  accountOwner,
+  insertStray,
+  listForgottenAfter,
+  newestForgotten,
+} from "../store/forgotten-addresses.ts";
 import { isInFoundBalance } from "../store/found-addresses.ts";
 import { outgoingOfSlot } from "../store/outgoing-transactions.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
@@ -52,11 +57,13 @@ export class WatchList implements AddressBook {
    */
   refresh(database: Database): void {
     for (const row of listDepositAddressesAfter(database, this.#newest)) {
-      if (row.network.startsWith(this.#addressSpace)) this.#requests.set(row.address, row.transactionId);
+      if (row.network.startsWith(this.#addressSpace))
+        this.#requests.set(row.address, row.transactionId);
       this.#newest = row.place;
     }
     for (const row of listForgottenAfter(database, this.#newestForgotten)) {
-      if (row.addressSpace === this.#addressSpace && !this.has(row.address)) this.#requests.set(row.address, row.transactionId);
+      if (row.addressSpace === this.#addressSpace && !this.has(row.address))
+        this.#requests.set(row.address, row.transactionId);
       this.#newestForgotten = row.place;
     }
   }
@@ -87,7 +94,10 @@ export class WatchList implements AddressBook {
  * The merchant of a request, or of an account that gets deposits with tags; "" if it is nobody's.
  */
 function ownerOfAny(chain: WatchedChain, transactionId: string, account: string): string {
-  return merchantOf(chain, transactionId) || (accountOwner(chain.store.database, chain.network, account)?.merchant ?? "");
+  return (
+    merchantOf(chain, transactionId) ||
+    (accountOwner(chain.store.database, chain.network, account)?.merchant ?? "")
+  );
 }
 
 /** A withdrawal whose slot a foreign transaction used, with the result for the withdrawal. */
@@ -111,10 +121,17 @@ export async function findPayments(
 ): Promise<readonly PaymentRow[]> {
   if (list.size === 0 || blocks.length === 0) return [];
   const contracts = chain.currencies.map(({ contract }) => contract);
-  const { found, unread, missing: lacking = [] } = await chain.reader.payments(blocks, contracts, list, agreed);
+  const {
+    found,
+    unread,
+    missing: lacking = [],
+  } = await chain.reader.payments(blocks, contracts, list, agreed);
   missing.push(...lacking);
   // A block that is only seen is read again as final.
-  if (agreed) noteUnread(chain, unread, (account) => ownerOfAny(chain, list.requestOf(account) ?? "", account));
+  if (agreed)
+    noteUnread(chain, unread, (account) =>
+      ownerOfAny(chain, list.requestOf(account) ?? "", account),
+    );
   return rowsOf(chain, list, found, agreed);
 }
 
@@ -132,7 +149,9 @@ export function rowsOf(
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
   const strays = agreed ? watchStrays(chain, list, shown, currencies) : [];
   const known = [...shown.filter(({ address }) => list.has(address)), ...strays];
-  const found = known.filter(({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }));
+  const found = known.filter(
+    ({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }),
+  );
   const rows = found.map(({ contract, amountUnits, index, ...payment }) => ({
     ...payment,
     logIndex: index,
@@ -164,7 +183,11 @@ function watchStrays(
   const worth = strays.filter(({ address, contract, amountUnits }) => {
     const { address: account } = payeeOf(network, address);
     const count = more.get(account) ?? 0;
-    if (amountUnits < leastUnits(chain, currencies.get(contract) ?? "") || isDayFull(chain, account, count)) return false;
+    if (
+      amountUnits < leastUnits(chain, currencies.get(contract) ?? "") ||
+      isDayFull(chain, account, count)
+    )
+      return false;
     more.set(account, count + 1);
     return true;
   });
@@ -175,7 +198,9 @@ function watchStrays(
     list.refresh(store.database);
   }
   return strays.filter(
-    ({ address }) => !list.has(address) && accountOwner(store.database, network, payeeOf(network, address).address) !== undefined,
+    ({ address }) =>
+      !list.has(address) &&
+      accountOwner(store.database, network, payeeOf(network, address).address) !== undefined,
   );
 }
 
@@ -204,7 +229,11 @@ export async function findConsumptions(
  * earlier pass read. A ledger restored from a backup can give out a slot again that was used long
  * before, and no block is read twice. Null if no transaction with the slot was read.
  */
-export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: Slot): Promise<Judgement | null> {
+export async function judgeUsed(
+  chain: WatchedChain,
+  row: TransactionRow,
+  slot: Slot,
+): Promise<Judgement | null> {
   const kept = outgoingOfSlot(chain.store.database, slot);
   if (kept === undefined || signedBy(chain.store.database, kept) === row.id) return null;
   const block = await chain.reader.block(kept.block, true);
@@ -213,17 +242,34 @@ export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: 
   return outgoingTx === undefined ? null : judge(chain, row, outgoingTx);
 }
 
-async function judge(chain: WatchedChain, row: TransactionRow, outgoingTx: OutgoingTransaction): Promise<Judgement> {
+async function judge(
+  chain: WatchedChain,
+  row: TransactionRow,
+  outgoingTx: OutgoingTransaction,
+): Promise<Judgement> {
   const currency = chain.currencies.find(({ id }) => id === row.currency);
   if (currency === undefined)
-    return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: `currency ${row.currency} is not configured` };
+    return {
+      kind: "stuck",
+      code: "WATCHER_SLOT_CONSUMED",
+      detail: `currency ${row.currency} is not configured`,
+    };
   const { account, slot } = outgoingTx;
   const { receiverAddress: destination, tag } = row;
-  const to = { contract: contractOf(row, currency), destination, tag, amountUnits: BigInt(row.amountUnits) };
+  const to = {
+    contract: contractOf(row, currency),
+    destination,
+    tag,
+    amountUnits: BigInt(row.amountUnits),
+  };
   return chain.reader.judgeOutgoing({ network: chain.network, account, slot, ...to }, outgoingTx);
 }
 
-function ownerOf(database: Database, network: string, outgoingTx: OutgoingTransaction): TransactionRow | null {
+function ownerOf(
+  database: Database,
+  network: string,
+  outgoingTx: OutgoingTransaction,
+): TransactionRow | null {
   const { account, slot } = outgoingTx;
   const row = pendingSlotOwner(database, { network, account, slot });
   return row === undefined || signedBy(database, outgoingTx) === row.id ? null : row;

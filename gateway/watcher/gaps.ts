@@ -42,11 +42,16 @@ export function missingOf(missing: readonly MissingHistory[]): ReadonlyMap<strin
 export function keepGaps(
   { network, clock }: WatchedChain,
   database: Database,
-  { fromBlock, toBlock, summedTo: summed }: Pick<GapRow, "fromBlock" | "toBlock"> & Partial<Pick<GapRow, "summedTo">>,
+  {
+    fromBlock,
+    toBlock,
+    summedTo: summed,
+  }: Pick<GapRow, "fromBlock" | "toBlock"> & Partial<Pick<GapRow, "summedTo">>,
   missing: ReadonlyMap<string, AgentError>,
 ): void {
   for (const [account, { code, message }] of missing) {
-    const merchant = account === "" ? "" : (accountOwner(database, network, account)?.merchant ?? "");
+    const merchant =
+      account === "" ? "" : (accountOwner(database, network, account)?.merchant ?? "");
     openGap(database, {
       network,
       account,
@@ -71,10 +76,16 @@ export function dueGaps({ store, network, clock }: WatchedChain, turns: Turns): 
 }
 
 /** Lets a gap rest that could not be filled. */
-export function keepUnfilled({ store, clock }: WatchedChain, gap: GapRow, { code, message }: AgentError): void {
+export function keepUnfilled(
+  { store, clock }: WatchedChain,
+  gap: GapRow,
+  { code, message }: AgentError,
+): void {
   const tries = gap.tries + 1;
   const retryAt = clock() + restMsOf(tries, domains.history.restMaxMs);
-  store.write((database) => restGap(database, gap, { code, words: message.slice(0, wordsMax), tries, retryAt }));
+  store.write((database) =>
+    restGap(database, gap, { code, words: message.slice(0, wordsMax), tries, retryAt }),
+  );
 }
 
 /**
@@ -90,7 +101,9 @@ export function tellGaps(chain: WatchedChain): void {
     gaps.map((gap) => asFault(chain, gap)),
   );
   const untold = gaps.filter(({ account, since, toldAt, givenUpAt }) => {
-    return toldAt === null && givenUpAt === null && (account === "" || clock() - since >= toldAfterMs);
+    return (
+      toldAt === null && givenUpAt === null && (account === "" || clock() - since >= toldAfterMs)
+    );
   });
   if (untold.length === 0) return;
   store.write((database) => {
@@ -99,7 +112,11 @@ export function tellGaps(chain: WatchedChain): void {
       const { account, fromBlock, words } = gap;
       const cure = "name a node that has them; nothing that lived in them ends meanwhile";
       const detail = `${blocksOf(gap)}${account === "" ? "" : ` of ${account}`} could not be read: ${words}; ${cure}`;
-      raiseAlarm(chain, database, { code: "WATCHER_GAP", subject: `${network} ${account || fromBlock}`, detail });
+      raiseAlarm(chain, database, {
+        code: "WATCHER_GAP",
+        subject: `${network} ${account || fromBlock}`,
+        detail,
+      });
     }
   });
 }
@@ -111,11 +128,25 @@ export function blocksOf({ fromBlock, toBlock }: Pick<GapRow, "fromBlock" | "toB
 function asFault({ network, store }: WatchedChain, gap: GapRow): Fault {
   const { account, fromBlock, merchant, code, since: sinceMs, tries, retryAt: retryAtMs } = gap;
   const key = keyOn({ network }, "history", `${account || everybody} ${fromBlock}`, merchant);
-  const words = gap.givenUpAt === null ? gap.words : `given up: ${heldWords(network, countHeld(store.database, gap))}`;
-  return { ...key, code: code as Code, plain: code, words: `${blocksOf(gap)}: ${words}`, sinceMs, tries, retryAtMs, count: 1 };
+  const words =
+    gap.givenUpAt === null
+      ? gap.words
+      : `given up: ${heldWords(network, countHeld(store.database, gap))}`;
+  return {
+    ...key,
+    code: code as Code,
+    plain: code,
+    words: `${blocksOf(gap)}: ${words}`,
+    sinceMs,
+    tries,
+    retryAtMs,
+    count: 1,
+  };
 }
 
 function heldWords(network: string, count: number): string {
   const are = count === 1 ? "1 request is held until" : `${count} requests are held until`;
-  return hasTags(network) ? `${are} an operator credits or releases each` : `${are} the balance of each was compared`;
+  return hasTags(network)
+    ? `${are} an operator credits or releases each`
+    : `${are} the balance of each was compared`;
 }

@@ -12,7 +12,12 @@ import { type FaultKey, idIn, keyText } from "../faults/fault.ts";
 import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 
-export function keyOn({ network }: Pick<WatchedChain, "network">, domain: Domain, id: string, merchant = ""): FaultKey {
+export function keyOn(
+  { network }: Pick<WatchedChain, "network">,
+  domain: Domain,
+  id: string,
+  merchant = "",
+): FaultKey {
   return { domain, network, id, merchant };
 }
 
@@ -28,7 +33,11 @@ export interface BalanceItem {
 export function itemsOf(
   chain: WatchedChain,
   domain: "account" | "address",
-  { account, merchant, isWaited = false }: { readonly account: string; readonly merchant: string; readonly isWaited?: boolean },
+  {
+    account,
+    merchant,
+    isWaited = false,
+  }: { readonly account: string; readonly merchant: string; readonly isWaited?: boolean },
   currencies: readonly GatewayCurrency[],
 ): readonly BalanceItem[] {
   return currencies.map((currency) => ({
@@ -47,7 +56,8 @@ export function ownerOf({ store }: WatchedChain, transactionId: string): string 
 /** The currencies that can be asked for: in service, and read when they were asked for last. */
 export function readableCurrencies(chain: WatchedChain): readonly GatewayCurrency[] {
   return chain.currencies.filter(
-    ({ id }) => !chain.tokens.out.has(id) && chain.faults.standing(keyOn(chain, "currency", id)) === null,
+    ({ id }) =>
+      !chain.tokens.out.has(id) && chain.faults.standing(keyOn(chain, "currency", id)) === null,
   );
 }
 
@@ -59,11 +69,17 @@ export async function askBalances(
 ): Promise<ReadonlyMap<string, Result<bigint>>> {
   const asked = items.filter(({ key }) => chain.faults.isDue(key));
   if (asked.length === 0) return new Map();
-  const questions = asked.map(({ account, currency: { contract } }): BalanceQuestion => ({ account, contract }));
+  const questions = asked.map(
+    ({ account, currency: { contract } }): BalanceQuestion => ({ account, contract }),
+  );
   const told = await resultOf(() => chain.reader.balances(questions, block));
   return new Map(
     asked.map(({ key }, at) => {
-      const missing = new AgentError("NODE_ANSWER", "none", "the nodes left the question without an answer");
+      const missing = new AgentError(
+        "NODE_ANSWER",
+        "none",
+        "the nodes left the question without an answer",
+      );
       return [keyText(key), told.ok ? (told.value[at] ?? failed(missing)) : told];
     }),
   );

@@ -48,22 +48,30 @@ export async function keepLevels(
   unseen: ReadonlySet<string> = new Set(),
 ): Promise<boolean> {
   const { store, network, run, reader } = chain;
-  const open = listAccountsNow(store.database, network).filter((account) => !isLevel(store.database, { network, account }, run));
+  const open = listAccountsNow(store.database, network).filter(
+    (account) => !isLevel(store.database, { network, account }, run),
+  );
   if (open.length === 0) return false;
   const past = await isPastUnseen(chain, tip, memory);
   if (past.ok && !(isReached && past.value)) return false;
   const whyNot = async (account: string): Promise<string> =>
-    unseen.has(account) ? "its newest transactions cannot be read, or are more than can be kept" : troubleOf(chain, account);
+    unseen.has(account)
+      ? "its newest transactions cannot be read, or are more than can be kept"
+      : troubleOf(chain, account);
   const troubles = past.ok
     ? await inWaves(open, questionsAtOnce, whyNot)
-    : open.map(() => `the time of block ${tip.head.number} cannot be read: ${past.fault.code}: ${past.fault.message}`);
+    : open.map(
+        () =>
+          `the time of block ${tip.head.number} cannot be read: ${past.fault.code}: ${past.fault.message}`,
+      );
   store.write((database) => {
     for (const [at, account] of open.entries()) {
       const trouble = troubles[at] ?? "";
       const wallet = { network, account };
       const isSeen = reader.unconfirmed === undefined || memory.beside.has(account);
       if (trouble === "" && isSeen) keepLevel(database, wallet, run);
-      else if (levelTrouble(database, wallet) !== trouble) keepLevelTrouble(database, wallet, trouble);
+      else if (levelTrouble(database, wallet) !== trouble)
+        keepLevelTrouble(database, wallet, trouble);
     }
   });
   const read = open.filter((account, at) => troubles[at] === "" && !memory.beside.has(account));
@@ -75,7 +83,11 @@ export async function keepLevels(
  * True if blocks were made for so long since the first head of this run that they hold what nodes
  * do not show.
  */
-async function isPastUnseen(chain: WatchedChain, { head }: Tip, memory: LevelMemory): Promise<Result<boolean>> {
+async function isPastUnseen(
+  chain: WatchedChain,
+  { head }: Tip,
+  memory: LevelMemory,
+): Promise<Result<boolean>> {
   const exclusion = expiryExclusionOf(chain.network);
   if (exclusion === null) return good(true);
   const time = await timeOfHead(chain, head.number);
@@ -101,7 +113,9 @@ async function troubleOf(chain: WatchedChain, account: string): Promise<string> 
       chain,
       waiting.map((one) => ({ ...one, block: null })),
     );
-    return crowded.has(account) ? "the mempool has more of its transactions that nothing explains than can be kept" : "";
+    return crowded.has(account)
+      ? "the mempool has more of its transactions that nothing explains than can be kept"
+      : "";
   } catch (error) {
     if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
     return `the mempool of ${account} cannot be read: ${error.code}: ${error.message}`;

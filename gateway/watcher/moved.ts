@@ -24,7 +24,8 @@ export function noteMoved(
   if (final === null) return;
   const { txHash, block } = final;
   const at = chain.clock();
-  if (!keepMoved(database, { transactionId: id, txHash, block, feeUnits: `${final.feeUnits}`, at })) return;
+  if (!keepMoved(database, { transactionId: id, txHash, block, feeUnits: `${final.feeUnits}`, at }))
+    return;
   const held = isContracts ? "" : merchant;
   if (!holdCurrency(database, { currency, merchant: held, at, transactionId: id, txHash })) return;
   const whose = isContracts ? "of every merchant" : `of merchant ${merchant}`;

@@ -16,8 +16,10 @@ export function nodeLog(log: GatewayLog, chain: string): NodeLog {
     const fields = { chain, ...context, detail };
     if (event === "node-failed") log.warn({ event, ...fields }, "a node failed");
     else if (event === "node-recovered") log.info({ event, ...fields }, "a node answers again");
-    else if (event === "entry-unknown") log.warn({ event, ...fields }, "an entry with an amount moves no coins");
-    else if (event === "node-wrong-chain") log.error({ event, ...fields }, "a node is of another chain");
+    else if (event === "entry-unknown")
+      log.warn({ event, ...fields }, "an entry with an amount moves no coins");
+    else if (event === "node-wrong-chain")
+      log.error({ event, ...fields }, "a node is of another chain");
   };
 }
 

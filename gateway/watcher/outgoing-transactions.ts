@@ -26,7 +26,11 @@ import {
   isKeptUnexplained,
   keepUnexplained,
 } from "../store/outgoing-holds.ts";
-import { keepOutgoing, listUntoldOutgoing, markOutgoingTold } from "../store/outgoing-transactions.ts";
+import {
+  keepOutgoing,
+  listUntoldOutgoing,
+  markOutgoingTold,
+} from "../store/outgoing-transactions.ts";
 import type { OutgoingRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
@@ -48,13 +52,17 @@ export interface FoundOutgoing {
 }
 
 /** Notes transactions of hot wallets that could not be read. Harmless to call twice. */
-export function noteUnreadOutgoing(chain: WatchedChain, unread: readonly UnreadTransaction[]): void {
+export function noteUnreadOutgoing(
+  chain: WatchedChain,
+  unread: readonly UnreadTransaction[],
+): void {
   if (unread.length === 0) return;
   const wallets = listPairedWallets(chain.store.database, chain.network);
   noteUnread(
     chain,
     unread,
-    (account) => wallets.find((one) => hotWalletAddressOn(one, chain.network) === account)?.merchant ?? "",
+    (account) =>
+      wallets.find((one) => hotWalletAddressOn(one, chain.network) === account)?.merchant ?? "",
   );
 }
 
@@ -68,7 +76,11 @@ export async function findOutgoing(
   blocks: readonly WatchedBlock[],
   missing: MissingHistory[] = [],
 ): Promise<FoundOutgoing> {
-  const { found: sent, unread, missing: lacking = [] } = await chain.reader.outgoing(blocks, payers);
+  const {
+    found: sent,
+    unread,
+    missing: lacking = [],
+  } = await chain.reader.outgoing(blocks, payers);
   missing.push(...lacking);
   noteUnreadOutgoing(chain, unread);
   const failed = new Set<OutgoingTransaction>();
@@ -82,7 +94,15 @@ export async function findOutgoing(
       const { account, slot, txHash, block } = outgoingTx;
       const isKnown = signedBy(chain.store.database, outgoingTx) !== undefined;
       const untold = isUncounted(chain) && !isKnown ? 1 : 0;
-      return { network: chain.network, account, slot, txHash, block, ...contentOf(outgoingTx), untold };
+      return {
+        network: chain.network,
+        account,
+        slot,
+        txHash,
+        block,
+        ...contentOf(outgoingTx),
+        untold,
+      };
     });
   return { paid, failed: [...failed] };
 }
@@ -101,7 +121,11 @@ function contentOf({
  * Keeps outgoing transactions, and raises the alarm for an attempt that was called void. Runs in
  * the caller's transaction.
  */
-export function keepAllOutgoing(chain: WatchedChain, database: Database, { paid, failed }: FoundOutgoing): void {
+export function keepAllOutgoing(
+  chain: WatchedChain,
+  database: Database,
+  { paid, failed }: FoundOutgoing,
+): void {
   for (const outgoingTx of paid) {
     keepOutgoing(database, outgoingTx);
     const { txHash, block } = outgoingTx;
@@ -109,7 +133,8 @@ export function keepAllOutgoing(chain: WatchedChain, database: Database, { paid,
     if (id === undefined) keepUnexplained(database, { ...outgoingTx, final: 1 }, chain.clock());
     else checkIncluded(chain, database, { id, txHash, block });
   }
-  for (const { account, txHash } of failed) forgetUnexplained(database, { network: chain.network, account, txHash });
+  for (const { account, txHash } of failed)
+    forgetUnexplained(database, { network: chain.network, account, txHash });
 }
 
 /**
@@ -127,7 +152,10 @@ type Seen = UnconfirmedTransaction & { readonly block: number | null };
  * is none.
  * @returns the accounts that have so many that some were not kept
  */
-export function keepSeenOutgoing({ store, network, clock }: WatchedChain, seen: readonly Seen[]): ReadonlySet<string> {
+export function keepSeenOutgoing(
+  { store, network, clock }: WatchedChain,
+  seen: readonly Seen[],
+): ReadonlySet<string> {
   const crowded = new Set<string>();
   const foreign = seen.filter((outgoingTx) => signedBy(store.database, outgoingTx) === undefined);
   if (foreign.length === 0) return crowded;
@@ -141,7 +169,11 @@ export function keepSeenOutgoing({ store, network, clock }: WatchedChain, seen: 
         if (before >= seenMost) continue;
         kept.set(account, before + 1);
       }
-      keepUnexplained(database, { network, account, txHash, block, ...contentOf(outgoingTx), final: 0 }, clock());
+      keepUnexplained(
+        database,
+        { network, account, txHash, block, ...contentOf(outgoingTx), final: 0 },
+        clock(),
+      );
     }
   });
   return crowded;
@@ -157,7 +189,8 @@ export function endSeenOutgoing({ store, network, clock }: WatchedChain): void {
 /** An amount in its currency; in base units of a contract that is not configured. */
 function paidText({ currencies }: WatchedChain, contract: string, units: string): string {
   const currency = currencies.find((one) => one.contract === contract);
-  if (currency !== undefined) return `${formatAmount(BigInt(units), currency.decimal)} ${currency.id}`;
+  if (currency !== undefined)
+    return `${formatAmount(BigInt(units), currency.decimal)} ${currency.id}`;
   return `${units} units ${contract === "" ? "of the coin" : `of ${contract}`}`;
 }
 
@@ -172,7 +205,9 @@ export function tellForeign(chain: WatchedChain): void {
   if (untold.length === 0) return;
   const isCaughtUp = (account: string): boolean =>
     listSendersFrom(store.database, account, network).every(({ caughtUp }) => caughtUp === run);
-  const ripe = untold.filter(({ account, isExplained }) => isExplained === 1 || isCaughtUp(account));
+  const ripe = untold.filter(
+    ({ account, isExplained }) => isExplained === 1 || isCaughtUp(account),
+  );
   if (ripe.length === 0) return;
   store.write((database) => {
     for (const outgoingTx of ripe) {
@@ -183,7 +218,10 @@ export function tellForeign(chain: WatchedChain): void {
       raiseAlarm(chain, database, { code: "WATCHER_OUTGOING_FOREIGN", subject: txHash, detail });
     }
   });
-  const robbed = new Set(ripe.filter(({ isExplained }) => isExplained === 0).map(({ account }) => account));
+  const robbed = new Set(
+    ripe.filter(({ isExplained }) => isExplained === 0).map(({ account }) => account),
+  );
   for (const account of robbed)
-    for (const { id } of listSendersFrom(store.database, account, network)) chain.signals.emit("foreign", { agent: id });
+    for (const { id } of listSendersFrom(store.database, account, network))
+      chain.signals.emit("foreign", { agent: id });
 }

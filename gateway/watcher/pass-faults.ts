@@ -29,18 +29,33 @@ export function newFaultMemory(): FaultMemory {
 export function beginPass(chain: WatchedChain, memory: FaultMemory): void {
   const { faults, store, network } = chain;
   if (memory.kept === null) {
-    const rows = listFaults(store.database, network).filter(({ domain, id }) => id !== "" && Object.hasOwn(domains, domain));
+    const rows = listFaults(store.database, network).filter(
+      ({ domain, id }) => id !== "" && Object.hasOwn(domains, domain),
+    );
     memory.kept = new Map(rows.map((row) => [`${row.domain} ${network} ${row.id}`, row.code]));
     // A transaction that cannot be read has a row of its own, which is the truth.
     // An address that no request has is asked for again, unless an order passed it over.
     const isGone = ({ domain, id }: (typeof rows)[number]): boolean =>
-      domain === "address" && issuedAddress(store.database, id.split(" ")[0] as string) === undefined;
-    const others = rows.filter((row) => row.domain !== "transaction" && row.domain !== "history" && !isGone(row));
+      domain === "address" &&
+      issuedAddress(store.database, id.split(" ")[0] as string) === undefined;
+    const others = rows.filter(
+      (row) => row.domain !== "transaction" && row.domain !== "history" && !isGone(row),
+    );
     faults.restore([
       ...unreadFaults(chain),
       ...others.map(({ domain, id, merchant, code, words, since: sinceMs, tries }): Fault => {
         const said = { code: code as Code, words, plain: code };
-        return { domain: domain as Domain, network, id, merchant, ...said, sinceMs, tries, retryAtMs: sinceMs, count: 1 };
+        return {
+          domain: domain as Domain,
+          network,
+          id,
+          merchant,
+          ...said,
+          sinceMs,
+          tries,
+          retryAtMs: sinceMs,
+          count: 1,
+        };
       }),
     ]);
   }
@@ -63,7 +78,11 @@ export async function askCurrencies(chain: WatchedChain, final: BlockId): Promis
 }
 
 /** Ends the pass: faults rise, and those that stand are kept. */
-export async function endPass(chain: WatchedChain, final: BlockId, memory: FaultMemory): Promise<void> {
+export async function endPass(
+  chain: WatchedChain,
+  final: BlockId,
+  memory: FaultMemory,
+): Promise<void> {
   const controls = new Map<string, Result<unknown>>();
   for (const parent of chain.faults.doubts()) {
     const answer = await control(chain, parent, final);
@@ -74,30 +93,45 @@ export async function endPass(chain: WatchedChain, final: BlockId, memory: Fault
 }
 
 /** A question about nothing of anybody: a balance in the currency, or the chain's final block. */
-async function control(chain: WatchedChain, { domain, id }: FaultKey, final: BlockId): Promise<Result<unknown> | null> {
+async function control(
+  chain: WatchedChain,
+  { domain, id }: FaultKey,
+  final: BlockId,
+): Promise<Result<unknown> | null> {
   if (domain === "currency") return askNobody(chain, id, final);
   return domain === "head" ? resultOf(() => chain.reader.finalTip()) : null;
 }
 
 /** Null for a currency that is not configured. */
-async function askNobody({ reader, currencies }: WatchedChain, id: string, { number }: BlockId): Promise<Result<unknown> | null> {
+async function askNobody(
+  { reader, currencies }: WatchedChain,
+  id: string,
+  { number }: BlockId,
+): Promise<Result<unknown> | null> {
   const currency = currencies.find((one) => one.id === id);
   if (currency === undefined) return null;
   const { contract } = currency;
-  const told = await resultOf(() => reader.balances([{ account: reader.nobody, contract }], number));
+  const told = await resultOf(() =>
+    reader.balances([{ account: reader.nobody, contract }], number),
+  );
   return told.ok ? (told.value[0] ?? told) : told;
 }
 
 /** Words of nodes change with each try; those of a gap say what it waits for. */
-const markOf = ({ domain, code, words }: Fault): string => (domain === "history" ? `${code} ${words}` : code);
+const markOf = ({ domain, code, words }: Fault): string =>
+  domain === "history" ? `${code} ${words}` : code;
 
 /** Writes only what changed: an item that came or went, or another code. */
 function keepFaults({ faults, store, network }: WatchedChain, memory: FaultMemory): void {
   // A fault of the chain itself is told by its status.
-  const items = faults.list({ network }).filter(({ domain, id }) => id !== "" || (domain !== "head" && domain !== "span"));
+  const items = faults
+    .list({ network })
+    .filter(({ domain, id }) => id !== "" || (domain !== "head" && domain !== "span"));
   const standing = new Map(items.map((fault) => [keyText(fault), fault]));
   const before = memory.kept ?? new Map<string, string>();
-  const changed = [...standing.values()].filter((fault) => before.get(keyText(fault)) !== markOf(fault));
+  const changed = [...standing.values()].filter(
+    (fault) => before.get(keyText(fault)) !== markOf(fault),
+  );
   const gone = [...before.keys()].filter((text) => !standing.has(text));
   if (changed.length + gone.length === 0) return;
   store.write((database) => {

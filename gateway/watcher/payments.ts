@@ -46,9 +46,15 @@ export function internalHash(block: number, address: string): string {
  * itself, with an alarm: it counts once.
  * @returns the ids of the requests to judge
  */
-export function keepFinal(chain: WatchedChain, database: Database, payment: PaymentRow): readonly string[] {
+export function keepFinal(
+  chain: WatchedChain,
+  database: Database,
+  payment: PaymentRow,
+): readonly string[] {
   // A transaction is in one block of the chain alone.
-  const lost = finalInOtherBlock(database, payment).flatMap((other) => loseFinalPayment(database, other, chain.clock()));
+  const lost = finalInOtherBlock(database, payment).flatMap((other) =>
+    loseFinalPayment(database, other, chain.clock()),
+  );
   const before = takeBack(database, payment);
   if (before !== undefined) tellBack(chain, database, before, payment.block);
   keepFinalPayment(database, payment);
@@ -57,11 +63,21 @@ export function keepFinal(chain: WatchedChain, database: Database, payment: Paym
 }
 
 /** Raises the alarm that a payment whose block left the chain is final again. */
-export function tellBack(chain: WatchedChain, database: Database, before: GonePayment, block: number): void {
+export function tellBack(
+  chain: WatchedChain,
+  database: Database,
+  before: GonePayment,
+  block: number,
+): void {
   const { txHash, block: old, transactionId, state } = before;
   const how = state === "revoked" ? "; it counts again" : "";
   const detail = `${txHash} was credited in block ${old} and is now final in block ${block}${how}`;
-  raiseAlarm(chain, database, { code: "WATCHER_FINAL_REORG", cause: "payment", subject: transactionId, detail });
+  raiseAlarm(chain, database, {
+    code: "WATCHER_FINAL_REORG",
+    cause: "payment",
+    subject: transactionId,
+    detail,
+  });
 }
 
 /**
@@ -96,7 +112,12 @@ export function tellLost(chain: WatchedChain): void {
       const { units, currency, txHash, block, transactionId } = one;
       const what = `${units} base units of ${currency} by ${txHash}, credited in block ${block}: the block left the chain, and no final block holds it now`;
       for (const subject of new Set([...listCreditedWith(inside, one), transactionId]))
-        raiseAlarm(chain, inside, { code: "WATCHER_FINAL_REORG", cause: "deposit", subject, detail: what });
+        raiseAlarm(chain, inside, {
+          code: "WATCHER_FINAL_REORG",
+          cause: "deposit",
+          subject,
+          detail: what,
+        });
       keepGoneTold(inside, one, chain.clock());
     }
   });
@@ -114,7 +135,9 @@ export function judgeRequests(
 ): readonly string[] {
   return [...new Set(ids)].filter((id) => {
     if (isAside(database, "judgement", id)) return false;
-    return onRow({ kind: "judgement", id, about: id }, () => judgeRequest(chain, database, id, scannedAt));
+    return onRow({ kind: "judgement", id, about: id }, () =>
+      judgeRequest(chain, database, id, scannedAt),
+    );
   });
 }
 
@@ -122,7 +145,11 @@ export function judgeRequests(
  * The new state of a deposit request from the payments that count for it. Writes nothing.
  * `scannedAt`: milliseconds; every block before this time has been read.
  */
-export function judgementOf(database: Database, row: TransactionRow, scannedAt: number): Omit<DepositCredit, "changedAt"> {
+export function judgementOf(
+  database: Database,
+  row: TransactionRow,
+  scannedAt: number,
+): Omit<DepositCredit, "changedAt"> {
   const { id, status, stage, expiresAt } = row;
   const counted = listCounted(database, row);
   const inBlocks = new Set(counted.map(({ txHash }) => txHash));
@@ -130,7 +157,16 @@ export function judgementOf(database: Database, row: TransactionRow, scannedAt: 
   const isBack = stage === revokedStage && !hasRevoked(database, row);
   const units = { ...askedUnits(database, row), receivedUnits: BigInt(row.amountReceivedUnits) };
   const credit = judgeDeposit(
-    { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id), isArriving, isBack },
+    {
+      status,
+      stage,
+      ...units,
+      expiresAt,
+      late: row.late === 1,
+      endBlock: depositEnd(database, id),
+      isArriving,
+      isBack,
+    },
     counted,
     scannedAt,
   );
@@ -146,15 +182,27 @@ export function judgementOf(database: Database, row: TransactionRow, scannedAt: 
 }
 
 /** True if a request is paid by this sum, less its refunds. */
-export function isPaidBy(database: Database, row: Parameters<typeof askedUnits>[1], units: bigint): boolean {
+export function isPaidBy(
+  database: Database,
+  row: Parameters<typeof askedUnits>[1],
+  units: bigint,
+): boolean {
   return isPaid(askedUnits(database, row), units);
 }
 
 /** The units that a request asks for, and those that refunds pay back. */
 function askedUnits(
   database: Database,
-  { id, amountUnits, toleranceUnits }: Pick<TransactionRow, "id" | "amountUnits" | "toleranceUnits">,
-): { readonly amountUnits: bigint; readonly toleranceUnits: bigint; readonly refundedUnits: bigint } {
+  {
+    id,
+    amountUnits,
+    toleranceUnits,
+  }: Pick<TransactionRow, "id" | "amountUnits" | "toleranceUnits">,
+): {
+  readonly amountUnits: bigint;
+  readonly toleranceUnits: bigint;
+  readonly refundedUnits: bigint;
+} {
   return {
     amountUnits: BigInt(amountUnits),
     toleranceUnits: BigInt(toleranceUnits),
@@ -162,7 +210,12 @@ function askedUnits(
   };
 }
 
-function judgeRequest(chain: WatchedChain, database: Database, id: string, scannedAt: number): boolean {
+function judgeRequest(
+  chain: WatchedChain,
+  database: Database,
+  id: string,
+  scannedAt: number,
+): boolean {
   const row = readTransaction(database, id);
   if (row === undefined || row.operation !== "deposit") return false;
   if (chain.tokens.out.has(row.currency)) {
@@ -170,7 +223,8 @@ function judgeRequest(chain: WatchedChain, database: Database, id: string, scann
     return false;
   }
   const next = judgementOf(database, row, scannedAt);
-  if ((Object.keys(next) as (keyof typeof next)[]).every((field) => row[field] === next[field])) return false;
+  if ((Object.keys(next) as (keyof typeof next)[]).every((field) => row[field] === next[field]))
+    return false;
   const { stage } = next;
   updateDeposit(database, id, { ...next, changedAt: chain.clock() });
   const fields = { id, stage, received: next.amountReceivedUnits };

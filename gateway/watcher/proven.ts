@@ -29,14 +29,18 @@ export async function proveByHash(
   also: (database: Database, rows: readonly PaymentRow[]) => void,
 ): Promise<Proven> {
   const { network, reader, store, currencies } = chain;
-  if (!currencies.some(({ contract }) => contract === "")) return { problem: `no currency of ${network} is configured` };
+  if (!currencies.some(({ contract }) => contract === ""))
+    return { problem: `no currency of ${network} is configured` };
   const { address: account } = payeeOf(network, depositAddress);
   const payment = (await reader.paymentBy?.(txHash, account)) ?? null;
-  if (payment === null) return { problem: `no transaction ${txHash} in a validated ledger paid ${account}` };
+  if (payment === null)
+    return { problem: `no transaction ${txHash} in a validated ledger paid ${account}` };
   const readTo = readCursor(store.database, network)?.block ?? 0;
   // What is read next is credited by itself, and small payments are added to sums only then.
   if (payment.block > readTo)
-    return { problem: `ledger ${payment.block} is not read yet, only up to ${readTo}: the payment counts by itself then` };
+    return {
+      problem: `ledger ${payment.block} is not read yet, only up to ${readTo}: the payment counts by itself then`,
+    };
   return keep(chain, payment, also);
 }
 

@@ -22,7 +22,12 @@ import { endHoldsCompared } from "../store/gap-holds.ts";
 import { gapOver } from "../store/gaps.ts";
 import { takeBackUnnamed } from "../store/gone-payments.ts";
 import { dropLookGap, keepLookGap } from "../store/look-gaps.ts";
-import { dropDetectedPayment, keepFinalPayment, listClaims, readPayment } from "../store/payments.ts";
+import {
+  dropDetectedPayment,
+  keepFinalPayment,
+  listClaims,
+  readPayment,
+} from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -78,7 +83,10 @@ export function applyReading(chain: WatchedChain, database: Database, reading: R
   const isKnown = state?.run === "" || of.place <= lastWithoutBaseline(database);
   let isPaid = false;
   if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {
-    endHoldsCompared(database, network, of.transactionId, { block: from, currencies: reading.currencies.map(({ id }) => id) });
+    endHoldsCompared(database, network, of.transactionId, {
+      block: from,
+      currencies: reading.currencies.map(({ id }) => id),
+    });
     for (const one of reading.currencies) {
       const isGap = dropLookGap(database, { network, address: of.address, currency: one.id });
       if (!isKnown || isGap) findBaseline(chain, database, reading, one);
@@ -98,7 +106,11 @@ interface Place extends BalancePlace {
   readonly isNative: boolean;
 }
 
-const placeOf = ({ network }: WatchedChain, { of }: Reading, { id, contract }: ReadCurrency): Place => ({
+const placeOf = (
+  { network }: WatchedChain,
+  { of }: Reading,
+  { id, contract }: ReadCurrency,
+): Place => ({
   network,
   address: of.address,
   currency: id,
@@ -107,7 +119,12 @@ const placeOf = ({ network }: WatchedChain, { of }: Reading, { id, contract }: R
 });
 
 /** Finds the baseline: the balance before any customer can have paid. */
-function findBaseline(chain: WatchedChain, database: Database, reading: Reading, one: ReadCurrency): void {
+function findBaseline(
+  chain: WatchedChain,
+  database: Database,
+  reading: Reading,
+  one: ReadCurrency,
+): void {
   const place = placeOf(chain, reading, one);
   const { from: block, to } = reading;
   // Coins that receipts name came after the address was watched, so they are no part of the
@@ -123,14 +140,25 @@ function findBaseline(chain: WatchedChain, database: Database, reading: Reading,
   );
 }
 
-function compare(chain: WatchedChain, database: Database, reading: Reading, one: ReadCurrency): boolean {
+function compare(
+  chain: WatchedChain,
+  database: Database,
+  reading: Reading,
+  one: ReadCurrency,
+): boolean {
   const place = placeOf(chain, reading, one);
   const { from, to, of } = reading;
   const above = one.units - baselineOf(database, place);
   const rest = above - explainedUnits(database, place, { ...place, block: to });
   const claims = claimsOf(database, place, to);
   if (rest > 0n || claims.length > 0) return credit(chain, database, reading, place, rest, claims);
-  const below = above - explainedUnits(database, place, { ...place, block: oldestOf(chain, from), sumsBeyond: "left out" });
+  const below =
+    above -
+    explainedUnits(database, place, {
+      ...place,
+      block: oldestOf(chain, from),
+      sumsBeyond: "left out",
+    });
   // No agent here has the key, so its owner took this amount. New money will be above the
   // remainder.
   if (below < 0n && of.agent === null) keepTaken(database, place, -below, from);
@@ -139,7 +167,9 @@ function compare(chain: WatchedChain, database: Database, reading: Reading, one:
 
 /** Coins that receipts up to `block` name and no balance has confirmed yet. */
 function claimsOf(database: Database, place: Place, block: number): readonly PaymentRow[] {
-  return place.isNative ? listClaims(database, place.network, block).filter(({ address }) => address === place.address) : [];
+  return place.isNative
+    ? listClaims(database, place.network, block).filter(({ address }) => address === place.address)
+    : [];
 }
 
 /**
@@ -165,17 +195,35 @@ function credit(
     const units = rest < BigInt(claim.units) ? rest : BigInt(claim.units);
     rest -= units;
     if (units < BigInt(claim.units)) {
-      const fields = { txHash: claim.txHash, address: claim.address, named: claim.units, there: `${units}` };
-      chain.log.warn({ event: "deposit-unborne", ...fields }, "a receipt names coins that the final balance does not show");
+      const fields = {
+        txHash: claim.txHash,
+        address: claim.address,
+        named: claim.units,
+        there: `${units}`,
+      };
+      chain.log.warn(
+        { event: "deposit-unborne", ...fields },
+        "a receipt names coins that the final balance does not show",
+      );
     }
     // The claim's own row goes, so that it is added to a sum once, whenever its block was read.
-    if (units > 0n) keepPayment(chain, database, { ...claim, units: units.toString(), final: 1 }, -1);
+    if (units > 0n)
+      keepPayment(chain, database, { ...claim, units: units.toString(), final: 1 }, -1);
     if (readPayment(database, claim)?.final === 0) dropDetectedPayment(database, claim);
   }
   // Coins whose block left are of before, and count once.
   for (const before of rest > 0n ? takeBackUnnamed(database, place, rest) : []) {
     const { block, units, address, network, currency, txHash, logIndex, transactionId } = before;
-    const row = { address, network, currency, txHash, logIndex, transactionId, units, final: 1 } as const;
+    const row = {
+      address,
+      network,
+      currency,
+      txHash,
+      logIndex,
+      transactionId,
+      units,
+      final: 1,
+    } as const;
     keepFinalPayment(database, { ...row, block: Math.min(block, reading.from), blockHash: "" });
     tellBack(chain, database, before, reading.from);
     rest -= BigInt(units);
@@ -184,12 +232,20 @@ function credit(
   return true;
 }
 
-function keepUnnamed(chain: WatchedChain, database: Database, reading: Reading, place: Place, units: bigint): void {
+function keepUnnamed(
+  chain: WatchedChain,
+  database: Database,
+  reading: Reading,
+  place: Place,
+  units: bigint,
+): void {
   const { network, address, currency, transactionId, isNative } = place;
   const end = depositEnd(database, transactionId);
   // The first reading after a request's end shows payments from before the end.
   const block = end !== null && end < reading.from ? end : reading.from;
-  const txHash = isNative ? internalHash(block, address) : `${internalHash(block, address)}:${currency}`;
+  const txHash = isNative
+    ? internalHash(block, address)
+    : `${internalHash(block, address)}:${currency}`;
   const before = readPayment(database, { network, txHash, logIndex: nativeLogIndex });
   keepFinal(chain, database, {
     network,

@@ -29,15 +29,27 @@ export function commit(chain: WatchedChain, fn: (database: Database) => readonly
 }
 
 /** Blocks `from` to `to`, each the parent of the next. */
-export async function readRun(chain: WatchedChain, from: number, to: number, agreed: boolean): Promise<readonly WatchedBlock[]> {
+export async function readRun(
+  chain: WatchedChain,
+  from: number,
+  to: number,
+  agreed: boolean,
+): Promise<readonly WatchedBlock[]> {
   const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  const blocks = await inWaves(numbers, blocksAtOnce, (number) => chain.reader.block(number, agreed));
+  const blocks = await inWaves(numbers, blocksAtOnce, (number) =>
+    chain.reader.block(number, agreed),
+  );
   for (const [index, block] of blocks.entries()) {
     const before = blocks[index - 1];
     if (before !== undefined && block.parentHash !== before.hash) {
-      throw new AgentError("NODE_DISAGREE", "none", `block ${block.number} does not follow the one read before it`, {
-        block: block.number,
-      });
+      throw new AgentError(
+        "NODE_DISAGREE",
+        "none",
+        `block ${block.number} does not follow the one read before it`,
+        {
+          block: block.number,
+        },
+      );
     }
   }
   return blocks;
@@ -82,7 +94,11 @@ export interface Searched extends Found {
  * Searches blocks, fewer if not all can be searched together. One that cannot be searched for ten
  * minutes is passed, as a gap; its neighbours at once.
  */
-export async function findSpan(chain: WatchedChain, memory: DepositMemory, blocks: readonly WatchedBlock[]): Promise<Searched> {
+export async function findSpan(
+  chain: WatchedChain,
+  memory: DepositMemory,
+  blocks: readonly WatchedBlock[],
+): Promise<Searched> {
   const told = await resultOf(async () => {
     const lacking: MissingHistory[] = [];
     const found = await findIn(chain, memory, blocks, lacking);
@@ -90,7 +106,8 @@ export async function findSpan(chain: WatchedChain, memory: DepositMemory, block
   });
   if (told.ok) return { read: blocks, ...told.value };
   if (!isOfItem(told.fault)) throw told.fault;
-  if (blocks.length > 1) return findSpan(chain, memory, blocks.slice(0, Math.ceil(blocks.length / 2)));
+  if (blocks.length > 1)
+    return findSpan(chain, memory, blocks.slice(0, Math.ceil(blocks.length / 2)));
   const { number = 0, hash = "" } = blocks[0] ?? {};
   if (memory.stuckAt?.hash !== hash) memory.stuckAt = { hash, since: chain.clock() };
   const isLong = chain.clock() - memory.stuckAt.since >= gapAfterMs;

@@ -33,12 +33,17 @@ export const nobodys = "";
 /** Base units below which a payment that nobody asked for is no row. */
 export function leastUnits({ currencies }: WatchedChain, currency: string): bigint {
   const one = currencies.find(({ id }) => id === currency);
-  const least = one?.minPaymentAmount === undefined ? null : parseAmount(one.minPaymentAmount, one.decimal);
+  const least =
+    one?.minPaymentAmount === undefined ? null : parseAmount(one.minPaymentAmount, one.decimal);
   return least?.ok === true ? least.units : 0n;
 }
 
 /** True if an account has as many payments that nobody asked for as rows today as it may. */
-export function isDayFull({ store, network, clock }: WatchedChain, account: string, more = 0): boolean {
+export function isDayFull(
+  { store, network, clock }: WatchedChain,
+  account: string,
+  more = 0,
+): boolean {
   return recordsOf(store.database, network, account, dayOf(clock())) + more >= recordsMax;
 }
 
@@ -47,13 +52,22 @@ export function isDayFull({ store, network, clock }: WatchedChain, account: stri
  * already, and only what no sum has is kept again, as rows.
  * @returns the ids of the requests to judge
  */
-export function keepPayment(chain: WatchedChain, database: Database, payment: PaymentRow, summedTo: number): readonly string[] {
+export function keepPayment(
+  chain: WatchedChain,
+  database: Database,
+  payment: PaymentRow,
+  summedTo: number,
+): readonly string[] {
   const { transactionId, currency, network, address } = payment;
   const asRow = (): readonly string[] => keepFinal(chain, database, payment);
   const request = transactionId === nobodys ? undefined : readTransaction(database, transactionId);
-  if (readPayment(database, payment)?.final === 1 || wasElsewhere(database, payment)) return asRow();
+  if (readPayment(database, payment)?.final === 1 || wasElsewhere(database, payment))
+    return asRow();
   const isFull = request !== undefined && hasAllRows(database, transactionId);
-  const place = { account: payeeOf(network, address).address, merchant: merchantOf(database, payment, request) };
+  const place = {
+    account: payeeOf(network, address).address,
+    merchant: merchantOf(database, payment, request),
+  };
   const isNew = payment.block > summedTo;
   if (request?.status === 0 && request.currency === currency && request.network === network) {
     if (!isFull) return asRow();
@@ -64,7 +78,13 @@ export function keepPayment(chain: WatchedChain, database: Database, payment: Pa
   // A block that is read again on another day, or when its request is open no more, has rows left
   // for what a sum has already.
   const isSummed = !isNew && hasSumAt(database, network, place.account, payment.block, currency);
-  if (!isDust && !isSummed && transactionId !== nobodys && !isFull && !isDayFull(chain, place.account)) {
+  if (
+    !isDust &&
+    !isSummed &&
+    transactionId !== nobodys &&
+    !isFull &&
+    !isDayFull(chain, place.account)
+  ) {
     countRecord(database, network, place.account, dayOf(chain.clock()));
     return asRow();
   }
@@ -74,20 +94,42 @@ export function keepPayment(chain: WatchedChain, database: Database, payment: Pa
   return [];
 }
 
-function merchantOf(database: Database, { network, address }: PaymentRow, request: TransactionRow | undefined): string {
+function merchantOf(
+  database: Database,
+  { network, address }: PaymentRow,
+  request: TransactionRow | undefined,
+): string {
   if (request !== undefined) return request.merchant;
   const { address: account } = payeeOf(network, address);
-  return (readForgotten(database, address) ?? accountOwner(database, network, account))?.merchant ?? "";
+  return (
+    (readForgotten(database, address) ?? accountOwner(database, network, account))?.merchant ?? ""
+  );
 }
 
 function sum(
   database: Database,
   payment: PaymentRow,
-  { account, merchant, kind, transactionId }: Pick<StraySumRow, "account" | "merchant" | "kind" | "transactionId">,
+  {
+    account,
+    merchant,
+    kind,
+    transactionId,
+  }: Pick<StraySumRow, "account" | "merchant" | "kind" | "transactionId">,
 ): void {
   const { network, currency, txHash, block, units } = payment;
   const end = transactionId === nobodys ? null : depositEnd(database, transactionId);
-  addToSum(database, { network, account, currency, kind, transactionId, merchant, txHash, block, units: BigInt(units), end });
+  addToSum(database, {
+    network,
+    account,
+    currency,
+    kind,
+    transactionId,
+    merchant,
+    txHash,
+    block,
+    units: BigInt(units),
+    end,
+  });
   if (isHeldSum({ network, kind })) hold(database, payment, merchant);
 }
 

@@ -31,7 +31,11 @@ const wordsMax = 300;
 /**
  * The name of a transaction among the faults: its block, its hash, and the account that it names.
  */
-function keyOf(chain: WatchedChain, { txHash, block, address }: UnreadPlace, merchant: string): FaultKey {
+function keyOf(
+  chain: WatchedChain,
+  { txHash, block, address }: UnreadPlace,
+  merchant: string,
+): FaultKey {
   return keyOn(chain, "transaction", `${block} ${txHash || "?"} ${address || "?"}`, merchant);
 }
 
@@ -60,12 +64,22 @@ export function noteUnread(
     const merchant = merchantOf(address);
     const words = fault.message.slice(0, wordsMax);
     const row = store.write((database) => {
-      const kept = keepUnread(database, { network, address, block, txHash, merchant, code: fault.code, words, at: clock() });
+      const kept = keepUnread(database, {
+        network,
+        address,
+        block,
+        txHash,
+        merchant,
+        code: fault.code,
+        words,
+        at: clock(),
+      });
       restUnread(database, kept, clock() + restMsOf(kept.tries, domains.transaction.restMaxMs));
       if (kept.tries === 1) tell(chain, database, kept);
       return kept;
     });
-    if (row.tries === 1) log.error({ event: "transaction-unread", network, block, txHash, err: fault }, fault.message);
+    if (row.tries === 1)
+      log.error({ event: "transaction-unread", network, block, txHash, err: fault }, fault.message);
     faults.settle(keyOf(chain, row, merchant), failed(fault));
   }
 }
@@ -78,11 +92,19 @@ function tell(
   const what = txHash === "" ? `a transaction in block ${block}` : `${txHash} in block ${block}`;
   const of = address === "" ? "an account of this gateway" : address;
   const detail = `${what} names ${of} and cannot be read: ${words}; nothing of it counts until it is read`;
-  raiseAlarm(chain, database, { code: "WATCHER_UNREAD", subject: txHash || `${chain.network} ${block}`, detail });
+  raiseAlarm(chain, database, {
+    code: "WATCHER_UNREAD",
+    subject: txHash || `${chain.network} ${block}`,
+    detail,
+  });
 }
 
 /** Those of the final blocks up to one that are due again, of merchants in turn. */
-export function dueUnread({ store, network, clock }: WatchedChain, turns: Turns, final: number): readonly UnreadRow[] {
+export function dueUnread(
+  { store, network, clock }: WatchedChain,
+  turns: Turns,
+  final: number,
+): readonly UnreadRow[] {
   const due = listUnreadDue(store.database, network, final, clock());
   if (due.length === 0) return [];
   turns.beginPass();
@@ -93,7 +115,10 @@ export function dueUnread({ store, network, clock }: WatchedChain, turns: Turns,
 }
 
 /** The unread ones in the block of a row; compared with `settleRead` after it was read again. */
-export function unreadIn({ store, network }: WatchedChain, { block }: UnreadRow): readonly UnreadRow[] {
+export function unreadIn(
+  { store, network }: WatchedChain,
+  { block }: UnreadRow,
+): readonly UnreadRow[] {
   return listUnreadIn(store.database, network, block);
 }
 
@@ -102,7 +127,9 @@ export function settleRead(chain: WatchedChain, before: readonly UnreadRow[]): v
   const { store, network, clock, faults } = chain;
   const [first] = before;
   if (first === undefined) return;
-  const now = new Map(listUnreadIn(store.database, network, first.block).map((row) => [nameOf(row), row.tries]));
+  const now = new Map(
+    listUnreadIn(store.database, network, first.block).map((row) => [nameOf(row), row.tries]),
+  );
   const read = before.filter((row) => (now.get(nameOf(row)) ?? 0) <= row.tries);
   store.write((database) => {
     for (const row of read) settleUnread(database, row, clock());
@@ -111,7 +138,10 @@ export function settleRead(chain: WatchedChain, before: readonly UnreadRow[]): v
     faults.settle(keyOf(chain, row, row.merchant), good(null));
     const rest = restOf(row);
     if (rest !== null)
-      faults.settle(keyOf(chain, rest, rest.merchant), failed(new AgentError(rest.code as Code, "none", rest.words)));
+      faults.settle(
+        keyOf(chain, rest, rest.merchant),
+        failed(new AgentError(rest.code as Code, "none", rest.words)),
+      );
   }
 }
 
@@ -120,6 +150,7 @@ const nameOf = ({ txHash, address }: UnreadRow): string => `${txHash} ${address}
 /** Lets those of a block rest, because the block itself could not be read. */
 export function restUnreadIn({ store, clock }: WatchedChain, before: readonly UnreadRow[]): void {
   store.write((database) => {
-    for (const row of before) restUnread(database, row, clock() + restMsOf(row.tries + 1, domains.history.restMaxMs));
+    for (const row of before)
+      restUnread(database, row, clock() + restMsOf(row.tries + 1, domains.history.restMaxMs));
   });
 }

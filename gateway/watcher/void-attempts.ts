@@ -16,7 +16,14 @@ import { recordAct } from "../store/audit.ts";
 import { gapOver } from "../store/gaps.ts";
 import { outgoingOf } from "../store/outgoing-transactions.ts";
 import type { Database } from "../store/store.ts";
-import { isAllVoid, listOpenAttempts, markVoid, type OpenAttempt, takeExpiry, voidSince } from "../store/void-attempts.ts";
+import {
+  isAllVoid,
+  listOpenAttempts,
+  markVoid,
+  type OpenAttempt,
+  takeExpiry,
+  voidSince,
+} from "../store/void-attempts.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { keyOn } from "./items.ts";
@@ -48,7 +55,11 @@ type FindVoid = NonNullable<WatchedChain["reader"]["findVoid"]>;
  * block must have been read before. An attempt that cannot be judged costs no other.
  * @throws AgentError NODE_CLOSED
  */
-export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: VoidMemory): Promise<void> {
+export async function checkVoid(
+  chain: WatchedChain,
+  { final }: Tip,
+  memory: VoidMemory,
+): Promise<void> {
   const { findVoid } = chain.reader;
   const expiryExclusion = expiryExclusionOf(chain.network);
   if (findVoid === undefined || expiryExclusion === null || memory.doneAt === final.hash) return;
@@ -69,7 +80,8 @@ export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: Voi
     memory.turns.count(merchant, asking.questions - before);
     if (!isAnswered) continue; // chain time is known now, and what it has not passed is left out
     const asked = new Set(group);
-    for (const { txHash } of group) memory.askedAt.set(txHash, memory.askedAt.size + asking.questions);
+    for (const { txHash } of group)
+      memory.askedAt.set(txHash, memory.askedAt.size + asking.questions);
     waiting.set(
       merchant,
       own.filter((one) => !asked.has(one)),
@@ -80,7 +92,10 @@ export async function checkVoid(chain: WatchedChain, { final }: Tip, memory: Voi
 }
 
 /** Attempts that do not rest, by merchant. */
-function listWaiting(chain: WatchedChain, { askedAt }: VoidMemory): Map<string, readonly OpenAttempt[]> {
+function listWaiting(
+  chain: WatchedChain,
+  { askedAt }: VoidMemory,
+): Map<string, readonly OpenAttempt[]> {
   const open = listOpenAttempts(chain.store.database, chain.network);
   const known = new Set(open.map(({ txHash }) => txHash));
   for (const txHash of askedAt.keys()) if (!known.has(txHash)) askedAt.delete(txHash);
@@ -102,7 +117,10 @@ function nextGroup(own: readonly OpenAttempt[]): readonly OpenAttempt[] {
   const [first] = own;
   if (first === undefined) return [];
   return own
-    .filter(({ account, validUntilMs }) => account === first.account && Math.abs(validUntilMs - first.validUntilMs) <= togetherMs)
+    .filter(
+      ({ account, validUntilMs }) =>
+        account === first.account && Math.abs(validUntilMs - first.validUntilMs) <= togetherMs,
+    )
     .slice(0, togetherMax);
 }
 
@@ -138,7 +156,8 @@ class Asking {
     const validUntilMs = Math.max(...group.map((one) => one.validUntilMs));
     this.questions += 1;
     const answer = await resultOf(() => this.#findVoid(group[0]?.account ?? "", group));
-    if (answer.ok || group.length === 1) for (const one of group) this.#chain.faults.settle(itemOf(this.#chain, one), answer);
+    if (answer.ok || group.length === 1)
+      for (const one of group) this.#chain.faults.settle(itemOf(this.#chain, one), answer);
     if (answer.ok) {
       const { isVoid, chainMs, quorum } = answer.value;
       this.#chainMs = chainMs;
@@ -167,10 +186,16 @@ interface Evidence {
 /** Stores the group in one transaction, then emits the signals. */
 function keep(chain: WatchedChain, group: readonly OpenAttempt[], evidence: Evidence): void {
   const { store, signals, log } = chain;
-  const kept = store.write((database) => group.map((attempt) => keepOne(chain, database, attempt, evidence)));
+  const kept = store.write((database) =>
+    group.map((attempt) => keepOne(chain, database, attempt, evidence)),
+  );
   for (const [index, { isVoid, isOver }] of kept.entries()) {
     const { transactionId, txHash } = group[index] as OpenAttempt;
-    if (isVoid) log.info({ event: "attempt-void", id: transactionId, txHash }, "no block can take this version any more");
+    if (isVoid)
+      log.info(
+        { event: "attempt-void", id: transactionId, txHash },
+        "no block can take this version any more",
+      );
     if (isVoid) signals.emit("void", { transactionId });
     if (isOver) signals.emit("changed", { transactionId });
   }
@@ -189,9 +214,16 @@ function keepOne(
     raiseAlarm(chain, database, { code: "WATCHER_VOID_INCLUDED", subject: transactionId, detail });
     return { isVoid: false, isOver: false };
   }
-  if (!markVoid(database, { transactionId, txHash, validUntilMs }, nowMs)) return { isVoid: false, isOver: false };
+  if (!markVoid(database, { transactionId, txHash, validUntilMs }, nowMs))
+    return { isVoid: false, isOver: false };
   const detail = `${txHash} ended at ${momentOf(validUntilMs)}; solidified chain time ${momentOf(chainMs)} by ${quorum} nodes`;
-  recordAct(database, { at: nowMs, actor: "watcher", act: "attempt void", subject: transactionId, detail });
+  recordAct(database, {
+    at: nowMs,
+    actor: "watcher",
+    act: "attempt void",
+    subject: transactionId,
+    detail,
+  });
   return { isVoid: true, isOver: endExpired(database, transactionId, nowMs) };
 }
 
@@ -201,7 +233,10 @@ function keepOne(
 function endExpired(database: Database, transactionId: string, nowMs: number): boolean {
   if (!isAllVoid(database, transactionId)) return false;
   const code = takeExpiry(database, transactionId);
-  return code !== undefined && updateWithdrawal(database, transactionId, { status: 2, stage: "expired", code }, nowMs);
+  return (
+    code !== undefined &&
+    updateWithdrawal(database, transactionId, { status: 2, stage: "expired", code }, nowMs)
+  );
 }
 
 /**
@@ -217,7 +252,10 @@ export function checkIncluded(
   const since = voidSince(database, id, txHash);
   const isOver = takeExpiry(database, id) !== undefined;
   if (since === undefined && !isOver) return;
-  const words = since === undefined ? "its agent called the withdrawal over" : `it was called void at ${momentOf(since)}`;
+  const words =
+    since === undefined
+      ? "its agent called the withdrawal over"
+      : `it was called void at ${momentOf(since)}`;
   raiseAlarm(chain, database, {
     code: "WATCHER_VOID_INCLUDED",
     subject: id,

@@ -31,7 +31,11 @@ export interface Watcher {
   /**
    * Since when a currency cannot be read, or an address in it; null if both can. Unix milliseconds.
    */
-  unreadSince(place: { readonly network: string; readonly currency: string; readonly address: string }): number | null;
+  unreadSince(place: {
+    readonly network: string;
+    readonly currency: string;
+    readonly address: string;
+  }): number | null;
   /** True while a network's final block is much older than usual, and new blocks come. */
   isLate(network: string): boolean;
   /** The nodes of a network, for questions beside the passes; undefined for another network. */

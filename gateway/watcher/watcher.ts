@@ -19,7 +19,15 @@ import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import { FaultBook } from "../faults/book.ts";
 import { unreadPrefix } from "../faults/domains.ts";
 import { idIn } from "../faults/fault.ts";
-import { boundsOf, type ChainClock, type ClockBounds, type ClockState, judgeClock, noteHead, unseenClock } from "../own-clock.ts";
+import {
+  boundsOf,
+  type ChainClock,
+  type ClockBounds,
+  type ClockState,
+  judgeClock,
+  noteHead,
+  unseenClock,
+} from "../own-clock.ts";
 import { readCursor } from "../store/cursors.ts";
 import { newestDetectedBlock } from "../store/payments.ts";
 import type { Signals } from "../store/signals.ts";
@@ -36,7 +44,14 @@ import { keyOn } from "./items.ts";
 import { keepLevels, type LevelMemory, newLevelMemory } from "./level.ts";
 import { faultWords, nodeLog } from "./node-log.ts";
 import { tellForeign } from "./outgoing-transactions.ts";
-import { askCurrencies, beginPass, endPass, type FaultMemory, newFaultMemory, trial } from "./pass-faults.ts";
+import {
+  askCurrencies,
+  beginPass,
+  endPass,
+  type FaultMemory,
+  newFaultMemory,
+  trial,
+} from "./pass-faults.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "./void-attempts.ts";
 import type { Watcher } from "./watcher-view.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
@@ -54,7 +69,9 @@ const hungMs = 10_000; // below the nodes' own time-out, so that `ok` turns fals
 export interface WatcherOptions {
   readonly store: Store;
   readonly signals: Signals;
-  readonly config: Pick<GatewayConfig, "chains" | "currencies"> & { readonly lifetimes?: GatewayConfig["lifetimes"] };
+  readonly config: Pick<GatewayConfig, "chains" | "currencies"> & {
+    readonly lifetimes?: GatewayConfig["lifetimes"];
+  };
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
@@ -94,13 +111,20 @@ export function startWatcher(options: WatcherOptions): Watcher {
       }
       const detected = newestDetectedBlock(options.store.database, transactionId);
       if (detected === undefined) return null;
-      return watches.find(({ network }) => network === detected.network)?.confirmationsOf(detected.block) ?? null;
+      return (
+        watches
+          .find(({ network }) => network === detected.network)
+          ?.confirmationsOf(detected.block) ?? null
+      );
     },
     outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
-    faults: () => watches.flatMap((watch) => watch.faults.list()).sort((a, b) => a.sinceMs - b.sinceMs),
-    unreadSince: (place) => watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
+    faults: () =>
+      watches.flatMap((watch) => watch.faults.list()).sort((a, b) => a.sinceMs - b.sinceMs),
+    unreadSince: (place) =>
+      watches.find((watch) => watch.network === place.network)?.unreadSince(place) ?? null,
     isLate: (network) => watches.find((watch) => watch.network === network)?.isLate ?? false,
-    readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
+    readAt: (network) =>
+      watches.find((watch) => watch.status().network === network)?.readAt ?? null,
     ownClock,
     readerOf: (network) => watches.find((watch) => watch.network === network)?.reader,
     close: async () => {
@@ -109,7 +133,8 @@ export function startWatcher(options: WatcherOptions): Watcher {
   };
 }
 
-type ChainWatchOptions = WatcherOptions & Required<Pick<WatcherOptions, "monotonic">> & { readonly ownClock: () => ClockState };
+type ChainWatchOptions = WatcherOptions &
+  Required<Pick<WatcherOptions, "monotonic">> & { readonly ownClock: () => ClockState };
 
 /** One chain's loop and its state. `start` begins the loop; a laboratory makes single passes. */
 export class ChainWatch {
@@ -144,10 +169,20 @@ export class ChainWatch {
   #running: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(name: string, chain: GatewayChain, options: ChainWatchOptions, currencies: GatewayConfig["currencies"]) {
+  constructor(
+    name: string,
+    chain: GatewayChain,
+    options: ChainWatchOptions,
+    currencies: GatewayConfig["currencies"],
+  ) {
     const { store, signals, log, clock, run, ownClock, monotonic } = options;
-    const reading = options.readSecretFile === undefined ? {} : { readSecretFile: options.readSecretFile };
-    const reader = (options.openReader ?? openWatcher)({ chain, log: nodeLog(log, name), ...reading });
+    const reading =
+      options.readSecretFile === undefined ? {} : { readSecretFile: options.readSecretFile };
+    const reader = (options.openReader ?? openWatcher)({
+      chain,
+      log: nodeLog(log, name),
+      ...reading,
+    });
     this.#chain = {
       name,
       network: chain.network,
@@ -197,13 +232,23 @@ export class ChainWatch {
     const isFresh = this.#completeAt !== null && Math.abs(nowMs - this.#completeAt) < staleMs;
     const reader = this.#chain.reader.status();
     const read = readCursor(this.#chain.store.database, this.#chain.network)?.block ?? null;
-    const health = healthOf(this.#chain.name, this.#pace, reader, nowMs, read === null ? null : read + 1);
+    const health = healthOf(
+      this.#chain.name,
+      this.#pace,
+      reader,
+      nowMs,
+      read === null ? null : read + 1,
+    );
     // Many items failed alike, so that the fault is the chain's.
     const risen = this.#chain.faults.list({ domain: "head" }).find(({ id }) => id !== "");
-    const ok = isFresh && !isHung && this.#detail === "" && health.code === "" && risen === undefined;
-    const trouble = isHung ? "its nodes do not answer" : "its blocks were not read to the newest for a minute";
+    const ok =
+      isFresh && !isHung && this.#detail === "" && health.code === "" && risen === undefined;
+    const trouble = isHung
+      ? "its nodes do not answer"
+      : "its blocks were not read to the newest for a minute";
     const short = health.delays.find(({ code }) => code === "NODE_HISTORY_SHORT");
-    const unread = this.#detail || (risen === undefined ? trouble : `${risen.code}: ${risen.words}`);
+    const unread =
+      this.#detail || (risen === undefined ? trouble : `${risen.code}: ${risen.words}`);
     const why = whyNot(health, short, unread, this.#code || risen?.code || trouble);
     return {
       chain: this.#chain.name,
@@ -243,11 +288,22 @@ export class ChainWatch {
 
   outOfService(): ReadonlyMap<string, string> {
     const { faults, tokens, clock } = this.#chain;
-    const unread = faults.list({ domain: "currency" }).filter(({ sinceMs }) => clock() - sinceMs >= outAfterMs);
-    return new Map([...unread.map(({ id, code, words }) => [id, `${unreadPrefix}${code}: ${words}`] as const), ...tokens.out]);
+    const unread = faults
+      .list({ domain: "currency" })
+      .filter(({ sinceMs }) => clock() - sinceMs >= outAfterMs);
+    return new Map([
+      ...unread.map(({ id, code, words }) => [id, `${unreadPrefix}${code}: ${words}`] as const),
+      ...tokens.out,
+    ]);
   }
 
-  unreadSince({ currency, address }: { readonly currency: string; readonly address: string }): number | null {
+  unreadSince({
+    currency,
+    address,
+  }: {
+    readonly currency: string;
+    readonly address: string;
+  }): number | null {
     const key = keyOn(this.#chain, "address", idIn(address, currency));
     return this.#chain.faults.standingOver(key)?.sinceMs ?? null;
   }
@@ -279,7 +335,9 @@ export class ChainWatch {
 
   /** Pause between two passes, in milliseconds. */
   get pauseMs(): number {
-    const seen = this.#chain.reader.status().find(({ head }) => head !== null && head.blockMs !== null);
+    const seen = this.#chain.reader
+      .status()
+      .find(({ head }) => head !== null && head.blockMs !== null);
     return this.#pollMs ?? lookPauseMs(this.#pace.blockMs ?? seen?.head?.blockMs ?? null);
   }
 
@@ -308,13 +366,17 @@ export class ChainWatch {
       // Before the deposits, because orders wait for the look and must not wait until a gateway
       // that was away has read all blocks.
       await trial(troubles, () => lookAhead(chain, this.#ahead, tip.final));
-      const isScanned = await this.#settled("span", troubles, () => scanDeposits(chain, tip, this.#deposits));
+      const isScanned = await this.#settled("span", troubles, () =>
+        scanDeposits(chain, tip, this.#deposits),
+      );
       isAllRead = isScanned ?? true;
       if (isScanned === true) await trial(troubles, () => checkVoid(chain, tip, this.#voids));
       await trial(troubles, async () => tellForeign(chain));
       await trial(troubles, () => watchArriving(chain, tip, this.#arriving));
       const { reached, unseen } = this.#deposits;
-      const isOneMore = await trial(troubles, () => keepLevels(chain, tip, this.#level, reached === tip, unseen));
+      const isOneMore = await trial(troubles, () =>
+        keepLevels(chain, tip, this.#level, reached === tip, unseen),
+      );
       // Orders wait for it.
       if (isOneMore === true) this.#isWoken = true;
       await trial(troubles, () => endPass(chain, tip.final, this.#faults));
@@ -329,16 +391,25 @@ export class ChainWatch {
   }
 
   /** Null after a fault, which is then the chain's. */
-  async #settled<T>(domain: "head" | "span", troubles: AgentError[], job: () => Promise<T>): Promise<T | null> {
+  async #settled<T>(
+    domain: "head" | "span",
+    troubles: AgentError[],
+    job: () => Promise<T>,
+  ): Promise<T | null> {
     const answer = await trial(troubles, () => resultOf(job));
     if (answer?.ok === false) troubles.push(answer.fault);
-    return answer === null ? null : this.#chain.faults.settle(keyOn(this.#chain, domain, ""), answer);
+    return answer === null
+      ? null
+      : this.#chain.faults.settle(keyOn(this.#chain, domain, ""), answer);
   }
 
   async #readTip(): Promise<Tip> {
     const askedAt = this.#chain.clock();
     this.#askedAt = askedAt;
-    const [head, final] = await Promise.all([this.#chain.reader.tip(), this.#chain.reader.finalTip()]).finally(() => {
+    const [head, final] = await Promise.all([
+      this.#chain.reader.tip(),
+      this.#chain.reader.finalTip(),
+    ]).finally(() => {
       this.#askedAt = null;
     });
     this.#noteHeads();
@@ -348,10 +419,17 @@ export class ChainWatch {
   #noteHeads(): void {
     const { blockMs } = this.#pace;
     if (blockMs === null) return;
-    const heads = this.#chain.reader.status().flatMap((node) => (node.head === null ? [] : [node.head]));
+    const heads = this.#chain.reader
+      .status()
+      .flatMap((node) => (node.head === null ? [] : [node.head]));
     const [newest] = heads.sort((a, b) => b.number - a.number);
     if (newest === undefined) return;
-    this.#ownClock = noteHead(this.#ownClock, newest, blockMs, this.#monotonic() - newest.seenAgoMs);
+    this.#ownClock = noteHead(
+      this.#ownClock,
+      newest,
+      blockMs,
+      this.#monotonic() - newest.seenAgoMs,
+    );
   }
 
   /** `fault`: of the chain, or of the gateway itself, such as its disk. */
@@ -363,7 +441,11 @@ export class ChainWatch {
       const context = { chain: this.#chain.name, ...fault?.context };
       const words = this.#isAway ? "the chain is read again" : "the chain is read";
       if (fault === null) this.#chain.log.info({ event: "chain-read", ...context }, words);
-      else this.#chain.log.warn({ event: "chain-unread", ...context, code: fault.code }, fault.message);
+      else
+        this.#chain.log.warn(
+          { event: "chain-unread", ...context, code: fault.code },
+          fault.message,
+        );
     }
     this.#detail = detail;
     this.#isAway = fault !== null;

@@ -16,7 +16,12 @@ import type { FaultKey } from "../faults/fault.ts";
 import { type Turn, Turns } from "../faults/turns.ts";
 import { isBelow } from "../store/below-beginning.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import { listPendingAttempts, listSignatures, type SignedWithdrawal, signedBy } from "../store/signatures.ts";
+import {
+  listPendingAttempts,
+  listSignatures,
+  type SignedWithdrawal,
+  signedBy,
+} from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { isProven, strandBelow } from "./below-beginning.ts";
@@ -70,7 +75,11 @@ interface Judged {
  * no other.
  * @throws AgentError NODE_CLOSED
  */
-export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: WithdrawalMemory): Promise<void> {
+export async function checkWithdrawals(
+  chain: WatchedChain,
+  tip: Tip,
+  memory: WithdrawalMemory,
+): Promise<void> {
   const all = readOpen(chain);
   const ids = new Set(all.map(({ id }) => id));
   // The end of a withdrawal's attempts is an item of its own, below the withdrawal's id.
@@ -88,13 +97,19 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   const pass = chain.reader.pass(tip.final, turn.length);
   const failures = new Set<string>();
   /** Null for a withdrawal whose question failed. */
-  const settle = async (one: OpenWithdrawal, judge: () => Promise<Judged>): Promise<Judged | null> => {
+  const settle = async (
+    one: OpenWithdrawal,
+    judge: () => Promise<Judged>,
+  ): Promise<Judged | null> => {
     const answer = chain.faults.settle(itemOf(chain, one), await resultOf(judge));
     if (answer === null) failures.add(one.id);
     return answer;
   };
   const judged = await inWaves(turn, questionsAtOnce, (one) =>
-    settle(one, async () => ({ one, verdict: unreadable(one) ?? (await pass.judge(one.payment, one.hashes, one.pin)) })),
+    settle(one, async () => ({
+      one,
+      verdict: unreadable(one) ?? (await pass.judge(one.payment, one.hashes, one.pin)),
+    })),
   );
   const known = judged.filter((each) => each !== null);
   memory.doneKey = "";
@@ -105,10 +120,14 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
     isUsed(each) ? settle(each.one, () => usedBy(chain, each)) : Promise.resolve(each),
   );
   const late = found.filter((each) => each !== null);
-  const changed = late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
+  const changed =
+    late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
   for (const { one, verdict } of changed) {
     const isEnd = verdict.kind === "completed" || verdict.kind === "failed";
-    chain.signals.emit("changed", { transactionId: one.row.id, ...(isEnd ? {} : { isOpen: true }) });
+    chain.signals.emit("changed", {
+      transactionId: one.row.id,
+      ...(isEnd ? {} : { isOpen: true }),
+    });
   }
   const isLast = turn.length === due.length;
   if (failures.size > 0 || early.length > 0 || isLast) memory.round.clear();
@@ -122,7 +141,11 @@ function itemOf(chain: WatchedChain, { id, row }: OpenWithdrawal): FaultKey {
 }
 
 /** A withdrawal costs a question for each of its attempts. */
-const turnOf = ({ id, row: { merchant }, hashes }: OpenWithdrawal): Turn => ({ id, merchant, questions: hashes.length });
+const turnOf = ({ id, row: { merchant }, hashes }: OpenWithdrawal): Turn => ({
+  id,
+  merchant,
+  questions: hashes.length,
+});
 
 function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
   const rows = listPendingAttempts(chain.store.database, chain.network, attemptsMax);
@@ -143,7 +166,11 @@ function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
  */
 function unreadable({ payment: { network }, pin }: OpenWithdrawal): Judgement | null {
   if (pin === "" || familyOf(network).readPin(pin) !== null) return null;
-  return { kind: "stuck", code: "PIN_UNREADABLE", detail: "its agent named a pin that is no coin of the chain" };
+  return {
+    kind: "stuck",
+    code: "PIN_UNREADABLE",
+    detail: "its agent named a pin that is no coin of the chain",
+  };
 }
 
 /** Null for a currency that is no longer in the configuration, because its contract is unknown. */
@@ -190,8 +217,15 @@ function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {
 }
 
 /** The results that changed a row, as they count for it. */
-function applyAll(chain: WatchedChain, database: Database, judged: readonly Judged[]): readonly Judged[] {
-  const counted = judged.map(({ one, verdict }) => ({ one, verdict: countedFor(database, one.row, verdict) }));
+function applyAll(
+  chain: WatchedChain,
+  database: Database,
+  judged: readonly Judged[],
+): readonly Judged[] {
+  const counted = judged.map(({ one, verdict }) => ({
+    one,
+    verdict: countedFor(database, one.row, verdict),
+  }));
   return counted.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict));
 }
 
@@ -208,20 +242,37 @@ function countedFor(database: Database, { id }: TransactionRow, verdict: Judgeme
 }
 
 /** A slot is also "used" for a withdrawal whose currency is not in the configuration any more. */
-function stuckCause(chain: WatchedChain, row: TransactionRow, code: (Judgement & { kind: "stuck" })["code"]): Caused {
+function stuckCause(
+  chain: WatchedChain,
+  row: TransactionRow,
+  code: (Judgement & { kind: "stuck" })["code"],
+): Caused {
   if (code !== "WATCHER_SLOT_CONSUMED") return { code };
-  return { code, cause: chain.currencies.some(({ id }) => id === row.currency) ? "foreign" : "unconfigured" };
+  return {
+    code,
+    cause: chain.currencies.some(({ id }) => id === row.currency) ? "foreign" : "unconfigured",
+  };
 }
 
 /**
  * Stores a result; a withdrawal that is final by now is not changed. True if the row changed. Runs
  * inside the caller's transaction; `row` may be older than the table.
  */
-export function applyVerdict(chain: WatchedChain, database: Database, row: TransactionRow, judged: Judgement): boolean {
+export function applyVerdict(
+  chain: WatchedChain,
+  database: Database,
+  row: TransactionRow,
+  judged: Judgement,
+): boolean {
   const verdict = countedFor(database, row, judged);
   switch (verdict.kind) {
     case "completed":
-      return end(chain, database, row, { status: 1, stage: "completed", code: "", final: verdict.final });
+      return end(chain, database, row, {
+        status: 1,
+        stage: "completed",
+        code: "",
+        final: verdict.final,
+      });
     case "failed":
       // A withdrawal that the agent's operator cancelled failed on purpose.
       if (verdict.code !== "cancelled")
@@ -231,14 +282,27 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
           subject: row.id,
           detail: `${verdict.code} by ${verdict.final.txHash}`,
         });
-      return end(chain, database, row, { status: 2, stage: "failed", code: verdict.code, final: verdict.final });
+      return end(chain, database, row, {
+        status: 2,
+        stage: "failed",
+        code: verdict.code,
+        final: verdict.final,
+      });
     case "unreachable":
       if (isProven(row, verdict)) return strandBelow(chain, database, row, verdict);
-      return applyVerdict(chain, database, row, { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: verdict.detail });
+      return applyVerdict(chain, database, row, {
+        kind: "stuck",
+        code: "WATCHER_SLOT_CONSUMED",
+        detail: verdict.detail,
+      });
     case "stuck":
       // The proof holds, also where a node has forgotten those blocks.
       if (isBelow(database, row.id)) return false;
-      raiseAlarm(chain, database, { ...stuckCause(chain, row, verdict.code), subject: row.id, detail: verdict.detail });
+      raiseAlarm(chain, database, {
+        ...stuckCause(chain, row, verdict.code),
+        subject: row.id,
+        detail: verdict.detail,
+      });
       if (verdict.code === "WATCHER_CONTENT_DIFFERS") noteMoved(chain, database, row, verdict);
       return move(chain, database, row.id, "stuck", "");
     case "confirming":
@@ -258,11 +322,18 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
  */
 function isOfAnother(database: Database, id: string, txHash: string): boolean {
   const [first] = listSignatures(database, id);
-  const owner = first === undefined ? undefined : signedBy(database, { account: first.account, txHash });
+  const owner =
+    first === undefined ? undefined : signedBy(database, { account: first.account, txHash });
   return owner !== undefined && owner !== id;
 }
 
-function move(chain: WatchedChain, database: Database, id: string, stage: string, txHash: string): boolean {
+function move(
+  chain: WatchedChain,
+  database: Database,
+  id: string,
+  stage: string,
+  txHash: string,
+): boolean {
   return moveWithdrawal(database, id, { stage, txHash, changedAt: chain.clock() });
 }
 
@@ -273,7 +344,12 @@ interface Closing {
   readonly final: Ending;
 }
 
-function end(chain: WatchedChain, database: Database, row: TransactionRow, closing: Closing): boolean {
+function end(
+  chain: WatchedChain,
+  database: Database,
+  row: TransactionRow,
+  closing: Closing,
+): boolean {
   const { status, stage, code, final } = closing;
   checkIncluded(chain, database, { id: row.id, txHash: final.txHash, block: final.block });
   const { txHash, block: finalBlock } = final;

@@ -23,10 +23,15 @@ export interface CancelRequest {
   readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // resolves when it is durable
 }
 
-const isCancelled = ({ status, code }: TransactionRow): boolean => status === 2 && code === "SHOP_CANCELLED";
+const isCancelled = ({ status, code }: TransactionRow): boolean =>
+  status === 2 && code === "SHOP_CANCELLED";
 
 /** Keeps the recall of an open withdrawal without a signature, or answers why there is none. */
-function recall(service: Service, { merchant, write }: CancelRequest, id: string): Promise<TransactionRow | Answer> {
+function recall(
+  service: Service,
+  { merchant, write }: CancelRequest,
+  id: string,
+): Promise<TransactionRow | Answer> {
   return write((database) => {
     const row =
       readTransactionOf(database, { id, merchant, operation: "withdraw" }) ??
@@ -53,10 +58,16 @@ export async function cancelWithdrawal(service: Service, request: CancelRequest)
   const row = await recall(service, request, id);
   if (isAnswer(row)) return row;
   if (!isCancelled(row)) {
-    log.info({ event: "withdrawal-recalled", transactionId: id, merchant: row.merchant }, "a shop recalls a withdrawal");
+    log.info(
+      { event: "withdrawal-recalled", transactionId: id, merchant: row.merchant },
+      "a shop recalls a withdrawal",
+    );
     const agent = agentOfJob(store.database, id);
     if (agent !== undefined) {
-      const changed = waiters.changed({ agent: agent.id, transactionId: id }, config.limits.withdrawalWaitMs);
+      const changed = waiters.changed(
+        { agent: agent.id, transactionId: id },
+        config.limits.withdrawalWaitMs,
+      );
       signals.emit("recall", { agent: agent.id });
       await changed;
     }
@@ -67,6 +78,9 @@ export async function cancelWithdrawal(service: Service, request: CancelRequest)
   // An operator may have named the transaction that paid it (operator/assigning.ts).
   if (status === 1) return say("not_cancellable", { transactionId: id });
   const cancelled = isCancelled(now);
-  const message = messageOf(cancelled ? "withdrawal_cancelled" : "cancel_requested", request.language);
+  const message = messageOf(
+    cancelled ? "withdrawal_cancelled" : "cancel_requested",
+    request.language,
+  );
   return data({ message, transactionId: id, cancelled, status, stage });
 }

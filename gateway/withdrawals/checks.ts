@@ -46,14 +46,22 @@ export function checkAmount(
   const currency = checkCurrency(config, order.currency);
   if (isAnswer(currency)) return currency;
   const amount = parseAmount(order.amount, currency.decimal);
-  if (!amount.ok) return say(amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", { field: "amount" });
+  if (!amount.ok)
+    return say(amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", {
+      field: "amount",
+    });
   const least = parseAmount(currency[minimum], currency.decimal);
-  if (least.ok && amount.units < least.units) return say("amount_below_minimum", { field: "amount", minimum: currency[minimum] });
+  if (least.ok && amount.units < least.units)
+    return say("amount_below_minimum", { field: "amount", minimum: currency[minimum] });
   return { currency, amountUnits: amount.units };
 }
 
 /** The merchant's agent, or `without` as the answer. */
-export function liveAgent(database: Database, merchant: string, without: AnswerCode): AgentRow | Answer {
+export function liveAgent(
+  database: Database,
+  merchant: string,
+  without: AnswerCode,
+): AgentRow | Answer {
   return agentOfMerchant(database, merchant) ?? say(without);
 }
 
@@ -67,7 +75,9 @@ function badPlace(
   { agent, address, network }: Place,
 ): "address_own" | "address_contract" | null {
   if (agent !== null && address === hotWalletAddressOn(agent, network)) return "address_own";
-  const contracts = Object.values(config.currencies).filter((currency) => currency.network === network);
+  const contracts = Object.values(config.currencies).filter(
+    (currency) => currency.network === network,
+  );
   if (contracts.some((currency) => currency.contract === address)) return "address_contract";
   return agent !== null && isDepositAddressOf(database, address, agent.id) ? "address_own" : null;
 }
@@ -84,17 +94,24 @@ export function placeProblem(
   database: Database,
   config: GatewayConfig,
   { agent, address, network }: Place,
-): { readonly code: "address_invalid" | "address_own" | "address_contract"; readonly reason: string } | null {
+): {
+  readonly code: "address_invalid" | "address_own" | "address_contract";
+  readonly reason: string;
+} | null {
   const family = familyOf(network);
   const parsed = family.parseAddress(address, network);
   if (!parsed.ok) return { code: "address_invalid", reason: parsed.code };
-  if (family.isReserved(parsed.address)) return { code: "address_invalid", reason: "ADDRESS_RESERVED" };
+  if (family.isReserved(parsed.address))
+    return { code: "address_invalid", reason: "ADDRESS_RESERVED" };
   const bad = badPlace(database, config, { agent, address: parsed.address, network });
   return bad === null ? null : { code: bad, reason: "" };
 }
 
 /** The reason why an order's tag is refused; null for a good one and for none. */
-function tagProblem({ address, tag }: Order, network: string): "tag_invalid" | "tag_not_supported" | null {
+function tagProblem(
+  { address, tag }: Order,
+  network: string,
+): "tag_invalid" | "tag_not_supported" | null {
   if (tag === "") return null;
   // An address that holds the order's own tag was taken apart before.
   if (payeeOf(network, address).tag !== "") return "tag_invalid";
@@ -102,7 +119,13 @@ function tagProblem({ address, tag }: Order, network: string): "tag_invalid" | "
   return hasTags(network) ? "tag_invalid" : "tag_not_supported";
 }
 
-function checkAddress(database: Database, config: GatewayConfig, agent: AgentRow, order: Order, network: string): Answer | null {
+function checkAddress(
+  database: Database,
+  config: GatewayConfig,
+  agent: AgentRow,
+  order: Order,
+  network: string,
+): Answer | null {
   if (order.address === "") return null;
   const problem = placeProblem(database, config, { agent, address: order.address, network });
   if (problem === null) return null;
@@ -116,21 +139,36 @@ function checkFunds(database: Database, config: GatewayConfig, checked: Checked)
   const feeUnits = maxFeeUnits(pairedCurrencies(agent), currency.id);
   const needed = currency.id === native?.id ? amountUnits + feeUnits : amountUnits;
   const funds = fundsOf(database, agent, currency);
-  const nativeFunds = native === undefined || native.id === currency.id ? undefined : fundsOf(database, agent, native);
+  const nativeFunds =
+    native === undefined || native.id === currency.id
+      ? undefined
+      : fundsOf(database, agent, native);
   if (funds === null || nativeFunds === null) return say("unavailable", {}, { "Retry-After": "5" });
   if (funds.availableUnits < needed) {
     const available = formatAmount(funds.availableUnits, currency.decimal);
-    return say("balance_insufficient", { currency: currency.id, available, needed: formatAmount(needed, currency.decimal) });
+    return say("balance_insufficient", {
+      currency: currency.id,
+      available,
+      needed: formatAmount(needed, currency.decimal),
+    });
   }
-  if (native === undefined || nativeFunds === undefined || nativeFunds.availableUnits >= feeUnits) return null;
+  if (native === undefined || nativeFunds === undefined || nativeFunds.availableUnits >= feeUnits)
+    return null;
   const available = formatAmount(nativeFunds.availableUnits, native.decimal);
-  return say("balance_insufficient", { currency: native.id, available, needed: formatAmount(feeUnits, native.decimal) });
+  return say("balance_insufficient", {
+    currency: native.id,
+    available,
+    needed: formatAmount(feeUnits, native.decimal),
+  });
 }
 
 /**
  * True if the agent was paired with exactly this currency: the same asset with the same decimals.
  */
-export function pays(agent: AgentRow, { id, network, contract, decimal }: GatewayCurrency): boolean {
+export function pays(
+  agent: AgentRow,
+  { id, network, contract, decimal }: GatewayCurrency,
+): boolean {
   const paired = pairedCurrencies(agent).find((entry) => entry.id === id);
   return paired?.network === network && paired.contract === contract && paired.decimal === decimal;
 }
@@ -148,12 +186,16 @@ export function checkRefund(
   const { merchant, refundOf, currency, amountUnits } = refund;
   if (refundOf === "") return null;
   const deposit = readTransactionOf(database, { id: refundOf, merchant, operation: "deposit" });
-  if (deposit === undefined || deposit.currency !== currency.id) return say("refund_invalid", { field: "refundOf" });
+  if (deposit === undefined || deposit.currency !== currency.id)
+    return say("refund_invalid", { field: "refundOf" });
   // Money that left the chain is paid back to nobody before an operator has decided on it.
   const units = keptUnits(database, deposit) - undecidedUnits(database, deposit);
   const leftUnits = units > 0n ? units : 0n;
   if (amountUnits <= leftUnits) return null;
-  return say("refund_above_received", { field: "refundOf", available: formatAmount(leftUnits, currency.decimal) });
+  return say("refund_above_received", {
+    field: "refundOf",
+    available: formatAmount(leftUnits, currency.decimal),
+  });
 }
 
 /** Runs all checks of a new withdrawal; the first that fails gives the answer. */

@@ -50,12 +50,21 @@ export function createClearing({ store, signals, log, clock, run }: ClearingRoom
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       // The agent asks again.
-      log.warn({ event: "note-unstored", code: error.code }, "the database did not take the hold of an order");
+      log.warn(
+        { event: "note-unstored", code: error.code },
+        "the database did not take the hold of an order",
+      );
     }
   };
   return (agentId, ids) => {
     const agent = readAgent(store.database, agentId);
-    if (agent === undefined || agent.unpairedAt !== null || agent.caughtUp !== run || !hasUncounted(agent)) return [];
+    if (
+      agent === undefined ||
+      agent.unpairedAt !== null ||
+      agent.caughtUp !== run ||
+      !hasUncounted(agent)
+    )
+      return [];
     return ids.flatMap((id) => {
       const seen = seenOf(store.database, agent, id, run);
       if (seen === null) return [];
@@ -68,7 +77,8 @@ export function createClearing({ store, signals, log, clock, run }: ClearingRoom
         );
         keep((database) => holdOrder(database, row, holders, clock()), row);
       }
-      if (holders.length === 0 && isHeld) keep((database) => freeOrder(database, row, clock()), row);
+      if (holders.length === 0 && isHeld)
+        keep((database) => freeOrder(database, row, clock()), row);
       return holders.length === 0 ? [id] : [];
     });
   };
@@ -82,10 +92,17 @@ function hasUncounted(agent: AgentRow): boolean {
 function seenOf(database: Database, agent: AgentRow, id: string, run: string): Seen | null {
   if (readAsked(database, id)?.jobAgent !== agent.id) return null;
   const row = readTransaction(database, id);
-  if (row === undefined || row.operation !== "withdraw" || row.status !== 0 || familyOf(row.network).slots.isCounted) return null;
+  if (
+    row === undefined ||
+    row.operation !== "withdraw" ||
+    row.status !== 0 ||
+    familyOf(row.network).slots.isCounted
+  )
+    return null;
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
   // A payment of the wallet may be in what could not be read since.
-  const isRead = isLevel(database, wallet, run) && !isUnread(database, wallet.network, wallet.account);
+  const isRead =
+    isLevel(database, wallet, run) && !isUnread(database, wallet.network, wallet.account);
   if (!isRead || gapOver(database, wallet.network, [wallet.account]) !== undefined) return null;
   return { row, holders: holdersOf(database, agent, row) };
 }

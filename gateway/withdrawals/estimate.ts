@@ -27,8 +27,14 @@ function median(units: readonly bigint[]): bigint | null {
  * The fee that the newest withdrawals of this currency paid on its network, by any merchant, and
  * the most that the merchant's agent pays for one.
  */
-export function estimateFee({ config, store }: Service, merchant: string, currencyId: string): Answer {
-  const currency = Object.hasOwn(config.currencies, currencyId) ? config.currencies[currencyId] : undefined;
+export function estimateFee(
+  { config, store }: Service,
+  merchant: string,
+  currencyId: string,
+): Answer {
+  const currency = Object.hasOwn(config.currencies, currencyId)
+    ? config.currencies[currencyId]
+    : undefined;
   if (currency === undefined) return say("currency_not_found");
   const { database } = store;
   const agent = agentOfMerchant(database, merchant);

@@ -19,7 +19,14 @@ export const heldCode = "RECOVERY_HOLD";
 
 /** The payment that an order asks for, as `suspectsOf` compares it. */
 export function askedOf(agent: AgentRow, row: TransactionRow): Asked {
-  const { id: transactionId, network, depositAddress: account, receiverAddress: receiver, tag, amountUnits: units } = row;
+  const {
+    id: transactionId,
+    network,
+    depositAddress: account,
+    receiverAddress: receiver,
+    tag,
+    amountUnits: units,
+  } = row;
   const contract = pairedCurrencies(agent).find(({ id }) => id === row.currency)?.contract ?? null;
   return { transactionId, network, account, receiver, tag, contract, units };
 }
@@ -27,7 +34,11 @@ export function askedOf(agent: AgentRow, row: TransactionRow): Asked {
 /**
  * The transactions that hold an order back; none for a sweep or a top-up, which pay nobody else.
  */
-export function holdersOf(database: Database, agent: AgentRow, row: TransactionRow): readonly UnexplainedRow[] {
+export function holdersOf(
+  database: Database,
+  agent: AgentRow,
+  row: TransactionRow,
+): readonly UnexplainedRow[] {
   return row.operation === "withdraw" ? suspectsOf(database, askedOf(agent, row)) : [];
 }
 
@@ -35,10 +46,23 @@ export function holdersOf(database: Database, agent: AgentRow, row: TransactionR
  * Marks an order as held, with an alarm that names what holds it. Harmless to call twice.
  * @returns true if the order was not held before
  */
-export function holdOrder(database: Database, row: TransactionRow, holders: readonly UnexplainedRow[], nowMs: number): boolean {
-  const hashes = holders.map(({ txHash, block }) => `${txHash}${block === null ? "" : ` in block ${block}`}`);
+export function holdOrder(
+  database: Database,
+  row: TransactionRow,
+  holders: readonly UnexplainedRow[],
+  nowMs: number,
+): boolean {
+  const hashes = holders.map(
+    ({ txHash, block }) => `${txHash}${block === null ? "" : ` in block ${block}`}`,
+  );
   const detail = `order ${row.orderId} of ${row.merchant} asks for what ${row.depositAddress} paid already: ${hashes.join(", ")}`;
-  recordAlarm(database, { at: nowMs, actor: "watcher", code: "ORDER_PAID_BEFORE", subject: row.id, detail });
+  recordAlarm(database, {
+    at: nowMs,
+    actor: "watcher",
+    code: "ORDER_PAID_BEFORE",
+    subject: row.id,
+    detail,
+  });
   if (row.stage === heldStage) return false;
   return updateWithdrawal(database, row.id, { stage: heldStage, code: heldCode }, nowMs);
 }
@@ -47,7 +71,16 @@ export function holdOrder(database: Database, row: TransactionRow, holders: read
  * Ends the hold of an order that nothing holds any more.
  * @returns true if it was held
  */
-export function freeOrder(database: Database, { id, stage, mode }: TransactionRow, nowMs: number): boolean {
+export function freeOrder(
+  database: Database,
+  { id, stage, mode }: TransactionRow,
+  nowMs: number,
+): boolean {
   if (stage !== heldStage) return false;
-  return updateWithdrawal(database, id, { stage: mode === "manual" ? "awaiting_approval" : "queued", code: "" }, nowMs);
+  return updateWithdrawal(
+    database,
+    id,
+    { stage: mode === "manual" ? "awaiting_approval" : "queued", code: "" },
+    nowMs,
+  );
 }

@@ -15,7 +15,15 @@ import { hotWalletAddressOn } from "../store/agent-accounts.ts";
 import { advanceLastJob } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { currencyHoldOf } from "../store/currency-holds.ts";
-import { deleteJob, insertJob, listUnsigned, listWaiting, markAnswered, unnumberJob, waitingJobSeq } from "../store/jobs.ts";
+import {
+  deleteJob,
+  insertJob,
+  listUnsigned,
+  listWaiting,
+  markAnswered,
+  unnumberJob,
+  waitingJobSeq,
+} from "../store/jobs.ts";
 import { isLevel } from "../store/levels.ts";
 import type { UnexplainedRow } from "../store/outgoing-holds.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
@@ -33,7 +41,12 @@ import { freeOrder, heldStage, holdersOf, holdOrder } from "./holds.ts";
  * inside the same transaction. Must not be called twice, because a second job for one withdrawal
  * breaks the table's constraint.
  */
-export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string): void {
+export function makeJob(
+  database: Database,
+  agent: AgentRow,
+  row: TransactionRow,
+  run: string,
+): void {
   const state = placingOf(database, agent, row, run);
   if (state.kind === "place") appendJob(database, agent, row);
   else queueJob(database, agent, row);
@@ -49,7 +62,8 @@ type Placing =
 function placingOf(database: Database, agent: AgentRow, row: TransactionRow, run: string): Placing {
   const wallet = { network: row.network, account: hotWalletAddressOn(agent, row.network) };
   if (currencyHoldOf(database, row.currency, row.merchant) !== undefined) return { kind: "wait" };
-  if (run === "" || agent.caughtUp !== run || !isLevel(database, wallet, run)) return { kind: "wait" };
+  if (run === "" || agent.caughtUp !== run || !isLevel(database, wallet, run))
+    return { kind: "wait" };
   const holders = holdersOf(database, agent, row);
   return holders.length === 0 ? { kind: "place" } : { kind: "hold", holders };
 }
@@ -57,7 +71,14 @@ function placingOf(database: Database, agent: AgentRow, row: TransactionRow, run
 /** Adds a job without a position: its number is negative, and the oldest is nearest to zero. */
 function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): void {
   const sequence = waitingJobSeq(database, id);
-  insertJob(database, { agent: id, sequence, hash: "", text: "", transactionId: row.id, answeredAt: null });
+  insertJob(database, {
+    agent: id,
+    sequence,
+    hash: "",
+    text: "",
+    transactionId: row.id,
+    answeredAt: null,
+  });
 }
 
 /** What became of the waiting jobs of an agent. */
@@ -83,7 +104,10 @@ export function numberJobs(database: Database, agentId: string, nowMs: number): 
     invariant(agent !== undefined, "a job's agent is in the table");
     const state = placingOf(database, agent, row, agent.caughtUp);
     if (state.kind === "wait") continue;
-    const isMoved = state.kind === "hold" ? holdOrder(database, row, state.holders, nowMs) : freeOrder(database, row, nowMs);
+    const isMoved =
+      state.kind === "hold"
+        ? holdOrder(database, row, state.holders, nowMs)
+        : freeOrder(database, row, nowMs);
     if (isMoved) moved.push(row.id);
     if (state.kind === "hold") continue;
     deleteJob(database, row.id);
@@ -110,8 +134,17 @@ function refuseRefunds(database: Database, agentId: string, nowMs: number): read
   const refunds = listWaiting(database, agentId).filter(({ refundOf }) => refundOf !== "");
   return refunds.reverse().flatMap(({ id, refundOf }) => {
     const deposit = readTransaction(database, refundOf);
-    if (deposit === undefined || refundedUnits(database, refundOf) <= BigInt(deposit.amountReceivedUnits)) return [];
-    updateWithdrawal(database, id, { status: 2, stage: "refused", code: "REFUND_ABOVE_RECEIVED" }, nowMs);
+    if (
+      deposit === undefined ||
+      refundedUnits(database, refundOf) <= BigInt(deposit.amountReceivedUnits)
+    )
+      return [];
+    updateWithdrawal(
+      database,
+      id,
+      { status: 2, stage: "refused", code: "REFUND_ABOVE_RECEIVED" },
+      nowMs,
+    );
     markAnswered(database, id, nowMs);
     return [id];
   });
@@ -122,15 +155,23 @@ function refuseRefunds(database: Database, agentId: string, nowMs: number): read
  * jobs. They come again as new jobs.
  */
 export function unnumberJobs(database: Database, agentId: string): void {
-  for (const transactionId of listUnsigned(database, agentId)) unnumberJob(database, agentId, transactionId);
+  for (const transactionId of listUnsigned(database, agentId))
+    unnumberJob(database, agentId, transactionId);
 }
 
 /**
  * Appends the job for a withdrawal's row to its agent's list, as `makeJob` does for an agent that
  * has caught up.
  */
-export function appendJob(database: Database, agent: AgentRow, transaction: TransactionRow): { readonly sequence: number } {
-  invariant(transaction.merchant === agent.merchant, "a withdrawal never goes to another merchant's agent");
+export function appendJob(
+  database: Database,
+  agent: AgentRow,
+  transaction: TransactionRow,
+): { readonly sequence: number } {
+  invariant(
+    transaction.merchant === agent.merchant,
+    "a withdrawal never goes to another merchant's agent",
+  );
   const sequence = agent.jobSequence + 1;
   const job: Job = {
     agent: agent.id,
@@ -158,7 +199,14 @@ export function appendJob(database: Database, agent: AgentRow, transaction: Tran
   const text = JSON.stringify(job);
   assertReadable(text);
   const hash = jobHashOf(text);
-  insertJob(database, { agent: agent.id, sequence, hash, text, transactionId: transaction.id, answeredAt: null });
+  insertJob(database, {
+    agent: agent.id,
+    sequence,
+    hash,
+    text,
+    transactionId: transaction.id,
+    answeredAt: null,
+  });
   const isNext = advanceLastJob(database, agent.id, agent.jobSequence, sequence, hash);
   invariant(isNext, "the agent's row was read outside this transaction");
   return { sequence };
@@ -175,7 +223,10 @@ function modeOf({ operation, mode }: TransactionRow): JobMode {
  * the nodes' count when the sweep was ordered (gateway/sweeps/slots.ts). A row without a slot is
  * from an earlier attempt or was resent, and then the slot after those known here is used.
  */
-function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
+function placeOf(
+  database: Database,
+  row: TransactionRow,
+): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
   if (!isInternal(modeOf(row))) return {};
   const depositIndex = readPlace(row);
   if (row.operation === "topup") return { depositIndex, depositAddress: row.receiverAddress };

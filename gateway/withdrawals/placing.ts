@@ -23,8 +23,13 @@ interface PlacingRooms {
 export function placeWaiting({ store, signals, log, clock, run }: PlacingRooms): void {
   for (const agent of listCaughtUpWaiting(store.database, run)) {
     if (!hasDueJobs(store.database, agent, run)) continue;
-    const { placed, refused, moved } = store.write((database) => numberJobs(database, agent.id, clock()));
-    log.info({ event: "jobs-placed", agent: agent.id, placed, moved: moved.length }, "waiting orders went on, or are held");
+    const { placed, refused, moved } = store.write((database) =>
+      numberJobs(database, agent.id, clock()),
+    );
+    log.info(
+      { event: "jobs-placed", agent: agent.id, placed, moved: moved.length },
+      "waiting orders went on, or are held",
+    );
     for (const transactionId of [...refused, ...moved]) signals.emit("changed", { transactionId });
     for (const transactionId of refused) signals.emit("decided", { transactionId });
     if (placed > 0) signals.emit("job", { agent: agent.id });

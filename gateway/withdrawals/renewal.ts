@@ -25,7 +25,11 @@ type Place = Pick<TransactionRow, "merchant" | "operation" | "orderId" | "renews
  * transactionId that is not of this order, 409 for other content and for a record that must not be
  * renewed.
  */
-export function checkRenewal(database: Database, place: Place, contentHash: string): TransactionRow | null | Answer {
+export function checkRenewal(
+  database: Database,
+  place: Place,
+  contentHash: string,
+): TransactionRow | null | Answer {
   const { merchant, operation, orderId, renews } = place;
   if (renews === "") return null;
   const row = readTransactionOf(database, { id: renews, merchant, operation });
@@ -36,7 +40,10 @@ export function checkRenewal(database: Database, place: Place, contentHash: stri
 }
 
 /** The reason why a record must not be renewed; "" for none. */
-function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "completed" | "paid" | "signed" {
+function reasonAgainst(
+  database: Database,
+  row: TransactionRow,
+): "" | "open" | "completed" | "paid" | "signed" {
   if (row.status === 0) return "open";
   if (row.status === 1) return "completed";
   if (row.operation === "deposit") return mayBePaid(database, row) ? "paid" : "";
@@ -57,7 +64,8 @@ function reasonAgainst(database: Database, row: TransactionRow): "" | "open" | "
 function mayBePaid(database: Database, row: TransactionRow): boolean {
   const { id, network, depositAddress, receiverAddress, currency, createdAt } = row;
   if (hasPayment(database, id) || row.amountReceivedUnits !== "0") return true;
-  if (listSumsOf(database, id, currency).length > 0 || listGoneOf(database, id).length > 0) return true;
+  if (listSumsOf(database, id, currency).length > 0 || listGoneOf(database, id).length > 0)
+    return true;
   const addresses = [...new Set([depositAddress, receiverAddress])];
   return (
     addresses.some((address) => isUnread(database, network, address)) ||
@@ -67,7 +75,13 @@ function mayBePaid(database: Database, row: TransactionRow): boolean {
 }
 
 /** The links of a record to the one before and the one after it, as answers show them. */
-export function renewalOf(database: Database, row: TransactionRow): { readonly renews?: string; readonly renewedBy?: string } {
+export function renewalOf(
+  database: Database,
+  row: TransactionRow,
+): { readonly renews?: string; readonly renewedBy?: string } {
   const next = row.status === 2 ? recordOfOrder(database, { ...row, renews: row.id }) : undefined;
-  return { ...(row.renews === "" ? {} : { renews: row.renews }), ...(next === undefined ? {} : { renewedBy: next.id }) };
+  return {
+    ...(row.renews === "" ? {} : { renews: row.renews }),
+    ...(next === undefined ? {} : { renewedBy: next.id }),
+  };
 }

@@ -20,7 +20,11 @@ export function createWaiters(signals: Signals): Waiters {
   const waiters = new Map<string, Set<Waiter>>(); // by the name of the awaited event
   let closed = false;
 
-  const letGo = (names: Iterable<string>, isOver: boolean, matches = (_: Waiter): boolean => true): void => {
+  const letGo = (
+    names: Iterable<string>,
+    isOver: boolean,
+    matches = (_: Waiter): boolean => true,
+  ): void => {
     for (const name of [...names]) {
       for (const waiter of [...(waiters.get(name) ?? [])]) if (matches(waiter)) waiter.go(isOver);
     }

@@ -40,13 +40,18 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /** Hash of the content that must be equal for a repeat to be the same withdrawal. */
-export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "currency" | "amount" | "address" | "tag">): string {
+export function contentHashOf(
+  mode: "auto" | "manual",
+  order: Pick<Order, "currency" | "amount" | "address" | "tag">,
+): string {
   const content = [mode, order.currency, order.amount, order.address, order.tag];
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
 /** Like `contentHashOf`, for a job: for a sweep and a top-up the deposit address counts. */
-export function contentHashOfJob(job: Pick<Job, "mode" | "currency" | "amount" | "address" | "depositAddress" | "tag">): string {
+export function contentHashOfJob(
+  job: Pick<Job, "mode" | "currency" | "amount" | "address" | "depositAddress" | "tag">,
+): string {
   const content = [job.mode, job.currency, job.amount, job.depositAddress ?? job.address, job.tag];
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
@@ -57,13 +62,24 @@ interface Made {
   readonly newFor: AgentRow | null; // the agent that got its job; null if the order was known
 }
 
-function rowOf(service: Service, request: WithdrawalRequest, order: Order, checked: Checked): TransactionRow {
+function rowOf(
+  service: Service,
+  request: WithdrawalRequest,
+  order: Order,
+  checked: Checked,
+): TransactionRow {
   const { merchant, mode } = request;
   const nowMs = service.clock();
   const { lifetimes } = service.config;
-  const lifetimeMs = mode === "auto" ? lifetimes.withdrawalHours * hourMs : lifetimes.approvalDays * dayMs;
+  const lifetimeMs =
+    mode === "auto" ? lifetimes.withdrawalHours * hourMs : lifetimes.approvalDays * dayMs;
   return {
-    id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId, renews: order.renew }),
+    id: transactionIdOf({
+      merchant,
+      operation: "withdraw",
+      orderId: order.orderId,
+      renews: order.renew,
+    }),
     merchant,
     operation: "withdraw",
     mode,
@@ -111,21 +127,37 @@ function isOverAtOnce({ ledgerAt }: AgentRow, { createdAt, expiresAt }: Transact
 }
 
 /** Makes the row, or finds it if an equal request made it at the same time. */
-function make(service: Service, request: WithdrawalRequest, written: Order): Promise<Made | Answer> {
+function make(
+  service: Service,
+  request: WithdrawalRequest,
+  written: Order,
+): Promise<Made | Answer> {
   return request.write((database) => {
-    const place = { merchant: request.merchant, operation: "withdraw", orderId: written.orderId } as const;
+    const place = {
+      merchant: request.merchant,
+      operation: "withdraw",
+      orderId: written.orderId,
+    } as const;
     const known = recordOfOrder(database, { ...place, renews: written.renew });
     const order = spelled(service, written, known?.network);
     if (known !== undefined) return { order, row: known, newFor: null };
-    const renewed = checkRenewal(database, { ...place, renews: order.renew }, contentHashOf(request.mode, order));
+    const renewed = checkRenewal(
+      database,
+      { ...place, renews: order.renew },
+      contentHashOf(request.mode, order),
+    );
     if (isAnswer(renewed)) return renewed;
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
-    const kept = { metadata: order.metadata || (renewed?.metadata ?? ""), refundOf: order.refundOf || (renewed?.refundOf ?? "") };
+    const kept = {
+      metadata: order.metadata || (renewed?.metadata ?? ""),
+      refundOf: order.refundOf || (renewed?.refundOf ?? ""),
+    };
     const refund = checkRefund(database, { ...request, ...checked, refundOf: kept.refundOf });
     if (refund !== null) return refund;
     const row = rowOf(service, request, { ...order, ...kept }, checked);
-    if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
+    if (isOverAtOnce(checked.agent, row))
+      return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
     return { order, row, newFor: checked.agent };
@@ -154,7 +186,11 @@ async function awaitAnswer(service: Service, { row, newFor }: Made): Promise<Tra
  * Codes of failures that pass with time: expiry, or a limit on a total. A new order of the same
  * kind may succeed later.
  */
-const passing: ReadonlySet<string> = new Set<Code>(["JOB_EXPIRED", "POLICY_ABOVE_HOUR", "POLICY_ABOVE_DAY"]);
+const passing: ReadonlySet<string> = new Set<Code>([
+  "JOB_EXPIRED",
+  "POLICY_ABOVE_HOUR",
+  "POLICY_ABOVE_DAY",
+]);
 
 /** The answer for a row. The same row always gives the same answer; only Failed changes it. */
 function answerOf(database: Database, row: TransactionRow, language: Language): Answer {
@@ -170,7 +206,10 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
       ...renewalOf(database, row),
     });
   }
-  const code = row.status === 0 && row.stage === "awaiting_approval" ? "withdrawal_awaits_approval" : "withdrawal_requested";
+  const code =
+    row.status === 0 && row.stage === "awaiting_approval"
+      ? "withdrawal_awaits_approval"
+      : "withdrawal_requested";
   return data({
     message: messageOf(code, language),
     transactionId: row.id,
@@ -185,14 +224,31 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
  * transactionId. Answers 400 if nothing was made, 409 if the orderId was used with other content.
  * Harmless to call twice, because the orderId identifies the withdrawal.
  */
-export async function requestWithdrawal(service: Service, request: WithdrawalRequest): Promise<Answer> {
+export async function requestWithdrawal(
+  service: Service,
+  request: WithdrawalRequest,
+): Promise<Answer> {
   const order = readOrder(request.body, shapes[request.mode]);
   return isAnswer(order) ? order : place(service, request, order);
 }
 
 const shapes: Readonly<Record<WithdrawalRequest["mode"], OrderShape>> = {
-  auto: { address: "required", tag: true, fiat: false, returnUrl: false, terms: false, refundOf: true },
-  manual: { address: "optional", tag: true, fiat: false, returnUrl: false, terms: false, refundOf: true },
+  auto: {
+    address: "required",
+    tag: true,
+    fiat: false,
+    returnUrl: false,
+    terms: false,
+    refundOf: true,
+  },
+  manual: {
+    address: "optional",
+    tag: true,
+    fiat: false,
+    returnUrl: false,
+    terms: false,
+    refundOf: true,
+  },
 };
 
 /**
@@ -210,7 +266,10 @@ export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
  * each completely or not at all, then waits for all together. Answers 200 with the status and body
  * of each. Harmless to call twice.
  */
-export async function requestWithdrawals(service: Service, request: WithdrawalsRequest): Promise<Answer> {
+export async function requestWithdrawals(
+  service: Service,
+  request: WithdrawalsRequest,
+): Promise<Answer> {
   const orders = readOrders(request.body, shapes.auto);
   if (isAnswer(orders)) return orders;
   request.owe(orders.length - 1);
@@ -235,7 +294,9 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
  */
 function spelled({ config }: Service, order: Order, knownNetwork: string | undefined): Order {
   const { currency, address } = order;
-  const configured = Object.hasOwn(config.currencies, currency) ? config.currencies[currency] : undefined;
+  const configured = Object.hasOwn(config.currencies, currency)
+    ? config.currencies[currency]
+    : undefined;
   const network = knownNetwork ?? configured?.network;
   if (network === undefined) return order;
   const payee = payeeOf(network, address);
@@ -245,11 +306,16 @@ function spelled({ config }: Service, order: Order, knownNetwork: string | undef
 }
 
 /** Makes the withdrawal of an order, or finds it, and waits for the agent's first answer. */
-async function place(service: Service, request: WithdrawalRequest, written: Order): Promise<Answer> {
+async function place(
+  service: Service,
+  request: WithdrawalRequest,
+  written: Order,
+): Promise<Answer> {
   const made = await make(service, request, written);
   if (isAnswer(made)) return made;
   const { order, row, newFor } = made;
-  if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });
+  if (row.contentHash !== contentHashOf(request.mode, order))
+    return say("order_id_reused", { transactionId: row.id });
   // Not in the hash: a job that was made before jobs named the deposit brings its withdrawal back
   // without one.
   const refundOf = order.refundOf || (order.renew === "" ? "" : row.refundOf);
@@ -261,7 +327,10 @@ async function place(service: Service, request: WithdrawalRequest, written: Orde
 
 function wake(service: Service, row: TransactionRow, agent: string): void {
   const { id, orderId, merchant, mode } = row;
-  service.log.info({ event: "withdrawal-made", transactionId: id, orderId, merchant, mode, agent }, "withdrawal made");
+  service.log.info(
+    { event: "withdrawal-made", transactionId: id, orderId, merchant, mode, agent },
+    "withdrawal made",
+  );
   service.signals.emit("changed", { transactionId: row.id, isOpen: true });
   service.signals.emit("job", { agent });
 }

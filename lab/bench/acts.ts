@@ -53,17 +53,35 @@ function payoutOf({ payoutsPerFrame, payoutsPerStatement }: ActsAsked) {
   const key = publicKeyHex(publicKey);
   const id = agentIdOf({ merchant, wallet: "aa".repeat(16), signerKey: key, linkKey: key });
   const maker = new JobMaker("eip155:31337", privateKey);
-  const jobs = maker.make({ id, wallet: "aa".repeat(16) }, Math.max(1, Math.round(payoutsPerFrame)));
+  const jobs = maker.make(
+    { id, wallet: "aa".repeat(16) },
+    Math.max(1, Math.round(payoutsPerFrame)),
+  );
   const frame = maker.frame({ id, wallet: "aa".repeat(16) }, null, jobs);
   const [{ text, signature, transactionId }] = jobs as [(typeof jobs)[0]];
   const transfer = {
-    ...{ chainId: 31_337n, nonce: 77n, maxPriorityFeePerGas: 1_000_000_000n, maxFeePerGas: 3_000_000_000n, gasLimit: 21_000n },
-    ...{ contract: "", destination: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", amountUnits: 1_000_000_000_000n },
+    ...{
+      chainId: 31_337n,
+      nonce: 77n,
+      maxPriorityFeePerGas: 1_000_000_000n,
+      maxFeePerGas: 3_000_000_000n,
+      gasLimit: 21_000n,
+    },
+    ...{
+      contract: "",
+      destination: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+      amountUnits: 1_000_000_000_000n,
+    },
   };
   const unsigned = buildTransfer(transfer);
   const unsignedHex = Buffer.from(unsigned).toString("hex");
   const [account, hash] = [transfer.destination, zeroHash];
-  const money = { network: "eip155:31337", contract: "", address: account, amountUnits: "1000000000000" };
+  const money = {
+    network: "eip155:31337",
+    contract: "",
+    address: account,
+    amountUnits: "1000000000000",
+  };
   const fees = {
     txParams: { gasLimit: "21000", maxFeePerGas: "3000000000", maxPriorityFeePerGas: "1000000000" },
     feeMax: "63000000000000",
@@ -73,18 +91,64 @@ function payoutOf({ payoutsPerFrame, payoutsPerStatement }: ActsAsked) {
   const records = [
     { kind: "REQUESTED", transactionId, sequence: 77, jobHash: hash, job: text, signature },
     { kind: "APPROVED", transactionId, by: "policy", approver: "", chain: "local", ...money },
-    { kind: "INTENT", ...of, account, slot: "77", ...money, ...fees, digest: hash, unsigned: unsignedHex },
+    {
+      kind: "INTENT",
+      ...of,
+      account,
+      slot: "77",
+      ...money,
+      ...fees,
+      digest: hash,
+      unsigned: unsignedHex,
+    },
     { kind: "SIGNED", ...of, digest: hash, txHash: `0x${hash}`, raw },
     { kind: "RELEASED", acked: { seq: 77, hash }, released: [of] },
-    { kind: "OBSERVED", transactionId, txHash: `0x${hash}`, block: 77, stage: "included", outcome: "" },
-    { kind: "OBSERVED", transactionId, txHash: `0x${hash}`, block: 77, stage: "final", outcome: "paid" },
+    {
+      kind: "OBSERVED",
+      transactionId,
+      txHash: `0x${hash}`,
+      block: 77,
+      stage: "included",
+      outcome: "",
+    },
+    {
+      kind: "OBSERVED",
+      transactionId,
+      txHash: `0x${hash}`,
+      block: 77,
+      stage: "final",
+      outcome: "paid",
+    },
   ];
-  const entry = { kind: "signed", ...of, network: money.network, account, slot: "77", txHash: `0x${hash}`, feeMax: fees.feeMax };
+  const entry = {
+    kind: "signed",
+    ...of,
+    network: money.network,
+    account,
+    slot: "77",
+    txHash: `0x${hash}`,
+    feeMax: fees.feeMax,
+  };
   const entries = Array.from({ length: Math.max(1, Math.round(payoutsPerStatement)) }, () => entry);
   const lines = [
     JSON.stringify({ id: 77, verb: "sign", transactionId, chain: "local", slot: "77", ...fees }),
-    JSON.stringify({ id: 78, verb: "observe", transactionId, txHash: `0x${hash}`, block: 77, stage: "included" }),
-    JSON.stringify({ id: 79, verb: "observe", transactionId, txHash: `0x${hash}`, block: 77, stage: "final", outcome: "paid" }),
+    JSON.stringify({
+      id: 78,
+      verb: "observe",
+      transactionId,
+      txHash: `0x${hash}`,
+      block: 77,
+      stage: "included",
+    }),
+    JSON.stringify({
+      id: 79,
+      verb: "observe",
+      transactionId,
+      txHash: `0x${hash}`,
+      block: 77,
+      stage: "final",
+      outcome: "paid",
+    }),
   ];
   return {
     privateKey,
@@ -113,7 +177,11 @@ function actsOf(asked: ActsAsked, file: number): Readonly<Record<string, Act>> {
   const seal = new LedgerSeal(randomBytes(32));
   const covered = payout.records.map((record) => JSON.stringify(record));
   const written = Buffer.alloc(Math.ceil(payoutsPerWrite * covered.join("").length), 0x20);
-  const opened = openEnvelope(payout.frame, { kind: "jobs", publicKey: payout.publicKey, bytesMax: 1_000_000 }).payload;
+  const opened = openEnvelope(payout.frame, {
+    kind: "jobs",
+    publicKey: payout.publicKey,
+    bytesMax: 1_000_000,
+  }).payload;
   const statement = Buffer.from(JSON.stringify(payout.entries));
   const statementSignature = sign(null, statement, payout.privateKey);
   const fields = [1n, 2n, 3n, 4n, 5n, 6n, 7n].map(integerBytes);
@@ -122,17 +190,26 @@ function actsOf(asked: ActsAsked, file: number): Readonly<Record<string, Act>> {
   return {
     // The gateway's word: nothing of a frame is read before its signature is right.
     verifyFrame: {
-      does: () => openEnvelope(payout.frame, { kind: "jobs", publicKey: payout.publicKey, bytesMax: 1_000_000 }),
+      does: () =>
+        openEnvelope(payout.frame, {
+          kind: "jobs",
+          publicKey: payout.publicKey,
+          bytesMax: 1_000_000,
+        }),
       payouts: payoutsPerFrame,
     },
-    parseFrame: { does: () => JSON.parse(Buffer.from(opened).toString("utf8")), payouts: payoutsPerFrame },
+    parseFrame: {
+      does: () => JSON.parse(Buffer.from(opened).toString("utf8")),
+      payouts: payoutsPerFrame,
+    },
     parseJob: one(() => JSON.parse(payout.text)),
     // Each job names the hash of the one before it.
     hashJob: one(() => hashOf(`autowithdraw/1 job\n${payout.text}`)),
     // Limits and sums, in base units.
     policy: one(() => {
       const amount = parseAmount("0.000001", 18);
-      if (amount.ok && amount.units <= 10n ** 18n && spent + amount.units < 10n ** 40n) spent += amount.units;
+      if (amount.ok && amount.units <= 10n ** 18n && spent + amount.units < 10n ** 40n)
+        spent += amount.units;
     }),
     // The bytes are made, and read back as what was approved.
     buildAndRead: one(() => describe(buildTransfer(payout.transfer))),
@@ -140,7 +217,12 @@ function actsOf(asked: ActsAsked, file: number): Readonly<Record<string, Act>> {
     sign: one(() => curve.sign(digest, key)),
     // The check of the own signature with its parity: the sender comes out of the signature.
     recover: one(() => curve.recover(digest, pair, signature[64] ?? 0)),
-    attach: one(() => encodeRlp([...fields, payout.raw.subarray(0, 20), [], pair.subarray(0, 32), pair.subarray(32)], 1)),
+    attach: one(() =>
+      encodeRlp(
+        [...fields, payout.raw.subarray(0, 20), [], pair.subarray(0, 32), pair.subarray(32)],
+        1,
+      ),
+    ),
     keccakRaw: one(() => keccak256(payout.raw)),
     // Seven records, each with the hash that links the next one to it.
     recordsJson: one(() => payout.records.map((record) => JSON.stringify(record))),
@@ -162,9 +244,16 @@ function actsOf(asked: ActsAsked, file: number): Readonly<Record<string, Act>> {
       payouts: payoutsPerStatement,
     },
     // The gateway's acknowledgement, before which no byte leaves.
-    verifyAck: { does: () => verify(null, statement, payout.publicKey, statementSignature), payouts: payoutsPerStatement },
+    verifyAck: {
+      does: () => verify(null, statement, payout.publicKey, statementSignature),
+      payouts: payoutsPerStatement,
+    },
     // The courier's lines: sign, included, final; and the answers.
-    lines: one(() => payout.lines.map((line) => JSON.stringify({ id: (JSON.parse(line) as { id: number }).id, ok: true }))),
+    lines: one(() =>
+      payout.lines.map((line) =>
+        JSON.stringify({ id: (JSON.parse(line) as { id: number }).id, ok: true }),
+      ),
+    ),
   };
 }
 

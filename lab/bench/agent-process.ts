@@ -19,7 +19,12 @@ export interface AgentPlace {
 export async function placeIn(dir: string): Promise<AgentPlace> {
   mkdirSync(dir, { recursive: true });
   const metrics = `127.0.0.1:${await freePort()}`;
-  return { config: join(dir, "config.json"), state: join(dir, "state"), logFile: join(dir, "bench.log"), metrics };
+  return {
+    config: join(dir, "config.json"),
+    state: join(dir, "state"),
+    logFile: join(dir, "bench.log"),
+    metrics,
+  };
 }
 
 function agentConfig(world: World, metrics: string): string {
@@ -31,12 +36,23 @@ function agentConfig(world: World, metrics: string): string {
     chains: { local: { family: "evm", chainId: 31337, nodes: [world.url], confirmations: 1 } },
     currencies: { eth: { chain: "local", decimal: 18 } },
     metrics: { listen: metrics },
-    policy: { eth: { maxPerWithdrawal: "1", maxPerHour: "1000", maxPerDay: "1000", maxFee: "0.01", maxFeePerDay: "1000000" } },
+    policy: {
+      eth: {
+        maxPerWithdrawal: "1",
+        maxPerHour: "1000",
+        maxPerDay: "1000",
+        maxFee: "0.01",
+        maxFeePerDay: "1000000",
+      },
+    },
   });
 }
 
 /** Pairs a new agent with the world. */
-export async function pairAgent({ config, state, logFile, metrics }: AgentPlace, world: World): Promise<void> {
+export async function pairAgent(
+  { config, state, logFile, metrics }: AgentPlace,
+  world: World,
+): Promise<void> {
   writeFileSync(config, agentConfig(world, metrics), { mode: 0o600 });
   const args = [join(projectRoot, "pair.js"), "--config", config, "--state", state, "--yes"];
   const paired = await run(process.execPath, args, { logFile });
@@ -52,7 +68,11 @@ export interface RunningAgent {
 
 export async function startAgent({ config, state, logFile }: AgentPlace): Promise<RunningAgent> {
   const began = performance.now();
-  const started = start(process.execPath, [join(projectRoot, "crypto.js"), "--config", config, "--state", state], { logFile });
+  const started = start(
+    process.execPath,
+    [join(projectRoot, "crypto.js"), "--config", config, "--state", state],
+    { logFile },
+  );
   await until(
     "crypto ready",
     20_000,
@@ -61,16 +81,32 @@ export async function startAgent({ config, state, logFile }: AgentPlace): Promis
     5,
   );
   const readyMs = performance.now() - began;
-  const pidOf = (room: "signer" | "courier"): number => childrenOf(started.pid, join("agent", room, "main.js"))[0] ?? 0;
-  const readyCpuUs = [started.pid, pidOf("signer"), pidOf("courier")].reduce((sum, pid) => sum + cpuUsOf(pid), 0);
+  const pidOf = (room: "signer" | "courier"): number =>
+    childrenOf(started.pid, join("agent", room, "main.js"))[0] ?? 0;
+  const readyCpuUs = [started.pid, pidOf("signer"), pidOf("courier")].reduce(
+    (sum, pid) => sum + cpuUsOf(pid),
+    0,
+  );
   return { started, readyMs, readyCpuUs, pidOf };
 }
 
 /** A start of Node with one line to print: the part of a start that no program can save. */
-export async function startBareNode(logFile: string): Promise<{ readonly readyMs: number; readonly readyCpuUs: number }> {
+export async function startBareNode(
+  logFile: string,
+): Promise<{ readonly readyMs: number; readonly readyCpuUs: number }> {
   const began = performance.now();
-  const started = start(process.execPath, ["-e", 'process.stdout.write("ready"); setInterval(() => {}, 60_000);'], { logFile });
-  await until("node ready", 20_000, async () => (started.output().includes("ready") ? true : undefined), started.output, 5);
+  const started = start(
+    process.execPath,
+    ["-e", 'process.stdout.write("ready"); setInterval(() => {}, 60_000);'],
+    { logFile },
+  );
+  await until(
+    "node ready",
+    20_000,
+    async () => (started.output().includes("ready") ? true : undefined),
+    started.output,
+    5,
+  );
   const readyMs = performance.now() - began;
   const readyCpuUs = cpuUsOf(started.pid);
   await stop(started);
@@ -81,7 +117,9 @@ export async function startBareNode(logFile: string): Promise<{ readonly readyMs
 const metricsMs = 4_500;
 
 /** The syncs of the agent's ledger so far, once its figures hold everything up to now. */
-export async function syncsOf({ metrics }: AgentPlace): Promise<{ readonly count: number; readonly ms: number }> {
+export async function syncsOf({
+  metrics,
+}: AgentPlace): Promise<{ readonly count: number; readonly ms: number }> {
   await sleep(metricsMs);
   const text = await (await fetch(`http://${metrics}/metrics`)).text();
   const figure = (name: string): number => {

@@ -7,7 +7,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { projectRoot } from "../kit/kit.ts";
 import { run, type Started, start, stop, until } from "../kit/processes.ts";
-import { type AgentPlace, pairAgent, placeIn, residentMiB, startAgent, startBareNode, syncsOf } from "./agent-process.ts";
+import {
+  type AgentPlace,
+  pairAgent,
+  placeIn,
+  residentMiB,
+  startAgent,
+  startBareNode,
+  syncsOf,
+} from "./agent-process.ts";
 import { cpuUsOf } from "./cpu.ts";
 import { median } from "./figures.ts";
 import { type RunFigures, startWorld, type World } from "./world.ts";
@@ -29,8 +37,22 @@ export interface Load {
  * The agent's courier has half of its code compiled after 3,000 jobs, and all of it after 16,000;
  * the plain build's few functions are compiled after some hundred.
  */
-export const agentLoad: Omit<Load, "many"> = { warmMany: 16_000, few: 1_500, warmOne: 100, one: 300, held: 50, settleMs: 2_500 };
-export const plainLoad: Omit<Load, "many"> = { warmMany: 2_000, few: 0, warmOne: 50, one: 150, held: 0, settleMs: 2_500 };
+export const agentLoad: Omit<Load, "many"> = {
+  warmMany: 16_000,
+  few: 1_500,
+  warmOne: 100,
+  one: 300,
+  held: 50,
+  settleMs: 2_500,
+};
+export const plainLoad: Omit<Load, "many"> = {
+  warmMany: 2_000,
+  few: 0,
+  warmOne: 50,
+  one: 150,
+  held: 0,
+  settleMs: 2_500,
+};
 
 /** Starts of the agent and of Node alone, in turn: how many of each. */
 export const startsEach = 3;
@@ -55,7 +77,11 @@ export interface Round {
 export interface AgentRound extends Round {
   readonly durableInsideMs: number; // as the agent measures it itself
   /** The agent's own syncs: those of the jobs at one in flight, and those up to a signature. */
-  readonly syncs: { readonly meanMs: number; readonly inLine: number; readonly jobsPerSyncMany: number };
+  readonly syncs: {
+    readonly meanMs: number;
+    readonly inLine: number;
+    readonly jobsPerSyncMany: number;
+  };
   readonly starts: { readonly agent: Start; readonly node: Start };
 }
 
@@ -70,7 +96,9 @@ function memoryMiB(pid: number): number {
 
 /** Ends the measurement with an error when what is measured ends by itself. */
 function alive(started: Started): Promise<never> {
-  return started.ended.then((code) => Promise.reject(new Error(`what is measured ended with ${code}:\n${started.output()}`)));
+  return started.ended.then((code) =>
+    Promise.reject(new Error(`what is measured ended with ${code}:\n${started.output()}`)),
+  );
 }
 
 /** One measurement: its processes by name, and the amount of its input. */
@@ -83,19 +111,31 @@ interface Measured {
   readonly loneBegins?: () => Promise<void>; // just before the measured jobs at one in flight
 }
 
-async function measure(world: World, { pids, idleMiB: idle, readyMs, load, warmed, loneBegins }: Measured): Promise<Round> {
+async function measure(
+  world: World,
+  { pids, idleMiB: idle, readyMs, load, warmed, loneBegins }: Measured,
+): Promise<Round> {
   await until(
     "the link",
     30_000,
-    async () => (await Promise.race([world.linked().then(() => true as const), sleep(50).then(() => undefined)])) ?? undefined,
+    async () =>
+      (await Promise.race([
+        world.linked().then(() => true as const),
+        sleep(50).then(() => undefined),
+      ])) ?? undefined,
   );
   await sleep(load.settleMs);
   const idleMiB = idle();
   const names = Object.keys(pids);
-  const timed = async (jobs: number, inFlight: number): Promise<{ readonly figures: RunFigures; readonly cpuUs: Named }> => {
+  const timed = async (
+    jobs: number,
+    inFlight: number,
+  ): Promise<{ readonly figures: RunFigures; readonly cpuUs: Named }> => {
     const before = names.map((name) => cpuUsOf(pids[name] ?? 0));
     const figures = await world.run(jobs, inFlight);
-    const used = names.map((name, at) => [name, (cpuUsOf(pids[name] ?? 0) - (before[at] ?? 0)) / jobs] as const);
+    const used = names.map(
+      (name, at) => [name, (cpuUsOf(pids[name] ?? 0) - (before[at] ?? 0)) / jobs] as const,
+    );
     return { figures, cpuUs: Object.fromEntries(used) };
   };
   // Code that has run a while is what a long-lived process runs: all figures come after a warm-up.
@@ -134,7 +174,11 @@ async function startInTurn(place: AgentPlace, times: number) {
   return { running, starts: { agent: middle(agents), node: middle(nodes) } };
 }
 
-export async function agentRound(dir: string, load: Load, startTimes = startsEach): Promise<AgentRound> {
+export async function agentRound(
+  dir: string,
+  load: Load,
+  startTimes = startsEach,
+): Promise<AgentRound> {
   const world = await startWorld(join(dir, "world"));
   const place = await placeIn(dir);
   let crypto: Started | null = null;
@@ -143,7 +187,12 @@ export async function agentRound(dir: string, load: Load, startTimes = startsEac
     const { running, starts } = await startInTurn(place, startTimes);
     const { started, readyMs, pidOf } = running;
     crypto = started;
-    const pids = { signer: pidOf("signer"), courier: pidOf("courier"), launcher: started.pid, world: process.pid };
+    const pids = {
+      signer: pidOf("signer"),
+      courier: pidOf("courier"),
+      launcher: started.pid,
+      world: process.pid,
+    };
     const idleMiB = (): Named => ({
       signer: residentMiB(pids.signer),
       courier: residentMiB(pids.courier),
@@ -187,9 +236,13 @@ export async function plainRound(dir: string, load: Load, tuned: boolean): Promi
   const world = await startWorld(join(dir, "world"));
   const script = join(projectRoot, "dist", "lab", "bench", "plain.js");
   const began = performance.now();
-  const started = start(process.execPath, [script, world.url, world.apiKey, join(dir, "plain.db"), tuned ? "tuned" : ""], {
-    logFile: join(dir, "plain.log"),
-  });
+  const started = start(
+    process.execPath,
+    [script, world.url, world.apiKey, join(dir, "plain.db"), tuned ? "tuned" : ""],
+    {
+      logFile: join(dir, "plain.log"),
+    },
+  );
   try {
     await until(
       "the plain build ready",

@@ -30,9 +30,17 @@ const {
       says: "no round begins that would last longer than this in all; the first always does; without it and --rounds 360",
     },
     records: { takes: "N", default: "1000000", says: "the gateway's longest list" },
-    orders: { takes: "LIST", default: "10000,1000000,6000000", says: "closed orders of each history, by commas" },
+    orders: {
+      takes: "LIST",
+      default: "10000,1000000,6000000",
+      says: "closed orders of each history, by commas",
+    },
     payouts: { takes: "N", default: "30000", says: "so many payouts in one day" },
-    minutes: { takes: "N", default: "20", says: "resources: so long nobody pays; a day is so many times more" },
+    minutes: {
+      takes: "N",
+      default: "20",
+      says: "resources: so long nobody pays; a day is so many times more",
+    },
     only: {
       takes: "NAMES",
       default: "user,agent,gateway",
@@ -57,7 +65,12 @@ async function rounds(dir: string, asked: readonly string[]): Promise<Part> {
   const jobs = whole("jobs", { least: 300, most: 1_000_000 });
   const isBounded = values.rounds === undefined || values.seconds !== undefined;
   const measured = await measureRounds(dir, {
-    ...{ withPlain: asked.includes("agent"), withPath: asked.includes("user"), loads: longLoads(jobs), say },
+    ...{
+      withPlain: asked.includes("agent"),
+      withPath: asked.includes("user"),
+      loads: longLoads(jobs),
+      say,
+    },
     most: whole("rounds", { least: 1, most: 50, otherwise: 3 }),
     endsAtMs: isBounded
       ? performance.now() + 1000 * whole("seconds", { least: 1, most: 86_400, otherwise: 360 })
@@ -71,15 +84,19 @@ async function rounds(dir: string, asked: readonly string[]): Promise<Part> {
       ...{ rounds: compared.ours.length, jobs, ...report },
       ...(card === undefined ? {} : { card, acts: actsOfRounds(users) }),
     },
-    text: [...(card === undefined ? [] : [describeCard(card)]), ...(report === undefined ? [] : [describeAgent(report)])].join(
-      "\n\n",
-    ),
+    text: [
+      ...(card === undefined ? [] : [describeCard(card)]),
+      ...(report === undefined ? [] : [describeAgent(report)]),
+    ].join("\n\n"),
     ...(card === undefined ? {} : { card }),
   };
 }
 
 /** Each part by its names; it loads what it measures, once it is asked for. */
-const parts: readonly { readonly names: readonly string[]; readonly play: (dir: string, asked: string[]) => Promise<Part> }[] = [
+const parts: readonly {
+  readonly names: readonly string[];
+  readonly play: (dir: string, asked: string[]) => Promise<Part>;
+}[] = [
   { names: ["user", "agent"], play: rounds },
   {
     names: ["gateway"],
@@ -95,7 +112,10 @@ const parts: readonly { readonly names: readonly string[]; readonly play: (dir: 
     names: ["day"],
     async play(dir) {
       const { describeDay, measureDay } = await import("./day.ts");
-      const day = await measureDay(join(dir, "day"), whole("payouts", { least: 1000, most: 1_000_000 }));
+      const day = await measureDay(
+        join(dir, "day"),
+        whole("payouts", { least: 1000, most: 1_000_000 }),
+      );
       return { figures: { day }, text: describeDay(day) };
     },
   },
@@ -105,7 +125,12 @@ const parts: readonly { readonly names: readonly string[]; readonly play: (dir: 
       const { measureResources, tableOf } = await import("./resources.ts");
       const idleMs = 60_000 * whole("minutes", { least: 1, most: 1_440 });
       say(`an idle gateway and agent, for ${idleMs / 60_000} minutes, then 1,000 orders`);
-      const resources = await measureResources({ orders: 1_000, idleMs, settleMs: 75_000, blockMs: 12_000 });
+      const resources = await measureResources({
+        orders: 1_000,
+        idleMs,
+        settleMs: 75_000,
+        blockMs: 12_000,
+      });
       return { figures: { resources }, text: tableOf(resources) };
     },
   },
@@ -113,7 +138,10 @@ const parts: readonly { readonly names: readonly string[]; readonly play: (dir: 
     names: ["history"],
     async play(dir) {
       const { describeHistory, measureHistory } = await import("./history.ts");
-      const history = await measureHistory(values.orders.split(",").map(Number), join(dir, "history"));
+      const history = await measureHistory(
+        values.orders.split(",").map(Number),
+        join(dir, "history"),
+      );
       return { figures: { history }, text: describeHistory(history) };
     },
   },
@@ -124,11 +152,13 @@ async function main(): Promise<void> {
   const known = parts.flatMap(({ names }) => names);
   const unknown = asked.find((name) => !known.includes(name));
   if (unknown !== undefined) refuse(`there is no part ${unknown}; there are ${known.join(", ")}`);
-  if (values.markdown && !asked.includes("user")) refuse("--markdown prints the card, which is a figure of user");
+  if (values.markdown && !asked.includes("user"))
+    refuse("--markdown prints the card, which is a figure of user");
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-bench-"));
   try {
     const measured: Part[] = [];
-    for (const { names, play } of parts) if (names.some((name) => asked.includes(name))) measured.push(await play(dir, asked));
+    for (const { names, play } of parts)
+      if (names.some((name) => asked.includes(name))) measured.push(await play(dir, asked));
     process.stdout.write(`${printed(measured)}\n`);
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -136,8 +166,12 @@ async function main(): Promise<void> {
 }
 
 function printed(measured: readonly Part[]): string {
-  if (values.markdown) return measured.flatMap(({ card }) => (card === undefined ? [] : [markdownOf(card)])).join("\n");
-  if (values.json) return JSON.stringify(Object.assign({}, ...measured.map(({ figures }) => figures)));
+  if (values.markdown)
+    return measured
+      .flatMap(({ card }) => (card === undefined ? [] : [markdownOf(card)]))
+      .join("\n");
+  if (values.json)
+    return JSON.stringify(Object.assign({}, ...measured.map(({ figures }) => figures)));
   return measured.map(({ text }) => text).join("\n\n");
 }
 

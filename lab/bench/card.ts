@@ -34,10 +34,12 @@ export interface CardFigure {
 
 export type Card = Readonly<Record<string, CardFigure>>;
 
-const ownCpuUs = ({ agent }: UserRound): number => (agent.cpuUs.signer ?? 0) + (agent.cpuUs.courier ?? 0);
+const ownCpuUs = ({ agent }: UserRound): number =>
+  (agent.cpuUs.signer ?? 0) + (agent.cpuUs.courier ?? 0);
 const agentMiB = ({ agent: { idleMiB } }: UserRound): number =>
   (idleMiB.launcher ?? 0) + (idleMiB.signer ?? 0) + (idleMiB.courier ?? 0);
-const pathCpuUs = ({ signerCpuUs, courierCpuUs }: PathFigures["evm"]): number => signerCpuUs + courierCpuUs;
+const pathCpuUs = ({ signerCpuUs, courierCpuUs }: PathFigures["evm"]): number =>
+  signerCpuUs + courierCpuUs;
 
 /**
  * The way to a durable signature: what it verifies, signs and checks, and its own syncs in line.
@@ -47,7 +49,10 @@ function durableFloorMs({ agent: { syncs }, ceilings }: UserRound): number {
   return (ed25519VerifyUs + secpSignUs + secpRecoverUs) / 1000 + syncs.inLine * syncs.meanMs;
 }
 
-const ofAgent256 = (value: (round: UserRound) => number) => ({ says: "the agent alone, 256 in flight", value });
+const ofAgent256 = (value: (round: UserRound) => number) => ({
+  says: "the agent alone, 256 in flight",
+  value,
+});
 const ofEvm = (value: (figures: PathFigures["evm"]) => number) => ({
   says: "the same on EVM",
   value: ({ path }: UserRound) => value(path.evm),
@@ -195,7 +200,9 @@ export function cardOf(rounds: readonly UserRound[]): Card {
 /** The medians of the necessary acts, by name, in microseconds a payout. */
 export function actsOfRounds(rounds: readonly UserRound[]): Readonly<Record<string, number>> {
   const names = Object.keys(rounds[0]?.acts.acts ?? {});
-  return Object.fromEntries(names.map((name) => [name, rounded(median(rounds.map(({ acts }) => acts.acts[name] ?? 0)), 2)]));
+  return Object.fromEntries(
+    names.map((name) => [name, rounded(median(rounds.map(({ acts }) => acts.acts[name] ?? 0)), 2)]),
+  );
 }
 
 const worded = (name: string, { value, unit, ratio, to }: CardFigure) => ({
@@ -208,7 +215,9 @@ const worded = (name: string, { value, unit, ratio, to }: CardFigure) => ({
 export function describeCard(card: Card): string {
   return Object.entries(card)
     .map(([name, figure]) => worded(name, figure))
-    .map(({ figure, value, ratio }) => `${figure.padEnd(50)}${value.padStart(18)}   ${ratio}`.trimEnd())
+    .map(({ figure, value, ratio }) =>
+      `${figure.padEnd(50)}${value.padStart(18)}   ${ratio}`.trimEnd(),
+    )
     .join("\n");
 }
 

@@ -38,7 +38,9 @@ export function measureCeilings(path: string): Ceilings {
   const signature = sign(null, message, privateKey);
   const file = openSync(path, "a", 0o600);
   const secpSignUs = timeUs(2000, () => curve.sign(digest, key));
-  const secpRecoverUs = timeUs(2000, () => curve.recover(digest, signed.subarray(0, 64), signed[64] ?? 0));
+  const secpRecoverUs = timeUs(2000, () =>
+    curve.recover(digest, signed.subarray(0, 64), signed[64] ?? 0),
+  );
   const ed25519VerifyUs = timeUs(2000, () => verify(null, message, publicKey, signature));
   const ed25519SignUs = timeUs(2000, () => sign(null, message, privateKey));
   const syncUs = timeUs(1000, () => {

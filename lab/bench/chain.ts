@@ -49,7 +49,8 @@ export function createBenchChain(chainId: number, account: () => string): BenchC
     difficulty: "0x0",
     transactions: [],
   });
-  const numberOf = (tag: unknown): number => (typeof tag === "string" && tag.startsWith("0x") ? Number(BigInt(tag)) : height);
+  const numberOf = (tag: unknown): number =>
+    typeof tag === "string" && tag.startsWith("0x") ? Number(BigInt(tag)) : height;
   const receiptOf = (hash: string) => {
     const mined = known.get(hash);
     if (mined === undefined || mined === null) return null;
@@ -74,7 +75,8 @@ export function createBenchChain(chainId: number, account: () => string): BenchC
     onRaw: () => undefined,
     mine() {
       height += 1;
-      for (const hash of waiting) known.set(hash, { block: height, from: account(), to: `0x${"11".repeat(20)}` });
+      for (const hash of waiting)
+        known.set(hash, { block: height, from: account(), to: `0x${"11".repeat(20)}` });
       minedCount += waiting.length;
       waiting = [];
     },

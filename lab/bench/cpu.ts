@@ -9,7 +9,9 @@ export function cpuUsOf(pid: number): number {
   let nanoseconds = 0;
   try {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      nanoseconds += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]);
+      nanoseconds += Number(
+        readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0],
+      );
     }
   } catch {
     // A thread, or all of it, ended meanwhile: what it had used is nobody's any more.

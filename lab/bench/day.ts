@@ -72,7 +72,16 @@ export async function measureDay(dir: string, payouts: number): Promise<DayFigur
 }
 
 export function describeDay(day: DayFigures): string {
-  const { payouts, signerMiB, courierMiB, signerIdleMiB, checkpointMiB, readyMs, againMs, readyRatio } = day;
+  const {
+    payouts,
+    signerMiB,
+    courierMiB,
+    signerIdleMiB,
+    checkpointMiB,
+    readyMs,
+    againMs,
+    readyRatio,
+  } = day;
   return [
     `${payouts} payouts in one day`,
     `  signer ${signerMiB} MiB after them, ${signerIdleMiB} before; courier ${courierMiB}`,

@@ -3,7 +3,10 @@
 /** The mean of the middle two for an even number, because the better of two rounds is no median. */
 export function median(list: readonly number[]): number {
   const sorted = [...list].sort((a, b) => a - b);
-  const [low, high] = [sorted[Math.ceil(list.length / 2) - 1] ?? 0, sorted[Math.floor(list.length / 2)] ?? 0];
+  const [low, high] = [
+    sorted[Math.ceil(list.length / 2) - 1] ?? 0,
+    sorted[Math.floor(list.length / 2)] ?? 0,
+  ];
   return (low + high) / 2;
 }
 
@@ -12,4 +15,5 @@ export function percentile(list: readonly number[], share: number): number {
   return [...list].sort((a, b) => a - b)[Math.max(0, Math.ceil(list.length * share) - 1)] ?? 0;
 }
 
-export const rounded = (figure: number, digits: number): number => Math.round(figure * 10 ** digits) / 10 ** digits;
+export const rounded = (figure: number, digits: number): number =>
+  Math.round(figure * 10 ** digits) / 10 ** digits;

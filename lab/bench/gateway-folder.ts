@@ -45,7 +45,9 @@ export async function makeMeasuredFolder(dir: string, open: number): Promise<Mea
   const config = {
     ...(JSON.parse(readFileSync(made.config, "utf8")) as object),
     ...{ listen: { host: "127.0.0.1", port }, publicUrl: url, logLevel: "warn" },
-    chains: { local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:9"], confirmations: 1 } },
+    chains: {
+      local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:9"], confirmations: 1 },
+    },
     currencies: Object.fromEntries(["eth", "rare"].map((id) => [id, currencyOf(id)])),
     limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, burst: 5, withdrawalWaitMs: 0 },
   };
@@ -54,9 +56,19 @@ export async function makeMeasuredFolder(dir: string, open: number): Promise<Mea
   const database = join(dir, "gateway", "gateway.db");
   const store = openOf(database);
   try {
-    const by = { store, gatewayKey: key, random: randomBytes, nowMs: Date.now(), run: null, actor: "operator" };
-    const [shop, few, many] = ["Shop", "Few", "Many"].map((name) => createMerchant(by, { name, language: "en" }));
-    if (shop === undefined || few === undefined || many === undefined) throw new Error("three merchants were made");
+    const by = {
+      store,
+      gatewayKey: key,
+      random: randomBytes,
+      nowMs: Date.now(),
+      run: null,
+      actor: "operator",
+    };
+    const [shop, few, many] = ["Shop", "Few", "Many"].map((name) =>
+      createMerchant(by, { name, language: "en" }),
+    );
+    if (shop === undefined || few === undefined || many === undefined)
+      throw new Error("three merchants were made");
     pair(store, shop.merchantId, open);
     return { dir, url, config: made.config, database, key, shopKey: shop.shopKey, few, many };
   } finally {
@@ -74,18 +86,51 @@ function pair(store: Store, merchant: string, open: number): void {
   const currencies = [{ id: "eth", network, contract: "", decimal: 18, maxFee: "0.01" }];
   store.write((database) => {
     insertAgent(database, {
-      ...{ id: "a".repeat(16), merchant, wallet: "aa".repeat(16), ledgerEpoch: 1, signerKey: "", linkKey: "" },
       ...{
-        accounts: JSON.stringify([{ family: "evm", purpose: "hot", id: hotWalletAddress, firstAddress: hotWalletAddress }]),
+        id: "a".repeat(16),
+        merchant,
+        wallet: "aa".repeat(16),
+        ledgerEpoch: 1,
+        signerKey: "",
+        linkKey: "",
+      },
+      ...{
+        accounts: JSON.stringify([
+          { family: "evm", purpose: "hot", id: hotWalletAddress, firstAddress: hotWalletAddress },
+        ]),
         networks: JSON.stringify([network]),
       },
-      ...{ currencies: JSON.stringify(currencies), pairedAt: 1, nextDepositIndex: 0, transcriptHash: "", transcriptAt: 0 },
+      ...{
+        currencies: JSON.stringify(currencies),
+        pairedAt: 1,
+        nextDepositIndex: 0,
+        transcriptHash: "",
+        transcriptAt: 0,
+      },
     });
-    keepBalance(database, { account: hotWalletAddress, currency: "eth", units: `${10n ** 30n}`, block: 1, at: 1 });
+    keepBalance(database, {
+      account: hotWalletAddress,
+      currency: "eth",
+      units: `${10n ** 30n}`,
+      block: 1,
+      at: 1,
+    });
     for (let number = 0; number < open; number += 1) {
       insertWithdrawal(database, {
-        ...{ id: number.toString(16).padStart(32, "0"), merchant, mode: "auto", orderId: `open-${number}`, contentHash: "00" },
-        ...{ currency: "eth", network, amount: "0.000001", amountUnits: "1000000000000", receiverAddress: receiver },
+        ...{
+          id: number.toString(16).padStart(32, "0"),
+          merchant,
+          mode: "auto",
+          orderId: `open-${number}`,
+          contentHash: "00",
+        },
+        ...{
+          currency: "eth",
+          network,
+          amount: "0.000001",
+          amountUnits: "1000000000000",
+          receiverAddress: receiver,
+        },
         ...{
           depositAddress: hotWalletAddress,
           tag: "",
@@ -123,14 +168,19 @@ export function fillRecords(database: string, merchant: string, count: number): 
 
 export async function startMeasured({ dir, config }: MeasuredFolder): Promise<Started> {
   const program = join(projectRoot, "gateway", "gateway.js");
-  const started = start(process.execPath, [program, "start", "--config", config], { logFile: join(dir, "gateway.log") });
+  const started = start(process.execPath, [program, "start", "--config", config], {
+    logFile: join(dir, "gateway.log"),
+  });
   const kill = (): boolean => started.child.kill("SIGKILL");
   process.once("exit", kill);
   void started.ended.then(() => process.off("exit", kill));
   await until(
     "the gateway listening",
     30_000,
-    async () => (started.output().includes("gateway: listens") || started.child.exitCode !== null ? true : undefined),
+    async () =>
+      started.output().includes("gateway: listens") || started.child.exitCode !== null
+        ? true
+        : undefined,
     started.output,
   );
   return started;

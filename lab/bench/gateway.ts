@@ -14,7 +14,14 @@ import { keepToken } from "../../gateway/store/jtis.ts";
 import { type Started, stop } from "../kit/processes.ts";
 import { cpuUsOf } from "./cpu.ts";
 import { median, rounded as roundedTo } from "./figures.ts";
-import { fillRecords, type MeasuredFolder, makeMeasuredFolder, openOf, receiver, startMeasured } from "./gateway-folder.ts";
+import {
+  fillRecords,
+  type MeasuredFolder,
+  makeMeasuredFolder,
+  openOf,
+  receiver,
+  startMeasured,
+} from "./gateway-folder.ts";
 import { ask, drain } from "./requests.ts";
 
 const openWithdrawals = 10_000;
@@ -31,7 +38,12 @@ const rounded = (value: number, digits = 2): number => roundedTo(value, digits);
 let orders = 0;
 const orderBody = (): string => {
   orders += 1;
-  return JSON.stringify({ currency: "eth", amount: "0.000001", orderId: `bench-${orders}`, address: receiver });
+  return JSON.stringify({
+    currency: "eth",
+    amount: "0.000001",
+    orderId: `bench-${orders}`,
+    address: receiver,
+  });
 };
 
 /** So many orders, some at once; CPU of the gateway for each, in microseconds. */
@@ -42,7 +54,14 @@ async function postsCpuUs(folder: MeasuredFolder, pid: number, count: number): P
   const one = async (): Promise<void> => {
     for (; left > 0; ) {
       left -= 1;
-      await drain(await ask(folder.url, { path: "/autoWithdraw", shopKey: folder.shopKey, body: orderBody(), agent }));
+      await drain(
+        await ask(folder.url, {
+          path: "/autoWithdraw",
+          shopKey: folder.shopKey,
+          body: orderBody(),
+          agent,
+        }),
+      );
     }
   };
   await Promise.all(Array.from({ length: postsInFlight }, one));
@@ -55,7 +74,9 @@ async function postsCpuUs(folder: MeasuredFolder, pid: number, count: number): P
  * CPU of one token check and of one durable commit, with the gateway's own functions, in this
  * process.
  */
-async function floorUs(folder: MeasuredFolder): Promise<{ readonly tokenUs: number; readonly commitUs: number }> {
+async function floorUs(
+  folder: MeasuredFolder,
+): Promise<{ readonly tokenUs: number; readonly commitUs: number }> {
   const store = openOf(folder.database);
   const make = createTokenMaker({ apiKey: folder.few.shopKey });
   const at = { store, sealingKey: folder.key.sealingKey, publicUrl: folder.url, nowMs: Date.now() };
@@ -72,7 +93,9 @@ async function floorUs(folder: MeasuredFolder): Promise<{ readonly tokenUs: numb
     if (!verdict.ok) throw new Error(`the bench's own token is refused: ${verdict.reason}`);
   };
   const commit = (jti: string): void =>
-    store.write((database) => keepToken(database, { keyId: "bench", jti: jti.slice(-40), expiresAtMs: 1 }));
+    store.write((database) =>
+      keepToken(database, { keyId: "bench", jti: jti.slice(-40), expiresAtMs: 1 }),
+    );
   try {
     await each(0, check);
     const tokenUs = await each(count, check);
@@ -104,7 +127,8 @@ async function measurePosts(dir: string) {
       open.push(b);
       floors.push(floor);
     }
-    const floorAt = (round: number): number => (floors[round]?.tokenUs ?? 0) + (floors[round]?.commitUs ?? 0);
+    const floorAt = (round: number): number =>
+      (floors[round]?.tokenUs ?? 0) + (floors[round]?.commitUs ?? 0);
     return {
       postUsNone: rounded(median(none)),
       postUsOpen: rounded(median(open)),
@@ -128,7 +152,14 @@ async function burst(folder: MeasuredFolder): Promise<number> {
     Array.from({ length: burstConnections }, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const order = async (): Promise<void> =>
-        void (await drain(await ask(folder.url, { path: "/autoWithdraw", shopKey: folder.shopKey, body: orderBody(), agent })));
+        void (await drain(
+          await ask(folder.url, {
+            path: "/autoWithdraw",
+            shopKey: folder.shopKey,
+            body: orderBody(),
+            agent,
+          }),
+        ));
       const began = performance.now();
       await order();
       const waited = performance.now() - began;
@@ -199,7 +230,11 @@ async function measureLists(dir: string, records: number) {
         await pageMs(folder, folder.few.shopKey, filter),
         await pageMs(folder, folder.many.shopKey, filter),
       ];
-      pages[name] = { fewMs: rounded(fewMs), manyMs: rounded(manyMs), ratio: rounded(manyMs / fewMs) };
+      pages[name] = {
+        fewMs: rounded(fewMs),
+        manyMs: rounded(manyMs),
+        ratio: rounded(manyMs / fewMs),
+      };
     }
     await sleep(1_000);
     const idleMiB = residentMiB(gateway.pid);
@@ -207,7 +242,10 @@ async function measureLists(dir: string, records: number) {
     let streamMs = 0;
     const began = performance.now();
     const streamMiB = await mostMiB(gateway.pid, async () => {
-      const response = await ask(folder.url, { path: "/transactions", shopKey: folder.many.shopKey });
+      const response = await ask(folder.url, {
+        path: "/transactions",
+        shopKey: folder.many.shopKey,
+      });
       response.once("data", () => {
         firstRowMs = performance.now() - began;
       });
@@ -217,20 +255,34 @@ async function measureLists(dir: string, records: number) {
     const waits: number[] = [];
     const listsMiB = await mostMiB(gateway.pid, async () => {
       const lists = await Promise.all(
-        Array.from({ length: listsAtOnce }, () => ask(folder.url, { path: "/transactions", shopKey: folder.many.shopKey })),
+        Array.from({ length: listsAtOnce }, () =>
+          ask(folder.url, { path: "/transactions", shopKey: folder.many.shopKey }),
+        ),
       );
       const read = lists.map((response) => drain(response).catch(() => undefined));
       for (let i = 0; i < 40; i += 1) {
         const asked = performance.now();
-        await drain(await ask(folder.url, { path: "/supportedCurrency", shopKey: folder.few.shopKey }));
+        await drain(
+          await ask(folder.url, { path: "/supportedCurrency", shopKey: folder.few.shopKey }),
+        );
         waits.push(performance.now() - asked);
       }
       for (const response of lists) response.destroy();
       await Promise.all(read);
     });
     return {
-      ...{ records, pages, idleMiB: rounded(idleMiB, 1), streamMiB: rounded(streamMiB, 1), listsMiB: rounded(listsMiB, 1) },
-      ...{ firstRowMs: rounded(firstRowMs), streamMs: Math.round(streamMs), waitBesideListsMsMax: rounded(Math.max(...waits)) },
+      ...{
+        records,
+        pages,
+        idleMiB: rounded(idleMiB, 1),
+        streamMiB: rounded(streamMiB, 1),
+        listsMiB: rounded(listsMiB, 1),
+      },
+      ...{
+        firstRowMs: rounded(firstRowMs),
+        streamMs: Math.round(streamMs),
+        waitBesideListsMsMax: rounded(Math.max(...waits)),
+      },
     };
   } finally {
     await stop(gateway);
@@ -243,7 +295,10 @@ export async function measureGateway(dir: string, records: number) {
 }
 
 /** The figures as lines for people. */
-export function describeGateway({ posts, lists }: Awaited<ReturnType<typeof measureGateway>>): string {
+export function describeGateway({
+  posts,
+  lists,
+}: Awaited<ReturnType<typeof measureGateway>>): string {
   const row = (name: string, figure: string | number, note = ""): string =>
     `${name.padEnd(40)}${String(figure).padStart(13)}   ${note}`.trimEnd();
   const floor = `token check ${posts.tokenUs}, commit ${posts.commitUs}`;
@@ -256,11 +311,26 @@ export function describeGateway({ posts, lists }: Awaited<ReturnType<typeof meas
     ),
     row(`ms the last of ${burstConnections} new connections waits`, posts.burstWaitMsMax),
     ...Object.entries(lists.pages).map(([name, { fewMs, manyMs, ratio }]) =>
-      row(`ms a page, ${name}`, manyMs, `of ${lists.records} records; ${ratio} times that of ${fewRecords} (${fewMs})`),
+      row(
+        `ms a page, ${name}`,
+        manyMs,
+        `of ${lists.records} records; ${ratio} times that of ${fewRecords} (${fewMs})`,
+      ),
     ),
-    row("ms to the first row of all", lists.firstRowMs, `${lists.records} records in ${Math.round(lists.streamMs / 1000)} s`),
-    row("MiB above idle while they stream", rounded(lists.streamMiB - lists.idleMiB, 1), `idle ${lists.idleMiB}`),
-    row(`MiB above idle, ${listsAtOnce} such lists at once`, rounded(lists.listsMiB - lists.idleMiB, 1)),
+    row(
+      "ms to the first row of all",
+      lists.firstRowMs,
+      `${lists.records} records in ${Math.round(lists.streamMs / 1000)} s`,
+    ),
+    row(
+      "MiB above idle while they stream",
+      rounded(lists.streamMiB - lists.idleMiB, 1),
+      `idle ${lists.idleMiB}`,
+    ),
+    row(
+      `MiB above idle, ${listsAtOnce} such lists at once`,
+      rounded(lists.listsMiB - lists.idleMiB, 1),
+    ),
     row("ms another waits beside them, at most", lists.waitBesideListsMsMax),
   ].join("\n");
 }

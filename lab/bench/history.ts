@@ -41,9 +41,11 @@ export interface HistoryFigures {
   readonly closedUs: number;
 }
 
-const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
+const median = (list: readonly number[]): number =>
+  [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
 const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`);
-const idOf = (order: number): string => createHash("sha256").update(`order ${order}`).digest("hex").slice(0, 32);
+const idOf = (order: number): string =>
+  createHash("sha256").update(`order ${order}`).digest("hex").slice(0, 32);
 
 function timed(act: () => void): number {
   const began = performance.now();
@@ -63,7 +65,11 @@ class Made {
 
   constructor(folder: SignerFolder) {
     this.folder = folder;
-    const { ledger, records } = openLedger({ disk: ledgerDisk(folder.ledger), seal: folder.seal, clock: Date.now });
+    const { ledger, records } = openLedger({
+      disk: ledgerDisk(folder.ledger),
+      seal: folder.seal,
+      clock: Date.now,
+    });
     this.ledger = ledger;
     this.core = new Core(readRules(folder.settings, folder.own), ledger.past);
     for (const record of records) this.core.apply(record);
@@ -77,7 +83,9 @@ class Made {
   }
 
   durable(): Promise<void> {
-    return new Promise((resolve, reject) => this.ledger.flush((fault) => (fault === null ? resolve() : reject(fault))));
+    return new Promise((resolve, reject) =>
+      this.ledger.flush((fault) => (fault === null ? resolve() : reject(fault))),
+    );
   }
 
   /** Orders that closed long ago, as a segment's checkpoint put them away. */
@@ -93,7 +101,10 @@ class Made {
         .update(`to ${from + i}`)
         .digest("hex")
         .slice(0, 40)}`;
-      return { key: randomBytes(16), value: Buffer.from(JSON.stringify(["eip155:31337", address, Date.now(), "0.1", "eth"])) };
+      return {
+        key: randomBytes(16),
+        value: Buffer.from(JSON.stringify(["eip155:31337", address, Date.now(), "0.1", "eth"])),
+      };
     });
     const { state } = this.core.checkpoint();
     this.core.apply(this.ledger.rotate(JSON.stringify(state), { closed, paid }));
@@ -121,19 +132,41 @@ class Made {
         sequence: this.#sequence,
         previous: this.#hash,
       },
-      ...{ issuedAt: Date.now(), expiresAt: Date.now() + 86_400_000, mode: "auto", transactionId, orderId },
+      ...{
+        issuedAt: Date.now(),
+        expiresAt: Date.now() + 86_400_000,
+        mode: "auto",
+        transactionId,
+        orderId,
+      },
       ...{ currency: "eth", amount: "0.1", address, tag: "" },
     };
     const text = JSON.stringify(job);
     this.#hash = jobHashOf(text);
-    const money = { network: "eip155:31337", contract: "", address, amountUnits: "100000000000000000" };
+    const money = {
+      network: "eip155:31337",
+      contract: "",
+      address,
+      amountUnits: "100000000000000000",
+    };
     const digest = createHash("sha256").update(orderId).digest("hex");
     const txHash = `0x${digest}`;
-    const txParams = { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
+    const txParams = {
+      gasLimit: "21000",
+      maxFeePerGas: "2000000000",
+      maxPriorityFeePerGas: "1000000000",
+    };
     const fees = { txParams, feeMax: "42000000000000" };
     const slot = (this.#sequence - 1).toString();
     const [, , , signed] = this.put([
-      { kind: "REQUESTED", transactionId, sequence: this.#sequence, jobHash: this.#hash, job: text, signature: "00".repeat(64) },
+      {
+        kind: "REQUESTED",
+        transactionId,
+        sequence: this.#sequence,
+        jobHash: this.#hash,
+        job: text,
+        signature: "00".repeat(64),
+      },
       { kind: "APPROVED", transactionId, by: "policy", approver: "", chain: "local", ...money },
       {
         ...{
@@ -188,7 +221,9 @@ function residentMiB(pid: number): number {
   return Math.round((Number(found?.[1] ?? 0) / 1024) * 10) / 10;
 }
 
-async function started(folder: SignerFolder): Promise<{ readonly readyMs: number; readonly residentMiB: number }> {
+async function started(
+  folder: SignerFolder,
+): Promise<{ readonly readyMs: number; readonly residentMiB: number }> {
   const began = performance.now();
   const signer = await startSigner(folder);
   const readyMs = performance.now() - began;
@@ -198,13 +233,19 @@ async function started(folder: SignerFolder): Promise<{ readonly readyMs: number
   return { readyMs, residentMiB: resident };
 }
 
-function lookUps(made: Made, orders: number): { readonly freshUs: number; readonly closedUs: number } {
+function lookUps(
+  made: Made,
+  orders: number,
+): { readonly freshUs: number; readonly closedUs: number } {
   const count = 20_000;
   const look = (id: (n: number) => string): number => {
     const ids = Array.from({ length: count }, (_, n) => id(n));
     return (timed(() => ids.forEach((each) => void made.core.book.stateOf(each))) * 1000) / count;
   };
-  return { freshUs: look((n) => idOf(-1 - n)), closedUs: look((n) => idOf(Math.floor((n * orders) / count))) };
+  return {
+    freshUs: look((n) => idOf(-1 - n)),
+    closedUs: look((n) => idOf(Math.floor((n * orders) / count))),
+  };
 }
 
 /** A ledger with its history. */
@@ -215,7 +256,8 @@ async function build(orders: number, dir: string): Promise<Made> {
   const made = new Made(await makeSignerFolder(dir, { agent, merchant, gatewayKey }));
   for (let from = 0; from < orders; from += closedPerSegment) {
     await made.history(from, Math.min(closedPerSegment, orders - from));
-    if (from % 500_000 < closedPerSegment && from > 500_000) say(`${from} of ${orders} orders written`);
+    if (from % 500_000 < closedPerSegment && from > 500_000)
+      say(`${from} of ${orders} orders written`);
   }
   say(`${orders} orders written in ${((performance.now() - began) / 1000).toFixed(1)} s`);
   return made;
@@ -242,9 +284,13 @@ function figuresOf(made: Made, orders: number): Omit<HistoryFigures, "readyMs" |
  * All ledgers first, then the same work on each and its starts, in turn: what else the machine does
  * falls on each of them alike.
  */
-export async function measureHistory(orders: readonly number[], dir: string): Promise<readonly HistoryFigures[]> {
+export async function measureHistory(
+  orders: readonly number[],
+  dir: string,
+): Promise<readonly HistoryFigures[]> {
   const all: Made[] = [];
-  for (const [place, count] of orders.entries()) all.push(await build(count, join(dir, String(place))));
+  for (const [place, count] of orders.entries())
+    all.push(await build(count, join(dir, String(place))));
   for (let round = 0; round < rounds; round++) for (const made of all) await made.segment();
   say("worked on each of them");
   for (const made of all) {
@@ -266,11 +312,22 @@ export async function measureHistory(orders: readonly number[], dir: string): Pr
   });
 }
 
-const told = ["stopMs", "readyMs", "residentMiB", "checkpointMiB", "tendMs", "freshUs", "closedUs", "files", "filesMiB"] as const;
+const told = [
+  "stopMs",
+  "readyMs",
+  "residentMiB",
+  "checkpointMiB",
+  "tendMs",
+  "freshUs",
+  "closedUs",
+  "files",
+  "filesMiB",
+] as const;
 
 export function describeHistory(all: readonly HistoryFigures[]): string {
   const rows = all.map((figures) => {
-    const ratio = (name: (typeof told)[number]): string => (figures[name] / (all[0]?.[name] ?? 1)).toFixed(2);
+    const ratio = (name: (typeof told)[number]): string =>
+      (figures[name] / (all[0]?.[name] ?? 1)).toFixed(2);
     return `${figures.orders} closed orders: ${told.map((name) => `${name} ${figures[name].toFixed(1)} (${ratio(name)})`).join(", ")}`;
   });
   return rows.join("\n");

@@ -54,7 +54,14 @@ export class JobMaker {
       const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
       const now = Date.now();
       const text = JSON.stringify({
-        ...{ agent: id, wallet, network: this.#network, ledgerEpoch: 1, sequence: number, previous: this.#previous },
+        ...{
+          agent: id,
+          wallet,
+          network: this.#network,
+          ledgerEpoch: 1,
+          sequence: number,
+          previous: this.#previous,
+        },
         ...{ issuedAt: now, expiresAt: now + 3_600_000, mode: "auto", transactionId, orderId },
         ...{ currency: "eth", amount: "0.000001", address: receiverOf(number), tag: "" },
       });
@@ -64,7 +71,10 @@ export class JobMaker {
   }
 
   frame({ id, wallet }: Receiver, gatewayHead: Head | null, made: readonly MadeJob[]): Uint8Array {
-    const [jobs, signatures] = [made.map(({ text }) => text), made.map(({ signature }) => signature)];
+    const [jobs, signatures] = [
+      made.map(({ text }) => text),
+      made.map(({ signature }) => signature),
+    ];
     return sealEnvelope(
       "jobs",
       { agent: id, wallet, ledgerEpoch: 1, gatewayHead, at: Date.now(), jobs, signatures },

@@ -38,7 +38,10 @@ export interface PathFigures {
   readonly evm: LoadFigures;
   readonly tron: LoadFigures;
   /** Each payout's own times at one a second. */
-  readonly alone: { readonly postToNodeMs: readonly number[]; readonly postToCompletedMs: readonly number[] };
+  readonly alone: {
+    readonly postToNodeMs: readonly number[];
+    readonly postToCompletedMs: readonly number[];
+  };
   readonly nodeCallsAlone: number; // a payout at one a second, without those of an idle second
   readonly nodeCallsIdlePerSecond: number; // agent and gateway together
 }
@@ -50,7 +53,12 @@ const solidLag = 1;
 const completedMsMax = 120_000;
 /** More than a second, so that the payouts fall on every part of a block's time. */
 const aloneMs = 1_050;
-const generous = { maxPerWithdrawal: "1000", maxPerHour: "1000000", maxPerDay: "1000000", maxFeePerDay: "1000000" };
+const generous = {
+  maxPerWithdrawal: "1000",
+  maxPerHour: "1000000",
+  maxPerDay: "1000000",
+  maxFeePerDay: "1000000",
+};
 
 interface Parts {
   readonly kit: Kit;
@@ -69,7 +77,10 @@ async function startParts(): Promise<Parts> {
   try {
     kit = await startKit({
       ...{ confirmations: 1, blockTimeMs: blockMs },
-      settings: { limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, burst: 5 }, logLevel: "warn" },
+      settings: {
+        limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, burst: 5 },
+        logLevel: "warn",
+      },
       policy: { eth: { ...generous, maxFee: "0.01" }, trx: { ...generous, maxFee: "60" } },
       alsoServes: async (nodeUrl) => {
         counted.push(await countCalls(nodeUrl), await countCalls(nodeUrl));
@@ -82,7 +93,8 @@ async function startParts(): Promise<Parts> {
     const paired = await kit.pair();
     if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
     await kit.fund(10n ** 21n, 0n);
-    const hotWallet = /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await kit.cli("address", "trx")).output)?.[0] ?? "";
+    const hotWallet =
+      /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await kit.cli("address", "trx")).output)?.[0] ?? "";
     await tron.control("fund", { address: hotWallet, sun: "1000000000000" });
     await kit.startCrypto();
     return { kit, tron, ofAgent, ofGateway };
@@ -114,7 +126,11 @@ function pointAgentAt(configPath: string, evmUrl: string): void {
   writeFileSync(configPath, JSON.stringify(config), { mode: 0o600 });
 }
 
-async function closeAll(parts: { kit: Kit | null; tron: TronProcess; counted: readonly CountedNode[] }): Promise<void> {
+async function closeAll(parts: {
+  kit: Kit | null;
+  tron: TronProcess;
+  counted: readonly CountedNode[];
+}): Promise<void> {
   await parts.kit?.close();
   for (const node of parts.counted) await node.close();
   await parts.tron.stop();
@@ -127,7 +143,15 @@ function newOrder(coin: Coin): { readonly hex: string; readonly body: string } {
   orders += 1;
   const hex = randomBytes(20).toString("hex");
   const address = coin === "eth" ? `0x${hex}` : (TronWeb.address.fromHex(`41${hex}`) as string);
-  return { hex, body: JSON.stringify({ currency: coin, amount: "0.000001", orderId: `path-${orders}`, address }) };
+  return {
+    hex,
+    body: JSON.stringify({
+      currency: coin,
+      amount: "0.000001",
+      orderId: `path-${orders}`,
+      address,
+    }),
+  };
 }
 
 /** Withdrawals in a status, the newest one at most, as the shop reads them. */
@@ -137,13 +161,19 @@ async function someWith(kit: Kit, status: number): Promise<string> {
 }
 
 async function allCompleted(kit: Kit): Promise<void> {
-  await until("every order Completed", completedMsMax, async () => ((await someWith(kit, 0)) === "[]" ? true : undefined));
+  await until("every order Completed", completedMsMax, async () =>
+    (await someWith(kit, 0)) === "[]" ? true : undefined,
+  );
   const failed = await someWith(kit, 2);
   if (failed !== "[]") throw new Error(`an order failed: ${failed}`);
 }
 
 /** So many orders over 64 connections, each order behind the answer to the one before. */
-async function load({ kit, ofAgent, ofGateway }: Parts, coin: Coin, payouts: number): Promise<LoadFigures> {
+async function load(
+  { kit, ofAgent, ofGateway }: Parts,
+  coin: Coin,
+  payouts: number,
+): Promise<LoadFigures> {
   const pids = [kit.signerPid() ?? 0, kit.courierPid() ?? 0, kit.gateway?.pid ?? 0];
   const made = Array.from({ length: payouts }, () => newOrder(coin));
   const used = (): number[] => pids.map(cpuUsOf);
@@ -153,35 +183,58 @@ async function load({ kit, ofAgent, ofGateway }: Parts, coin: Coin, payouts: num
   const one = async (): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     for (let order = made.pop(); order !== undefined; order = made.pop()) {
-      await drain(await ask(kit.gatewayUrl, { path: "/autoWithdraw", shopKey: kit.shopKey, body: order.body, agent }));
+      await drain(
+        await ask(kit.gatewayUrl, {
+          path: "/autoWithdraw",
+          shopKey: kit.shopKey,
+          body: order.body,
+          agent,
+        }),
+      );
     }
     agent.destroy();
   };
   await Promise.all(Array.from({ length: connections }, one));
   await allCompleted(kit);
   const seconds = (performance.now() - began) / 1000;
-  const [signerCpuUs = 0, courierCpuUs = 0, gatewayCpuUs = 0] = used().map((us, at) => (us - (usedBefore[at] ?? 0)) / payouts);
+  const [signerCpuUs = 0, courierCpuUs = 0, gatewayCpuUs = 0] = used().map(
+    (us, at) => (us - (usedBefore[at] ?? 0)) / payouts,
+  );
   const nodeCalls = (calls() - callsBefore) / payouts;
-  return { payoutsPerSecond: payouts / seconds, signerCpuUs, courierCpuUs, gatewayCpuUs, nodeCalls };
+  return {
+    payoutsPerSecond: payouts / seconds,
+    signerCpuUs,
+    courierCpuUs,
+    gatewayCpuUs,
+    nodeCalls,
+  };
 }
 
 /**
  * One order, from before it is sent; milliseconds until its bytes pass to the node, and to
  * Completed.
  */
-async function payAlone({ kit, ofAgent }: Parts): Promise<{ readonly toNodeMs: number; readonly toCompletedMs: number }> {
+async function payAlone({
+  kit,
+  ofAgent,
+}: Parts): Promise<{ readonly toNodeMs: number; readonly toCompletedMs: number }> {
   const { hex, body } = newOrder("eth");
   const passed = ofAgent.passed(hex);
   const began = performance.now();
   const asked = { shopKey: kit.shopKey };
-  const answer = JSON.parse((await drain(await ask(kit.gatewayUrl, { ...asked, path: "/autoWithdraw", body }))).head) as {
+  const answer = JSON.parse(
+    (await drain(await ask(kit.gatewayUrl, { ...asked, path: "/autoWithdraw", body }))).head,
+  ) as {
     readonly transactionId: string;
   };
   const path = `/transaction/${answer.transactionId}?transactionType=2`;
   await until(
     "a lone payout Completed",
     completedMsMax,
-    async () => (/"status":1\b/.test((await drain(await ask(kit.gatewayUrl, { ...asked, path }))).head) ? true : undefined),
+    async () =>
+      /"status":1\b/.test((await drain(await ask(kit.gatewayUrl, { ...asked, path }))).head)
+        ? true
+        : undefined,
     () => "",
     25,
   );
@@ -196,7 +249,9 @@ export async function measurePath(plan: PathPlan): Promise<PathFigures> {
   try {
     await until("funds at the gateway", 60_000, async () => {
       for (const coin of ["eth", "trx"]) {
-        const { head } = await drain(await ask(kit.gatewayUrl, { path: `/balance/${coin}`, shopKey: kit.shopKey }));
+        const { head } = await drain(
+          await ask(kit.gatewayUrl, { path: `/balance/${coin}`, shopKey: kit.shopKey }),
+        );
         if (/"available":"0"/.test(head)) return undefined;
       }
       return true;

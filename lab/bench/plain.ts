@@ -8,7 +8,12 @@ import { generateKeyPairSync } from "node:crypto";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { JsonRpcProvider, Wallet } from "ethers";
 import { WebSocket } from "ws";
-import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import {
+  openEnvelope,
+  publicKeyFromHex,
+  publicKeyHex,
+  sealEnvelope,
+} from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import { kindsKnown, linkPathNaming } from "../../protocol/messages.ts";
 import { sealTranscript, signTranscript } from "../../protocol/pairing.ts";
@@ -18,7 +23,9 @@ const secret = apiKey.split(".")[1] ?? "";
 // As ethers comes (it asks for gas and fees for every transaction, as the agent does), and tuned:
 // no batching, and fees and gas made up instead of asked.
 const provider =
-  tuned === "tuned" ? new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 }) : new JsonRpcProvider(url);
+  tuned === "tuned"
+    ? new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 })
+    : new JsonRpcProvider(url);
 const wallet = Wallet.createRandom(provider);
 const fixedFees = {
   type: 2,
@@ -53,7 +60,9 @@ const transcript = JSON.stringify({
 const proven = { signerSignature: signTranscript(transcript, signer), proofs: [] };
 const paired = await fetch(`${url}/agent/v1/pair`, {
   method: "POST",
-  body: JSON.stringify(sealTranscript(transcript, { secret: Buffer.from(secret), linkKey: link, proven })),
+  body: JSON.stringify(
+    sealTranscript(transcript, { secret: Buffer.from(secret), linkKey: link, proven }),
+  ),
 });
 const { grant, gatewayKey } = (await paired.json()) as { grant: string; gatewayKey: string };
 const { agent } = JSON.parse(grant) as { agent: string };
@@ -67,7 +76,9 @@ const insert = database.prepare("INSERT INTO jobs VALUES (?, ?, ?, ?)");
 let nonce = 0;
 let seq = 0;
 
-const socket = new WebSocket(`${url.replace("http", "ws")}${linkPathNaming}`, { perMessageDeflate: false });
+const socket = new WebSocket(`${url.replace("http", "ws")}${linkPathNaming}`, {
+  perMessageDeflate: false,
+});
 const send = (kind: "hello" | "statement", payload: object): void =>
   socket.send(sealEnvelope(kind, payload, kind === "hello" ? link : signer));
 const state = (entry: Record<string, unknown>): void => {
@@ -125,7 +136,8 @@ socket.on("message", (data: Buffer) => {
       open: [],
       at: Date.now(),
     });
-  else if (kind === "welcome") state({ kind: "adopted", network: "eip155:31337", account: wallet.address, slot: "0" });
+  else if (kind === "welcome")
+    state({ kind: "adopted", network: "eip155:31337", account: wallet.address, slot: "0" });
   else if (kind === "jobs") for (const text of message.jobs as string[]) void pay(text);
 });
 socket.on("open", () => process.stdout.write("ready\n"));

@@ -7,13 +7,19 @@ import { type AgentRound, cpuOf, type Round } from "./agent.ts";
 import type { Ceilings } from "./ceilings.ts";
 import { median, rounded } from "./figures.ts";
 
-const insideMs = (round: Round): number | undefined => (round as Partial<AgentRound>).durableInsideMs;
+const insideMs = (round: Round): number | undefined =>
+  (round as Partial<AgentRound>).durableInsideMs;
 
 function summary(rounds: readonly Round[]) {
   const of = (pick: (round: Round) => number): number => rounded(median(rounds.map(pick)), 3);
-  const named = (pick: (round: Round) => Readonly<Record<string, number>>): Record<string, number> =>
+  const named = (
+    pick: (round: Round) => Readonly<Record<string, number>>,
+  ): Record<string, number> =>
     Object.fromEntries(
-      Object.keys(rounds[0] === undefined ? {} : pick(rounds[0])).map((name) => [name, of((round) => pick(round)[name] ?? 0)]),
+      Object.keys(rounds[0] === undefined ? {} : pick(rounds[0])).map((name) => [
+        name,
+        of((round) => pick(round)[name] ?? 0),
+      ]),
     );
   return {
     jobsPerSecond1: of((round) => round.one.jobsPerSecond),
@@ -36,13 +42,19 @@ const ratio = (a: number, b: number): number => Math.round((a / b) * 100) / 100;
 /**
  * The median of the ratios of each round's two figures, since rounds differ more than builds do.
  */
-function ratioOf(ours: readonly Round[], theirs: readonly Round[], pick: (round: Round) => number): number {
+function ratioOf(
+  ours: readonly Round[],
+  theirs: readonly Round[],
+  pick: (round: Round) => number,
+): number {
   return ratio(median(ours.map((round, at) => pick(round) / pick(theirs[at] as Round))), 1);
 }
 
 function medianCeilings(list: readonly Ceilings[]): Ceilings {
   const names = Object.keys(list[0] ?? {}) as (keyof Ceilings)[];
-  return Object.fromEntries(names.map((name) => [name, median(list.map((one) => one[name]))])) as unknown as Ceilings;
+  return Object.fromEntries(
+    names.map((name) => [name, median(list.map((one) => one[name]))]),
+  ) as unknown as Ceilings;
 }
 
 export interface Compared {
@@ -77,7 +89,14 @@ export function reportOf({ ours, plain, tuned, ceilings: all }: Compared) {
 }
 
 /** The figures as lines for people. */
-export function describeAgent({ agent, plain, plainTuned, ceilings, ratios, idleMiB }: ReturnType<typeof reportOf>): string {
+export function describeAgent({
+  agent,
+  plain,
+  plainTuned,
+  ceilings,
+  ratios,
+  idleMiB,
+}: ReturnType<typeof reportOf>): string {
   const row = (name: string, figures: readonly (string | number)[], note: string): string =>
     `${name.padEnd(40)}${figures.map((figure) => String(figure).padStart(13)).join("")}   ${note}`.trimEnd();
   const all = [agent, plain, plainTuned];

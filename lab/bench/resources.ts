@@ -25,7 +25,11 @@ export interface ResourceFigures {
   readonly idleMinutes: number; // measured; the figures of a day are so many times more
   readonly idleDay: { readonly diskKiB: Both; readonly memoryMiB: Both; readonly questions: Both };
   readonly orders: number;
-  readonly afterOrders: { readonly diskKiB: Both; readonly memoryMiB: Both; readonly questions: Both };
+  readonly afterOrders: {
+    readonly diskKiB: Both;
+    readonly memoryMiB: Both;
+    readonly questions: Both;
+  };
 }
 
 export interface ResourcePlan {
@@ -38,7 +42,12 @@ export interface ResourcePlan {
 const dayMs = 86_400_000;
 const connections = 16;
 const completedMsMax = 900_000;
-const generous = { maxPerWithdrawal: "1000", maxPerHour: "1000000", maxPerDay: "1000000", maxFeePerDay: "1000000" };
+const generous = {
+  maxPerWithdrawal: "1000",
+  maxPerHour: "1000000",
+  maxPerDay: "1000000",
+  maxFeePerDay: "1000000",
+};
 
 /** Bytes of all files below a folder. */
 function bytesIn(folder: string): number {
@@ -65,7 +74,10 @@ class Run {
     const kit = this.#kit;
     if (kit.crypto !== null) await stop(kit.crypto);
     if (kit.gateway !== null) await stop(kit.gateway);
-    const bytes = { gateway: bytesIn(dirname(kit.gatewayConfigPath)), agent: bytesIn(kit.stateDir) };
+    const bytes = {
+      gateway: bytesIn(dirname(kit.gatewayConfigPath)),
+      agent: bytesIn(kit.stateDir),
+    };
     await kit.startGateway();
     await kit.startCrypto();
     return bytes;
@@ -87,7 +99,10 @@ class Run {
   }
 }
 
-const between = (from: Both, to: Both): Both => ({ gateway: to.gateway - from.gateway, agent: to.agent - from.agent });
+const between = (from: Both, to: Both): Both => ({
+  gateway: to.gateway - from.gateway,
+  agent: to.agent - from.agent,
+});
 const times = ({ gateway, agent }: Both, factor: number): Both => ({
   gateway: Math.round(gateway * factor),
   agent: Math.round(agent * factor),
@@ -98,10 +113,18 @@ async function startRun(blockMs: number): Promise<{ readonly kit: Kit; readonly 
   const counted: CountedNode[] = [];
   const kit = await startKit({
     ...{ confirmations: 1, blockTimeMs: blockMs, policy: { eth: { ...generous, maxFee: "0.01" } } },
-    settings: { limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, burst: 5 }, logLevel: "warn" },
+    settings: {
+      limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, burst: 5 },
+      logLevel: "warn",
+    },
     alsoServes: async (nodeUrl) => {
       counted.push(await countCalls(nodeUrl), await countCalls(nodeUrl));
-      const local = { family: "evm", chainId: 31_337, nodes: [counted[1]?.url ?? ""], confirmations: 1 };
+      const local = {
+        family: "evm",
+        chainId: 31_337,
+        nodes: [counted[1]?.url ?? ""],
+        confirmations: 1,
+      };
       return { chains: { local }, currencies: {} };
     },
   });
@@ -141,13 +164,22 @@ async function payOut(kit: Kit, orders: number): Promise<void> {
     while (left > 0) {
       left -= 1;
       const address = `0x${randomBytes(20).toString("hex")}`;
-      const body = JSON.stringify({ currency: "eth", amount: "0.000001", orderId: `resources-${left}`, address });
-      await drain(await ask(kit.gatewayUrl, { path: "/autoWithdraw", shopKey: kit.shopKey, body, agent }));
+      const body = JSON.stringify({
+        currency: "eth",
+        amount: "0.000001",
+        orderId: `resources-${left}`,
+        address,
+      });
+      await drain(
+        await ask(kit.gatewayUrl, { path: "/autoWithdraw", shopKey: kit.shopKey, body, agent }),
+      );
     }
     agent.destroy();
   };
   await Promise.all(Array.from({ length: connections }, one));
-  await until("every order Completed", completedMsMax, async () => ((await someWith(kit, 0)) === "[]" ? true : undefined));
+  await until("every order Completed", completedMsMax, async () =>
+    (await someWith(kit, 0)) === "[]" ? true : undefined,
+  );
   const failed = await someWith(kit, 2);
   if (failed !== "[]") throw new Error(`an order failed: ${failed}`);
 }
@@ -157,7 +189,9 @@ export async function measureResources(plan: ResourcePlan): Promise<ResourceFigu
   const { kit, run } = await startRun(plan.blockMs);
   try {
     await until("funds at the gateway", 60_000, async () => {
-      const { head } = await drain(await ask(kit.gatewayUrl, { path: "/balance/eth", shopKey: kit.shopKey }));
+      const { head } = await drain(
+        await ask(kit.gatewayUrl, { path: "/balance/eth", shopKey: kit.shopKey }),
+      );
       return /"available":"0"/.test(head) ? undefined : true;
     });
     const first = await run.disk();
@@ -194,7 +228,10 @@ export async function measureResources(plan: ResourcePlan): Promise<ResourceFigu
 export function tableOf({ idleDay, orders, afterOrders }: ResourceFigures): string {
   const row = (name: string, idle: number, after: number): string =>
     `| ${name} | ${idle.toLocaleString("en-US")} | ${after.toLocaleString("en-US")} |`;
-  const both = (name: string, pick: (figures: ResourceFigures["idleDay"]) => Both): readonly string[] => [
+  const both = (
+    name: string,
+    pick: (figures: ResourceFigures["idleDay"]) => Both,
+  ): readonly string[] => [
     row(`${name}, gateway`, pick(idleDay).gateway, pick(afterOrders).gateway),
     row(`${name}, agent`, pick(idleDay).agent, pick(afterOrders).agent),
   ];

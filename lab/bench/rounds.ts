@@ -50,7 +50,13 @@ export function longLoads(jobs: number): Loads {
 export const shortLoads: Loads = {
   agent: { warmMany: 64, many: 64, few: 16, warmOne: 1, one: 3, held: 2, settleMs: 0 },
   plain: { warmMany: 16, many: 16, few: 0, warmOne: 1, one: 2, held: 0, settleMs: 0 },
-  path: { evm: { warm: 0, payouts: 2 }, tron: { warm: 0, payouts: 2 }, alone: 1, settleMs: 0, idleMs: 500 },
+  path: {
+    evm: { warm: 0, payouts: 2 },
+    tron: { warm: 0, payouts: 2 },
+    alone: 1,
+    settleMs: 0,
+    idleMs: 500,
+  },
   ...{ acts: 5, starts: 1 },
 };
 
@@ -63,7 +69,12 @@ interface Wanted {
   readonly say: (line: string) => void;
 }
 
-async function userRound(dir: string, agent: AgentRound, ceilings: Ceilings, loads: Loads): Promise<UserRound> {
+async function userRound(
+  dir: string,
+  agent: AgentRound,
+  ceilings: Ceilings,
+  loads: Loads,
+): Promise<UserRound> {
   const acts = measureActs({
     payoutsPerFrame: agent.many.jobsPerFrame,
     payoutsPerWrite: agent.syncs.jobsPerSyncMany,
@@ -74,12 +85,23 @@ async function userRound(dir: string, agent: AgentRound, ceilings: Ceilings, loa
 }
 
 /** Measures round after round; the first always. */
-export async function measureRounds(dir: string, wanted: Wanted): Promise<{ users: UserRound[]; compared: Compared }> {
+export async function measureRounds(
+  dir: string,
+  wanted: Wanted,
+): Promise<{ users: UserRound[]; compared: Compared }> {
   const { loads, say } = wanted;
   const users: UserRound[] = [];
-  const [ours, plain, tuned, ceilings]: [AgentRound[], Round[], Round[], Ceilings[]] = [[], [], [], []];
+  const [ours, plain, tuned, ceilings]: [AgentRound[], Round[], Round[], Ceilings[]] = [
+    [],
+    [],
+    [],
+    [],
+  ];
   let longestMs = 0;
-  while (ours.length < wanted.most && (ours.length === 0 || performance.now() + longestMs < wanted.endsAtMs)) {
+  while (
+    ours.length < wanted.most &&
+    (ours.length === 0 || performance.now() + longestMs < wanted.endsAtMs)
+  ) {
     const beganMs = performance.now();
     const limits = measureCeilings(join(dir, `sync-${ceilings.length}`));
     const agent = await agentRound(mkdtempSync(join(dir, "agent-")), loads.agent, loads.starts);
@@ -97,12 +119,15 @@ export async function measureRounds(dir: string, wanted: Wanted): Promise<{ user
     const other = plain.at(-1);
     if (user !== null) users.push(other === undefined ? user : { ...user, plain: other });
     longestMs = Math.max(longestMs, performance.now() - beganMs);
-    say(`round ${ours.length} of ${wanted.most} took ${Math.round((performance.now() - beganMs) / 1000)} s`);
+    say(
+      `round ${ours.length} of ${wanted.most} took ${Math.round((performance.now() - beganMs) / 1000)} s`,
+    );
   }
   return { users, compared: { ours, plain, tuned, ceilings } };
 }
 
-const told = (round: Round): string => `${Math.round(round.many.jobsPerSecond)}/s (CPU a job ${Math.round(cpuOf(round))} us)`;
+const told = (round: Round): string =>
+  `${Math.round(round.many.jobsPerSecond)}/s (CPU a job ${Math.round(cpuOf(round))} us)`;
 
 const toldPath = ({ path: { evm, tron } }: UserRound): string =>
   `EVM ${Math.round(evm.payoutsPerSecond)}/s, Tron ${Math.round(tron.payoutsPerSecond)}/s`;

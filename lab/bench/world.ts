@@ -8,12 +8,23 @@ import { fdatasync, mkdirSync, openSync, write } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { join } from "node:path";
 import { type WebSocket, WebSocketServer } from "ws";
-import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import {
+  frameKind,
+  openEnvelope,
+  publicKeyFromHex,
+  publicKeyHex,
+  sealEnvelope,
+} from "../../protocol/envelope.ts";
 import type { PairingGrant } from "../../protocol/grant.ts";
 import { sealGrant } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
 import { type Head, kindsKnown } from "../../protocol/messages.ts";
-import { gatewayFingerprintOf, parseSealedTranscript, parseTranscript, transcriptHashOf } from "../../protocol/pairing.ts";
+import {
+  gatewayFingerprintOf,
+  parseSealedTranscript,
+  parseTranscript,
+  transcriptHashOf,
+} from "../../protocol/pairing.ts";
 import { parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { parseQuestion } from "../../protocol/sightings.ts";
 import { createBenchChain } from "./chain.ts";
@@ -72,7 +83,10 @@ interface Agent {
 /** Rejects when `begin` has not called back within `runMsMax`. */
 function within(what: string, begin: (done: () => void) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stuck = setTimeout(() => reject(new Error(`${what}: not within ${runMsMax} ms`)), runMsMax);
+    const stuck = setTimeout(
+      () => reject(new Error(`${what}: not within ${runMsMax} ms`)),
+      runMsMax,
+    );
     begin(() => {
       clearTimeout(stuck);
       resolve();
@@ -109,8 +123,13 @@ export async function startWorld(dir: string): Promise<World> {
 
   const server: Server = createServer((request, response) => {
     withBody(request, (body) => {
-      const answer = Buffer.from(request.url === "/agent/v1/pair" ? pair(body) : chain.answer(body));
-      response.writeHead(200, { "content-type": "application/json", "content-length": answer.length });
+      const answer = Buffer.from(
+        request.url === "/agent/v1/pair" ? pair(body) : chain.answer(body),
+      );
+      response.writeHead(200, {
+        "content-type": "application/json",
+        "content-length": answer.length,
+      });
       response.end(answer);
     });
   });
@@ -120,7 +139,12 @@ export async function startWorld(dir: string): Promise<World> {
     const { transcript } = parseSealedTranscript(body);
     const said = parseTranscript(transcript);
     const account = said.accounts[0]!;
-    const id = agentIdOf({ merchant, wallet: said.wallet, signerKey: said.signerKey, linkKey: said.linkKey });
+    const id = agentIdOf({
+      merchant,
+      wallet: said.wallet,
+      signerKey: said.signerKey,
+      linkKey: said.linkKey,
+    });
     agent = {
       id,
       wallet: said.wallet,
@@ -157,7 +181,13 @@ export async function startWorld(dir: string): Promise<World> {
         syncing = false;
         gatewayHead = taken.at(-1)!.head;
         if (agent !== null) {
-          const ack = { agent: agent.id, ledgerEpoch: 1, head: gatewayHead, ended: ended.splice(0, endedMax), at: Date.now() };
+          const ack = {
+            agent: agent.id,
+            ledgerEpoch: 1,
+            head: gatewayHead,
+            ended: ended.splice(0, endedMax),
+            at: Date.now(),
+          };
           socket?.send(sealEnvelope("ack", ack, gatewayKey));
         }
         flush();
@@ -169,13 +199,21 @@ export async function startWorld(dir: string): Promise<World> {
   hub.on("connection", (opened) => {
     const challenge = randomBytes(32).toString("hex");
     let runNonce = "";
-    opened.send(sealEnvelope("challenge", { nonce: challenge, kinds: kindsKnown, at: Date.now() }, gatewayKey));
+    opened.send(
+      sealEnvelope(
+        "challenge",
+        { nonce: challenge, kinds: kindsKnown, at: Date.now() },
+        gatewayKey,
+      ),
+    );
     opened.on("message", (data: Buffer) => {
       const arrivedAt = performance.now();
       const kind = frameKind(data);
       if (agent === null) return;
       if (kind === "hello") {
-        const hello = parseHello(openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload);
+        const hello = parseHello(
+          openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload,
+        );
         runNonce = hello.nonce;
         const welcome = {
           agent: agent.id,
@@ -190,7 +228,9 @@ export async function startWorld(dir: string): Promise<World> {
         opened.send(sealEnvelope("welcome", welcome, gatewayKey));
         socket = opened;
       } else if (kind === "statement") {
-        const statement = parseStatement(openEnvelope(data, { kind, publicKey: agent.signerKey, bytesMax: 262_144 }).payload);
+        const statement = parseStatement(
+          openEnvelope(data, { kind, publicKey: agent.signerKey, bytesMax: 262_144 }).payload,
+        );
         const signed: string[] = [];
         for (const entry of statement.entries) {
           if (entry.kind === "signed") signed.push(entry.transactionId);
@@ -203,13 +243,33 @@ export async function startWorld(dir: string): Promise<World> {
         setImmediate(flush);
       } else if (kind === "question") {
         // No chain is asked: the bench measures the way of a job, and its accounts are new.
-        const question = parseQuestion(openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload);
-        const next = question.accounts.map((account) => ({ ...account, slot: "0", isUnused: true }));
+        const question = parseQuestion(
+          openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload,
+        );
+        const next = question.accounts.map((account) => ({
+          ...account,
+          slot: "0",
+          isUnused: true,
+        }));
         const { coins, orders } = question;
-        const sightings = { agent: agent.id, ledgerEpoch: 1, answers: runNonce, coins, next, orders, at: Date.now() };
+        const sightings = {
+          agent: agent.id,
+          ledgerEpoch: 1,
+          answers: runNonce,
+          coins,
+          next,
+          orders,
+          at: Date.now(),
+        };
         opened.send(sealEnvelope("sightings", sightings, gatewayKey));
       } else if (kind === "heartbeat") {
-        opened.send(sealEnvelope("heartbeat", { agent: agent.id, head: gatewayHead, at: Date.now() }, gatewayKey));
+        opened.send(
+          sealEnvelope(
+            "heartbeat",
+            { agent: agent.id, head: gatewayHead, at: Date.now() },
+            gatewayKey,
+          ),
+        );
       }
     });
   });
@@ -232,7 +292,8 @@ export async function startWorld(dir: string): Promise<World> {
     const began = performance.now();
     let stuck: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
-      const fault = (): Error => new Error(`${done} of ${jobs} jobs arrived at the node within ${runMsMax} ms`);
+      const fault = (): Error =>
+        new Error(`${done} of ${jobs} jobs arrived at the node within ${runMsMax} ms`);
       stuck = setTimeout(() => reject(fault()), runMsMax);
       const send = (): void => {
         scheduled = false;

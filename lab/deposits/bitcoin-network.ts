@@ -62,9 +62,15 @@ interface Mined {
   readonly txid: string;
   readonly vin: readonly {
     readonly coinbase?: string;
-    readonly prevout?: { readonly value: number; readonly scriptPubKey: { readonly address?: string } };
+    readonly prevout?: {
+      readonly value: number;
+      readonly scriptPubKey: { readonly address?: string };
+    };
   }[];
-  readonly vout: readonly { readonly value: number; readonly scriptPubKey: { readonly address?: string } }[];
+  readonly vout: readonly {
+    readonly value: number;
+    readonly scriptPubKey: { readonly address?: string };
+  }[];
 }
 
 interface Unspent {
@@ -109,8 +115,14 @@ export class BitcoinTestNetwork implements TestNetwork {
   }
 
   /** A daemon behind two fronts like these servers, with customers who have coins. */
-  static async open(blockMs: number, pair: readonly UtxoProfile[] = []): Promise<BitcoinTestNetwork> {
-    const node = await startUtxoNetwork("bitcoin", pair.length === 0 ? undefined : pair.map(({ front }) => front));
+  static async open(
+    blockMs: number,
+    pair: readonly UtxoProfile[] = [],
+  ): Promise<BitcoinTestNetwork> {
+    const node = await startUtxoNetwork(
+      "bitcoin",
+      pair.length === 0 ? undefined : pair.map(({ front }) => front),
+    );
     apply(node.fronts, pair.length === 0 ? [{ trouble: {} }, { trouble: {} }] : pair);
     try {
       await node.node.ask("createwallet", "customers");
@@ -133,18 +145,41 @@ export class BitcoinTestNetwork implements TestNetwork {
 
   /** The members of gateway.config.json for the chain and its coin. */
   served() {
-    const chain = { family: "bitcoinregtest", chainId: regtest, nodes: this.node.urls, confirmations };
-    const least = { minPaymentAmount: "0.0001", minWithdrawAmount: "0.0001", sweep: { least: "0.002" } };
+    const chain = {
+      family: "bitcoinregtest",
+      chainId: regtest,
+      nodes: this.node.urls,
+      confirmations,
+    };
+    const least = {
+      minPaymentAmount: "0.0001",
+      minWithdrawAmount: "0.0001",
+      sweep: { least: "0.002" },
+    };
     return {
       chains: { bitcoin: chain },
-      currencies: { [id]: { chain: "bitcoin", decimal: 8, name: "Bitcoin", symbol: "BTC", market: "", ...least } },
+      currencies: {
+        [id]: {
+          chain: "bitcoin",
+          decimal: 8,
+          name: "Bitcoin",
+          symbol: "BTC",
+          market: "",
+          ...least,
+        },
+      },
       prices: { [id]: { usd: "60000", eur: "52000", try: "2500000" } },
     };
   }
 
   /** Coins of a customer. */
   fund(address: string, units: bigint): Promise<void> {
-    return this.send({ pays: [{ asset: "coin", to: address, units }], byContract: false, fails: false, isVain: false });
+    return this.send({
+      pays: [{ asset: "coin", to: address, units }],
+      byContract: false,
+      fails: false,
+      isVain: false,
+    });
   }
 
   nameOf(address: string): string {
@@ -160,7 +195,9 @@ export class BitcoinTestNetwork implements TestNetwork {
   }
 
   addressAt(mnemonic: string, index: number): string {
-    return addressOf(HDNodeWallet.fromPhrase(mnemonic, "", `m/84'/${coinType}'/1'/0/${index}`).publicKey);
+    return addressOf(
+      HDNodeWallet.fromPhrase(mnemonic, "", `m/84'/${coinType}'/1'/0/${index}`).publicKey,
+    );
   }
 
   receivingAccount(mnemonic: string): string {
@@ -207,7 +244,12 @@ export class BitcoinTestNetwork implements TestNetwork {
     }
     // Several outputs may pay one address, which the daemon's own calls refuse.
     const unfunded = `0200000000${hexByte(outputs.length)}${outputs.join("")}00000000`;
-    const { hex: funded } = await this.#ask<{ hex: string }>("fundrawtransaction", unfunded, {}, false);
+    const { hex: funded } = await this.#ask<{ hex: string }>(
+      "fundrawtransaction",
+      unfunded,
+      {},
+      false,
+    );
     const { hex: raw } = await this.#ask<{ hex: string }>("signrawtransactionwithwallet", funded);
     this.#sent.set(await this.#ask<string>("sendrawtransaction", raw), { raw, transaction });
   }
@@ -222,7 +264,9 @@ export class BitcoinTestNetwork implements TestNetwork {
       const first = height - blocks + 1;
       const replaced: { readonly hash: string; readonly tx: readonly string[] }[] = [];
       for (let number = first; number <= height; number += 1)
-        replaced.push(await this.#ask("getblock", await this.#ask<string>("getblockhash", number), 1));
+        replaced.push(
+          await this.#ask("getblock", await this.#ask<string>("getblockhash", number), 1),
+        );
       await this.#ask("invalidateblock", replaced[0]?.hash);
       // To the same miner, a block of the same second would be one of those that are invalid now.
       this.#miner = await this.#ask<string>("getnewaddress");
@@ -245,10 +289,13 @@ export class BitcoinTestNetwork implements TestNetwork {
   }
 
   #trouble(random: Random): string {
-    const name = Object.keys(troubles)[Math.floor(random() * Object.keys(troubles).length)] as string;
+    const name = Object.keys(troubles)[
+      Math.floor(random() * Object.keys(troubles).length)
+    ] as string;
     const { fronts } = this.node;
     const struck = Math.floor(random() * fronts.length);
-    for (const [at, front] of fronts.entries()) front.suffer(at === struck ? (troubles[name] as Trouble) : {});
+    for (const [at, front] of fronts.entries())
+      front.suffer(at === struck ? (troubles[name] as Trouble) : {});
     return name;
   }
 
@@ -276,7 +323,8 @@ export class BitcoinTestNetwork implements TestNetwork {
     for (const txid of ids) {
       const sent = this.#sent.get(txid);
       const chance = loses ? random() : random() * lostFrom;
-      const conflict = sent === undefined || chance < redoneFrom ? null : await this.#conflictWith(sent.raw);
+      const conflict =
+        sent === undefined || chance < redoneFrom ? null : await this.#conflictWith(sent.raw);
       if (sent === undefined || conflict === null) {
         done.again += 1;
         continue;
@@ -299,7 +347,10 @@ export class BitcoinTestNetwork implements TestNetwork {
 
   /** Null where the chain below the replaced blocks does not have all coins of the transaction. */
   async #conflictWith(raw: string): Promise<string | null> {
-    const { vin } = await this.#ask<{ vin: readonly { txid: string; vout: number }[] }>("decoderawtransaction", raw);
+    const { vin } = await this.#ask<{ vin: readonly { txid: string; vout: number }[] }>(
+      "decoderawtransaction",
+      raw,
+    );
     let sat = -conflictFeeSat;
     for (const { txid, vout } of vin) {
       const coin = await this.#ask<Unspent | null>("gettxout", txid, vout, false);
@@ -307,8 +358,13 @@ export class BitcoinTestNetwork implements TestNetwork {
       sat += satOf(coin.value);
     }
     const inputs = vin.map(({ txid, vout }) => ({ txid, vout }));
-    const unsigned = await this.#ask<string>("createrawtransaction", inputs, [{ [this.#miner]: coinsOf(sat) }]);
-    const { hex, complete } = await this.#ask<{ hex: string; complete: boolean }>("signrawtransactionwithwallet", unsigned);
+    const unsigned = await this.#ask<string>("createrawtransaction", inputs, [
+      { [this.#miner]: coinsOf(sat) },
+    ]);
+    const { hex, complete } = await this.#ask<{ hex: string; complete: boolean }>(
+      "signrawtransactionwithwallet",
+      unsigned,
+    );
     return complete ? hex : null;
   }
 
@@ -328,12 +384,22 @@ export class BitcoinTestNetwork implements TestNetwork {
 
   async settled(): Promise<void> {
     for (const front of this.node.fronts) front.suffer({});
-    const made = Math.max(0, ...[...this.#rewards.values()].map(({ height }) => height + rewardDepth));
+    const made = Math.max(
+      0,
+      ...[...this.#rewards.values()].map(({ height }) => height + rewardDepth),
+    );
     const from = Math.max(made, await this.#ask<number>("getblockcount")) + confirmations;
-    await until("the payments' end on the chain", 120_000 + 2 * rewardDepth * this.#blockMs, async () => {
-      const [height, mempool] = [await this.#ask<number>("getblockcount"), await this.#ask<readonly string[]>("getrawmempool")];
-      return height > from && mempool.length === 0 ? true : undefined;
-    });
+    await until(
+      "the payments' end on the chain",
+      120_000 + 2 * rewardDepth * this.#blockMs,
+      async () => {
+        const [height, mempool] = [
+          await this.#ask<number>("getblockcount"),
+          await this.#ask<readonly string[]>("getrawmempool"),
+        ];
+        return height > from && mempool.length === 0 ? true : undefined;
+      },
+    );
   }
 
   async read(addresses: readonly string[], hotWalletAddress: string): Promise<FinalChain> {
@@ -345,7 +411,11 @@ export class BitcoinTestNetwork implements TestNetwork {
     let feesUnits = 0n;
     let hotWallet = 0n;
     for (let height = blocksAtFirst; height <= final; height += 1) {
-      const { tx } = await this.#ask<Block>("getblock", await this.#ask<string>("getblockhash", height), 3);
+      const { tx } = await this.#ask<Block>(
+        "getblock",
+        await this.#ask<string>("getblockhash", height),
+        3,
+      );
       for (const one of tx) {
         const [from, to] = [inputsOf(one), outputsOf(one)];
         if (from.length === 0 && height + rewardDepth > final) continue; // nobody can spend it yet
@@ -360,19 +430,33 @@ export class BitcoinTestNetwork implements TestNetwork {
           if (address === hotWalletAddress) hotWallet -= units;
           if (ours.has(address)) held.set(address, (held.get(address) ?? 0n) - units);
         }
-        const spender = from.find(({ address }) => ours.has(address) || address === hotWalletAddress)?.address;
+        const spender = from.find(
+          ({ address }) => ours.has(address) || address === hotWalletAddress,
+        )?.address;
         if (spender === undefined) continue;
         feesUnits += sum(from) - sum(to);
         const away = to.filter(({ address }) => address !== spender);
         // The amount of a sweep is what leaves the address, its fee with it.
         const units = sum(from) - sum(to.filter(({ address }) => address === spender));
         if (spender !== hotWalletAddress)
-          left.push({ txHash: one.txid, from: spender, to: away[0]?.address ?? "", currency: id, units });
+          left.push({
+            txHash: one.txid,
+            from: spender,
+            to: away[0]?.address ?? "",
+            currency: id,
+            units,
+          });
       }
     }
     const inCoin = (all: ReadonlyMap<string, bigint>) =>
       new Map([...all].map(([address, units]) => [address, new Map([[id, units]])]));
-    return { arrived: inCoin(arrived), held: inCoin(held), hotWallet: new Map([[id, hotWallet]]), left, feesUnits };
+    return {
+      arrived: inCoin(arrived),
+      held: inCoin(held),
+      hotWallet: new Map([[id, hotWallet]]),
+      left,
+      feesUnits,
+    };
   }
 }
 
@@ -384,12 +468,17 @@ interface Part {
 /** Empty for a reward. */
 function inputsOf({ vin }: Mined): readonly Part[] {
   return vin.flatMap(({ prevout }) =>
-    prevout === undefined ? [] : [{ address: prevout.scriptPubKey.address ?? "", units: satOf(prevout.value) }],
+    prevout === undefined
+      ? []
+      : [{ address: prevout.scriptPubKey.address ?? "", units: satOf(prevout.value) }],
   );
 }
 
 function outputsOf({ vout }: Mined): readonly Part[] {
-  return vout.map(({ value, scriptPubKey }) => ({ address: scriptPubKey.address ?? "", units: satOf(value) }));
+  return vout.map(({ value, scriptPubKey }) => ({
+    address: scriptPubKey.address ?? "",
+    units: satOf(value),
+  }));
 }
 
 function sum(parts: readonly Part[]): bigint {

@@ -82,11 +82,20 @@ export async function deployContracts(url: string, token: string): Promise<EvmCo
   const deploy = async (contract: string, args: string): Promise<string> => {
     const { bytecode } = compileFile(file, contract);
     const hash = await sendUnlocked(url, { data: bytecode + args.slice(2), gas: "0x1e8480" });
-    return ((await rpc(url, "eth_getTransactionReceipt", [hash])) as { contractAddress: string }).contractAddress;
+    return ((await rpc(url, "eth_getTransactionReceipt", [hash])) as { contractAddress: string })
+      .contractAddress;
   };
-  const named = AbiCoder.defaultAbiCoder().encode(["string", "string", "uint8"], ["Fee Dollar", "FEE", 6]);
+  const named = AbiCoder.defaultAbiCoder().encode(
+    ["string", "string", "uint8"],
+    ["Fee Dollar", "FEE", 6],
+  );
   const lookAlike = (await deployToken(url)).address;
-  return { token, lookAlike, fee: await deploy("FeeToken", named), crowd: await deploy("Crowd", "0x") };
+  return {
+    token,
+    lookAlike,
+    fee: await deploy("FeeToken", named),
+    crowd: await deploy("Crowd", "0x"),
+  };
 }
 
 /** The members of gateway.config.json for the chain and what is paid on it. */
@@ -100,9 +109,21 @@ export function servedBy({ token, fee }: EvmContracts, nodes: readonly string[])
         ...{ chain: "local", decimal: 18, name: "Ether", symbol: "ETH", minPaymentAmount: "0.001" },
         ...{ minWithdrawAmount: "0.000001", sweep: { least } },
       },
-      usdt: { ...usual, contract: token, name: "Tether USD", symbol: "USDT", minWithdrawAmount: "0.01" },
+      usdt: {
+        ...usual,
+        contract: token,
+        name: "Tether USD",
+        symbol: "USDT",
+        minWithdrawAmount: "0.01",
+      },
       // Its sweep would bring less than it says, and wait for an operator.
-      fee: { ...usual, contract: fee, name: "Fee Dollar", symbol: "FEE", sweep: { automatic: false } },
+      fee: {
+        ...usual,
+        contract: fee,
+        name: "Fee Dollar",
+        symbol: "FEE",
+        sweep: { automatic: false },
+      },
     },
   };
 }
@@ -137,11 +158,20 @@ export class EvmTestNetwork implements TestNetwork {
   /** Gives every customer, and the contract that pays many, what they will spend. */
   static async open(url: string, contracts: EvmContracts): Promise<EvmTestNetwork> {
     const testNetwork = new EvmTestNetwork(url, contracts);
-    const holders = [...testNetwork.#customers.map(({ wallet }) => wallet.address), contracts.crowd];
+    const holders = [
+      ...testNetwork.#customers.map(({ wallet }) => wallet.address),
+      contracts.crowd,
+    ];
     const { token, fee, lookAlike } = contracts;
     for (const contract of [token, fee, lookAlike])
       await Promise.all(
-        holders.map((holder) => sendUnlocked(url, { to: contract, data: tokenCall("mint", holder, 10n ** 15n), gas: "0x30d40" })),
+        holders.map((holder) =>
+          sendUnlocked(url, {
+            to: contract,
+            data: tokenCall("mint", holder, 10n ** 15n),
+            gas: "0x30d40",
+          }),
+        ),
       );
     return testNetwork;
   }
@@ -173,7 +203,12 @@ export class EvmTestNetwork implements TestNetwork {
     await this.#hand(customer, nonce, transaction, 2n * gwei);
   }
 
-  async #hand(customer: Customer, nonce: number, transaction: Transaction, tip: bigint): Promise<void> {
+  async #hand(
+    customer: Customer,
+    nonce: number,
+    transaction: Transaction,
+    tip: bigint,
+  ): Promise<void> {
     const raw = await customer.wallet.signTransaction({
       ...{ chainId, nonce, type: 2, maxFeePerGas: 100n * gwei + tip, maxPriorityFeePerGas: tip },
       ...this.#callOf(customer, transaction),
@@ -183,7 +218,10 @@ export class EvmTestNetwork implements TestNetwork {
     await rpc(this.#url, "eth_sendRawTransaction", [raw]);
   }
 
-  #callOf({ wallet }: Customer, { pays, byContract, fails, isVain }: Transaction): Record<string, unknown> {
+  #callOf(
+    { wallet }: Customer,
+    { pays, byContract, fails, isVain }: Transaction,
+  ): Record<string, unknown> {
     const [first] = pays;
     if (first === undefined) return { to: wallet.address, value: 0n, gasLimit: 21_000n };
     const contract = this.#contractOf(first.asset);
@@ -212,7 +250,9 @@ export class EvmTestNetwork implements TestNetwork {
   }
 
   async #placed(hash: string): Promise<number | null> {
-    const known = (await rpc(this.#url, "eth_getTransactionByHash", [hash])) as { blockNumber: string | null } | null;
+    const known = (await rpc(this.#url, "eth_getTransactionByHash", [hash])) as {
+      blockNumber: string | null;
+    } | null;
     if (known === null) return null;
     return known.blockNumber === null ? -1 : Number(known.blockNumber);
   }
@@ -228,7 +268,10 @@ export class EvmTestNetwork implements TestNetwork {
     if (height <= blocks) return { ...done, blocks: 0 };
     const hashes = new Set(this.#sent.map(({ hash }) => hash));
     for (let number = height - blocks + 1; number <= height; number += 1) {
-      const block = (await rpc(this.#url, "eth_getBlockByNumber", [`0x${number.toString(16)}`, true])) as Block;
+      const block = (await rpc(this.#url, "eth_getBlockByNumber", [
+        `0x${number.toString(16)}`,
+        true,
+      ])) as Block;
       done.ours += block.transactions.filter(({ hash }) => !hashes.has(hash)).length;
     }
     await rpc(this.#url, "anvil_reorg", [blocks, []]);
@@ -250,7 +293,11 @@ export class EvmTestNetwork implements TestNetwork {
    * Payments that a reorganisation dropped: half of them unchanged, most of the rest with another
    * hash.
    */
-  async #again(sent: Sent, chance: number, done: { again: number; redone: number; lost: number }): Promise<void> {
+  async #again(
+    sent: Sent,
+    chance: number,
+    done: { again: number; redone: number; lost: number },
+  ): Promise<void> {
     const { customer, nonce, transaction } = sent;
     if (chance < redoneFrom || transaction.pays.length === 0) {
       done.again += 1;
@@ -283,7 +330,11 @@ export class EvmTestNetwork implements TestNetwork {
     });
   }
 
-  async read(addresses: readonly string[], hotWalletAddress: string, payouts: ReadonlySet<string>): Promise<FinalChain> {
+  async read(
+    addresses: readonly string[],
+    hotWalletAddress: string,
+    payouts: ReadonlySet<string>,
+  ): Promise<FinalChain> {
     const final = (await this.#height()) - confirmations + 1;
     const ours = new Set(addresses.map((address) => this.nameOf(address)));
     const hotWallet = this.nameOf(hotWalletAddress);
@@ -301,7 +352,10 @@ export class EvmTestNetwork implements TestNetwork {
     const left: Left[] = [];
     let feesUnits = 0n;
     for (let number = 1; number <= final; number += 1) {
-      const block = (await rpc(this.#url, "eth_getBlockByNumber", [`0x${number.toString(16)}`, true])) as Block;
+      const block = (await rpc(this.#url, "eth_getBlockByNumber", [
+        `0x${number.toString(16)}`,
+        true,
+      ])) as Block;
       for (const tx of block.transactions) {
         const [from, to] = [tx.from.toLowerCase(), (tx.to ?? "").toLowerCase()];
         if (from !== hotWallet && !ours.has(from)) continue;
@@ -317,22 +371,42 @@ export class EvmTestNetwork implements TestNetwork {
         left.push(receipt.status === "0x1" ? this.#leftBy(tx) : { ...this.#leftBy(tx), units: 0n });
       }
     }
-    for (const currency of ["usdt", "fee"] as const) await this.#addLogs(currency, final, ours, add);
-    return { arrived, held, hotWallet: await this.#unsweptBalances(hotWallet, final), left, feesUnits };
+    for (const currency of ["usdt", "fee"] as const)
+      await this.#addLogs(currency, final, ours, add);
+    return {
+      arrived,
+      held,
+      hotWallet: await this.#unsweptBalances(hotWallet, final),
+      left,
+      feesUnits,
+    };
   }
 
   /** A sweep as its bytes say it, when it went well. */
   #leftBy({ hash, from, to, value, input }: Mined): Left {
-    const isToken = input.startsWith("0xa9059cbb") && this.nameOf(to ?? "") === this.nameOf(this.#contracts.token);
+    const isToken =
+      input.startsWith("0xa9059cbb") &&
+      this.nameOf(to ?? "") === this.nameOf(this.#contracts.token);
     const receiver = isToken ? `0x${input.slice(34, 74)}` : (to ?? "");
     const units = isToken ? BigInt(`0x${input.slice(74)}`) : BigInt(value);
-    return { txHash: hash, from: this.nameOf(from), to: this.nameOf(receiver), currency: isToken ? "usdt" : "eth", units };
+    return {
+      txHash: hash,
+      from: this.nameOf(from),
+      to: this.nameOf(receiver),
+      currency: isToken ? "usdt" : "eth",
+      units,
+    };
   }
 
   async #unsweptBalances(address: string, block: number): Promise<Map<string, bigint>> {
-    const eth = BigInt((await rpc(this.#url, "eth_getBalance", [address, `0x${block.toString(16)}`])) as string);
+    const eth = BigInt(
+      (await rpc(this.#url, "eth_getBalance", [address, `0x${block.toString(16)}`])) as string,
+    );
     const { token, fee } = this.#contracts;
-    const [usdt, ofFee] = [await tokenUnits(this.#url, token, address), await tokenUnits(this.#url, fee, address)];
+    const [usdt, ofFee] = [
+      await tokenUnits(this.#url, token, address),
+      await tokenUnits(this.#url, fee, address),
+    ];
     return new Map([
       ["eth", eth],
       ["usdt", usdt],
@@ -347,8 +421,16 @@ export class EvmTestNetwork implements TestNetwork {
     add: (address: string, currency: string, units: bigint) => void,
   ): Promise<void> {
     const address = this.#contracts[currency === "usdt" ? "token" : "fee"];
-    const filter = { fromBlock: "0x0", toBlock: `0x${final.toString(16)}`, address, topics: [transferTopic] };
-    const logs = (await rpc(this.#url, "eth_getLogs", [filter])) as { topics: string[]; data: string }[];
+    const filter = {
+      fromBlock: "0x0",
+      toBlock: `0x${final.toString(16)}`,
+      address,
+      topics: [transferTopic],
+    };
+    const logs = (await rpc(this.#url, "eth_getLogs", [filter])) as {
+      topics: string[];
+      data: string;
+    }[];
     for (const { topics, data } of logs) {
       const to = `0x${topics[2]?.slice(26)}`;
       if (ours.has(to)) add(to, currency, BigInt(data));

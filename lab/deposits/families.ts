@@ -13,7 +13,13 @@ import { xrpNodeMissing } from "../xrp-node/xrp-node.ts";
 import { BitcoinTestNetwork } from "./bitcoin-network.ts";
 import { deployContracts, type EvmContracts, EvmTestNetwork, servedBy } from "./evm-network.ts";
 import type { DepositFaults, DepositReport } from "./report.ts";
-import { pairOfServers, type UtxoProfile, utxoProfiles, type XrpProfile, xrpProfiles } from "./server-profiles.ts";
+import {
+  pairOfServers,
+  type UtxoProfile,
+  utxoProfiles,
+  type XrpProfile,
+  xrpProfiles,
+} from "./server-profiles.ts";
 import { TronTestNetwork } from "./tron-network.ts";
 import { DepositsWorld, depositMinutes, readyMs } from "./world.ts";
 import { XrpTestNetwork } from "./xrp-network.ts";
@@ -83,11 +89,21 @@ async function playEvm(faults: DepositFaults, pair: Pair): Promise<DepositReport
     );
   };
   try {
-    const kit = await startPairedKit({ blockTimeMs: faults.blockMs, confirmations: 8, alsoServes, settings, readyMs }, funds);
+    const kit = await startPairedKit(
+      { blockTimeMs: faults.blockMs, confirmations: 8, alsoServes, settings, readyMs },
+      funds,
+    );
     try {
       if (contracts === null) throw new Error("no contracts were deployed");
       const testNetwork = await EvmTestNetwork.open(kit.anvil.url, contracts);
-      return await new DepositsWorld("evm", testNetwork, kit, kit.hotWalletAddress, namesOf(pair), faults).play();
+      return await new DepositsWorld(
+        "evm",
+        testNetwork,
+        kit,
+        kit.hotWalletAddress,
+        namesOf(pair),
+        faults,
+      ).play();
     } finally {
       await kit.close();
     }
@@ -97,7 +113,11 @@ async function playEvm(faults: DepositFaults, pair: Pair): Promise<DepositReport
 }
 
 async function playTron(faults: DepositFaults, pair: Pair): Promise<DepositReport> {
-  const testNetwork = await TronTestNetwork.open({ slotMs: faults.blockMs, solidLag: 9, profiles: pair });
+  const testNetwork = await TronTestNetwork.open({
+    slotMs: faults.blockMs,
+    solidLag: 9,
+    profiles: pair,
+  });
   try {
     const limits = { maxPerWithdrawal: "5000", maxPerHour: "500000", maxPerDay: "500000" };
     const fees = { maxFee: "100", maxFeePerDay: "1000000" };
@@ -105,12 +125,22 @@ async function playTron(faults: DepositFaults, pair: Pair): Promise<DepositRepor
       [testNetwork.currencies.coin]: { ...limits, ...fees },
       [testNetwork.currencies.token]: { ...limits, ...fees },
     };
-    const kit = await startPairedKit({ alsoServes: testNetwork.served(), settings, policy, readyMs }, funds);
+    const kit = await startPairedKit(
+      { alsoServes: testNetwork.served(), settings, policy, readyMs },
+      funds,
+    );
     try {
       const address = await addressIn(kit, testNetwork.coin.id);
       await testNetwork.fund(address, 1_000_000_000_000n);
       await testNetwork.mint(address, 1_000_000_000_000n);
-      return await new DepositsWorld("tron", testNetwork, kit, address, namesOf(pair), faults).play();
+      return await new DepositsWorld(
+        "tron",
+        testNetwork,
+        kit,
+        address,
+        namesOf(pair),
+        faults,
+      ).play();
     } finally {
       await kit.close();
     }
@@ -119,7 +149,10 @@ async function playTron(faults: DepositFaults, pair: Pair): Promise<DepositRepor
   }
 }
 
-async function playBitcoin(faults: DepositFaults, pair: readonly UtxoProfile[]): Promise<DepositReport> {
+async function playBitcoin(
+  faults: DepositFaults,
+  pair: readonly UtxoProfile[],
+): Promise<DepositReport> {
   const testNetwork = await BitcoinTestNetwork.open(faults.blockMs, pair);
   try {
     const limits = {
@@ -131,10 +164,14 @@ async function playBitcoin(faults: DepositFaults, pair: readonly UtxoProfile[]):
       holdAbove: "10",
     };
     const policy = { [testNetwork.coin.id]: limits };
-    const kit = await startPairedKit({ alsoServes: testNetwork.served(), settings, policy, readyMs }, funds);
+    const kit = await startPairedKit(
+      { alsoServes: testNetwork.served(), settings, policy, readyMs },
+      funds,
+    );
     try {
       const address = await addressIn(kit, testNetwork.coin.id);
-      for (let coins = 0; coins < hotWalletCoins; coins += 1) await testNetwork.fund(address, hotWalletCoinSat);
+      for (let coins = 0; coins < hotWalletCoins; coins += 1)
+        await testNetwork.fund(address, hotWalletCoinSat);
       const nodes = pair.map(({ name }) => name);
       return await new DepositsWorld("bitcoin", testNetwork, kit, address, nodes, faults).play();
     } finally {
@@ -157,7 +194,10 @@ async function playXrp(faults: DepositFaults, pair: readonly XrpProfile[]): Prom
       holdAbove: "5000",
     };
     const policy = { [testNetwork.coin.id]: limits };
-    const kit = await startPairedKit({ alsoServes: testNetwork.served(), settings, policy, readyMs }, funds);
+    const kit = await startPairedKit(
+      { alsoServes: testNetwork.served(), settings, policy, readyMs },
+      funds,
+    );
     try {
       const address = await addressIn(kit, testNetwork.coin.id);
       await fundXrp(testNetwork.node, kit);
@@ -187,7 +227,10 @@ export interface DepositReports extends Report {
 }
 
 /** Plays one family after another. */
-export async function playDeposits(families: readonly FamilyName[], faults: DepositFaults): Promise<DepositReports> {
+export async function playDeposits(
+  families: readonly FamilyName[],
+  faults: DepositFaults,
+): Promise<DepositReports> {
   const reports: DepositReport[] = [];
   for (const name of families) {
     const lack = lackOf(name);

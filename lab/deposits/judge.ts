@@ -60,10 +60,12 @@ export async function judge(run: Case): Promise<Figures> {
     run.payouts,
   );
   for (const { address, id } of requests)
-    if (early.has(testNetwork.nameOf(address))) violations.push(`request ${id} was given ${address}, which was used before`);
+    if (early.has(testNetwork.nameOf(address)))
+      violations.push(`request ${id} was given ${address}, which was used before`);
   const credited = creditedBy(testNetwork, records, violations);
   compareCredits(testNetwork, chain, requests, credited, violations);
-  if (chain.unattributed !== undefined) await compareUnattributed(chain.unattributed, kit, violations);
+  if (chain.unattributed !== undefined)
+    await compareUnattributed(chain.unattributed, kit, violations);
   await compareRequests(run, chain, rows, violations);
   const moves = rows.filter(({ operation, status }) => operation !== "deposit" && status === 1);
   const sweeps = moves.filter(({ operation }) => operation === "sweep");
@@ -80,7 +82,10 @@ export async function judge(run: Case): Promise<Figures> {
     arrived: sums(testNetwork, chain.arrived),
     credited: sums(testNetwork, credited),
     ...{ sweeps: sweeps.length, topUps: moves.length - sweeps.length },
-    swept: sums(testNetwork, new Map(sweeps.map((row) => [row.id, new Map([[row.currency, BigInt(row.amountUnits)]])]))),
+    swept: sums(
+      testNetwork,
+      new Map(sweeps.map((row) => [row.id, new Map([[row.currency, BigInt(row.amountUnits)]])])),
+    ),
     left: sums(testNetwork, chain.held),
     fees: decimalText(chain.feesUnits, testNetwork.coin.decimal),
     ...{ available, violations },
@@ -104,17 +109,30 @@ function sumOf(all: ByAddress, currency: string): bigint {
 
 function sums({ decimals }: TestNetwork, all: ByAddress): Sums {
   return Object.fromEntries(
-    Object.entries(decimals).map(([currency, decimal]) => [currency, decimalText(sumOf(all, currency), decimal)]),
+    Object.entries(decimals).map(([currency, decimal]) => [
+      currency,
+      decimalText(sumOf(all, currency), decimal),
+    ]),
   );
 }
 
-function creditedBy(testNetwork: TestNetwork, records: GatewayRecords, violations: string[]): ByAddress {
+function creditedBy(
+  testNetwork: TestNetwork,
+  records: GatewayRecords,
+  violations: string[],
+): ByAddress {
   const credited = new Map<string, Map<string, bigint>>();
   for (const { address, currency, units, final } of records.credits()) {
-    if (final === 0) violations.push(`a payment of ${units} ${currency} to ${address} is kept that never became final`);
+    if (final === 0)
+      violations.push(
+        `a payment of ${units} ${currency} to ${address} is kept that never became final`,
+      );
     else {
       const at = credited.get(testNetwork.nameOf(address)) ?? new Map<string, bigint>();
-      credited.set(testNetwork.nameOf(address), at.set(currency, (at.get(currency) ?? 0n) + BigInt(units)));
+      credited.set(
+        testNetwork.nameOf(address),
+        at.set(currency, (at.get(currency) ?? 0n) + BigInt(units)),
+      );
     }
   }
   return credited;
@@ -127,28 +145,45 @@ function compareCredits(
   credited: ByAddress,
   violations: string[],
 ): void {
-  const known = new Map(requests.map(({ address, shape }) => [testNetwork.nameOf(address), shape.name]));
+  const known = new Map(
+    requests.map(({ address, shape }) => [testNetwork.nameOf(address), shape.name]),
+  );
   for (const address of new Set([...arrived.keys(), ...credited.keys()])) {
     for (const currency of Object.keys(testNetwork.decimals)) {
       const [came, said] = [arrived, credited].map((all) => all.get(address)?.get(currency) ?? 0n);
       if (came !== said) {
-        violations.push(`${came} ${currency} arrived at ${address} (${known.get(address)}) and ${said} were credited`);
+        violations.push(
+          `${came} ${currency} arrived at ${address} (${known.get(address)}) and ${said} were credited`,
+        );
       }
     }
   }
 }
 
 /** The operator's list of payments for no request has each of them, and nothing else. */
-async function compareUnattributed(unattributed: readonly string[], kit: Kit, violations: string[]): Promise<void> {
+async function compareUnattributed(
+  unattributed: readonly string[],
+  kit: Kit,
+  violations: string[],
+): Promise<void> {
   const output = await kit.operate("deposits", "unattributed", "--json", "--limit", "1000");
   const rows = JSON.parse(output.slice(output.indexOf("["))) as { amount: string; tag: string }[];
-  const [listed, paid] = [rows.map(({ amount, tag }) => `${amount} ${tag}`), unattributed].map((all) => [...all].sort());
-  const without = (all: readonly string[] = [], others: readonly string[] = []): readonly string[] => {
+  const [listed, paid] = [rows.map(({ amount, tag }) => `${amount} ${tag}`), unattributed].map(
+    (all) => [...all].sort(),
+  );
+  const without = (
+    all: readonly string[] = [],
+    others: readonly string[] = [],
+  ): readonly string[] => {
     const left = [...others];
-    return all.filter((one) => !left.includes(one) || left.splice(left.indexOf(one), 1).length === 0);
+    return all.filter(
+      (one) => !left.includes(one) || left.splice(left.indexOf(one), 1).length === 0,
+    );
   };
-  for (const one of without(paid, listed)) violations.push(`a payment for no request stands in no list: ${one}`);
-  for (const one of without(listed, paid)) violations.push(`deposits unattributed has what nobody paid: ${one}`);
+  for (const one of without(paid, listed))
+    violations.push(`a payment for no request stands in no list: ${one}`);
+  for (const one of without(listed, paid))
+    violations.push(`deposits unattributed has what nobody paid: ${one}`);
 }
 
 /** The shop's view of each request. */
@@ -166,21 +201,32 @@ async function compareRequests(
     const shop = shape.isOthers === true ? (others ?? ownShop) : ownShop;
     const { status, stage, amountReceived } = await shop.transaction(id, 1);
     const text = decimalText(came, testNetwork.decimals[currency] ?? 0);
-    if (amountReceived !== text) violations.push(`${name} received ${text} and the shop is told ${amountReceived}`);
+    if (amountReceived !== text)
+      violations.push(`${name} received ${text} and the shop is told ${amountReceived}`);
     if (status === 0) violations.push(`${name} is still ${stage}`);
-    if (status === 1 && came < askedUnits) violations.push(`${name} is Completed with ${came} of ${askedUnits}`);
+    if (status === 1 && came < askedUnits)
+      violations.push(`${name} is Completed with ${came} of ${askedUnits}`);
     // A request that lost a payment by a reorganisation may end otherwise; the sums above judge it.
     if (testNetwork.robbed.has(testNetwork.nameOf(address))) continue;
     // Just before its end a payment may be in time or late.
     if (shape.ends === "either") continue;
     if (stage !== shape.ends) violations.push(`${name} ended ${stage}, not ${shape.ends}`);
-    if ((byId.get(id)?.late === 1) !== (shape.isLate ?? false)) violations.push(`${name} has the wrong word about late money`);
+    if ((byId.get(id)?.late === 1) !== (shape.isLate ?? false))
+      violations.push(`${name} has the wrong word about late money`);
   }
 }
 
 /** The chain without the addresses of the merchant who has no agent. */
-function ownPart(testNetwork: TestNetwork, chain: FinalChain, requests: readonly Request[]): FinalChain {
-  const others = new Set(requests.filter(({ shape }) => shape.isOthers).map(({ address }) => testNetwork.nameOf(address)));
+function ownPart(
+  testNetwork: TestNetwork,
+  chain: FinalChain,
+  requests: readonly Request[],
+): FinalChain {
+  const others = new Set(
+    requests
+      .filter(({ shape }) => shape.isOthers)
+      .map(({ address }) => testNetwork.nameOf(address)),
+  );
   return { ...chain, held: new Map([...chain.held].filter(([address]) => !others.has(address))) };
 }
 
@@ -194,24 +240,37 @@ function compareSweeps(
   const moves = rows.filter(({ operation }) => operation !== "deposit");
   for (const { id, operation, status, stage, code } of moves)
     if (status !== 1) violations.push(`${operation} ${id} is ${stage} ${code}`);
-  const said = new Map(moves.filter(({ operation }) => operation === "sweep").map((row) => [row.txHash, row]));
+  const said = new Map(
+    moves.filter(({ operation }) => operation === "sweep").map((row) => [row.txHash, row]),
+  );
   const hotWallet = testNetwork.nameOf(hotWalletAddress);
   for (const { txHash, from, to, currency, units } of chain.left) {
     const row = said.get(txHash);
     said.delete(txHash);
-    if (row === undefined) violations.push(`${from} sent ${txHash}, which is no sweep that the gateway knows`);
+    if (row === undefined)
+      violations.push(`${from} sent ${txHash}, which is no sweep that the gateway knows`);
     else if (to !== hotWallet || currency !== row.currency || units !== BigInt(row.amountUnits))
-      violations.push(`${txHash} moved ${units} ${currency} from ${from} to ${to}, not what sweep ${row.id} is`);
+      violations.push(
+        `${txHash} moved ${units} ${currency} from ${from} to ${to}, not what sweep ${row.id} is`,
+      );
   }
-  for (const [hash, { id }] of said) violations.push(`sweep ${id} is Completed in ${hash}, which the chain does not have`);
+  for (const [hash, { id }] of said)
+    violations.push(`sweep ${id} is Completed in ${hash}, which the chain does not have`);
   for (const [address, units] of chain.held)
     for (const [currency, least] of Object.entries(testNetwork.sweptFrom))
       if ((units.get(currency) ?? 0n) >= least)
-        violations.push(`${units.get(currency)} ${currency} lie at ${address} and were worth a sweep`);
+        violations.push(
+          `${units.get(currency)} ${currency} lie at ${address} and were worth a sweep`,
+        );
 }
 
 /** The shop's balance equals the chain's, to the last unit. */
-async function compareBalances(testNetwork: TestNetwork, chain: FinalChain, kit: Kit, violations: string[]): Promise<Sums> {
+async function compareBalances(
+  testNetwork: TestNetwork,
+  chain: FinalChain,
+  kit: Kit,
+  violations: string[],
+): Promise<Sums> {
   const shop = createShop(kit);
   const available: Record<string, string> = {};
   for (const [currency, decimal] of Object.entries(testNetwork.decimals)) {
@@ -227,7 +286,8 @@ async function compareBalances(testNetwork: TestNetwork, chain: FinalChain, kit:
       ["total", said.total, text(hotWallet + lies)],
     ];
     for (const [name, told, true_] of pairs)
-      if (told !== true_) violations.push(`the balance of ${currency} has ${name} ${told}, and the chain ${true_}`);
+      if (told !== true_)
+        violations.push(`the balance of ${currency} has ${name} ${told}, and the chain ${true_}`);
   }
   return available;
 }

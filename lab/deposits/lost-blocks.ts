@@ -22,6 +22,7 @@ export async function replaceLost(ask: Ask, from: number): Promise<void> {
 
 async function firstLost(ask: Ask, from: number, head: number): Promise<number | null> {
   for (let number = from; number <= head; number += 1)
-    if ((await ask("eth_getBlockByNumber", [`0x${number.toString(16)}`, false])) === null) return number;
+    if ((await ask("eth_getBlockByNumber", [`0x${number.toString(16)}`, false])) === null)
+      return number;
   return null;
 }

@@ -55,11 +55,18 @@ export class GatewayRecords {
   }
 
   /** Why what lies on an address stays there. */
-  notes(): readonly { readonly address: string; readonly currency: string; readonly reason: string }[] {
+  notes(): readonly {
+    readonly address: string;
+    readonly currency: string;
+    readonly reason: string;
+  }[] {
     return askCopy(this.#database, "SELECT address, currency, reason FROM sweepNotes");
   }
 
   alarms(): readonly { readonly act: string; readonly subject: string; readonly detail: string }[] {
-    return askCopy(this.#database, "SELECT act, subject, detail FROM audit WHERE actor = 'watcher'");
+    return askCopy(
+      this.#database,
+      "SELECT act, subject, detail FROM audit WHERE actor = 'watcher'",
+    );
   }
 }

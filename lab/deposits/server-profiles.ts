@@ -117,7 +117,10 @@ const xrp: readonly Omit<XrpProfile, "family">[] = [
   },
 ];
 
-export const utxoProfiles: readonly UtxoProfile[] = utxo.map((one) => ({ ...one, family: "bitcoin" }));
+export const utxoProfiles: readonly UtxoProfile[] = utxo.map((one) => ({
+  ...one,
+  family: "bitcoin",
+}));
 export const xrpProfiles: readonly XrpProfile[] = xrp.map((one) => ({ ...one, family: "xrp" }));
 export const serverProfiles = [...utxoProfiles, ...xrpProfiles] as const;
 
@@ -140,6 +143,9 @@ export function pairOfServers<P extends UtxoProfile | XrpProfile>(
 }
 
 /** Gives the fronts of a network the troubles of their profiles. */
-export function apply<T>(fronts: readonly { suffer(trouble: T): void }[], pair: readonly { readonly trouble: T }[]): void {
+export function apply<T>(
+  fronts: readonly { suffer(trouble: T): void }[],
+  pair: readonly { readonly trouble: T }[],
+): void {
   for (const [at, front] of fronts.entries()) front.suffer(pair[at]?.trouble as T);
 }

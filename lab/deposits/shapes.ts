@@ -55,8 +55,17 @@ const all = (asset: Asset, rest: Partial<Pay> = {}): Pay => ({ asset, ...rest })
 const dust = { coin: 7n, token: 3n };
 
 /** The same in coin and in token. */
-function inBoth(name: string, ends: Shape["ends"], sendings: (asset: "coin" | "token") => readonly Sending[]): readonly Shape[] {
-  return (["coin", "token"] as const).map((asked) => ({ name: `${asked} ${name}`, asked, sendings: sendings(asked), ends }));
+function inBoth(
+  name: string,
+  ends: Shape["ends"],
+  sendings: (asset: "coin" | "token") => readonly Sending[],
+): readonly Shape[] {
+  return (["coin", "token"] as const).map((asked) => ({
+    name: `${asked} ${name}`,
+    asked,
+    sendings: sendings(asked),
+    ends,
+  }));
 }
 
 const late = (shape: Shape): Shape => ({ ...shape, isLate: true });
@@ -68,7 +77,10 @@ export const shapes: readonly Shape[] = [
     { pays: [all(asset, { permille: 400 })] },
     { due: "partial", pays: [all(asset, { permille: 600 })] },
   ]),
-  ...inBoth("twice", "completed", (asset) => [{ pays: [all(asset)] }, { due: "completed", pays: [all(asset)] }]).map(late),
+  ...inBoth("twice", "completed", (asset) => [
+    { pays: [all(asset)] },
+    { due: "completed", pays: [all(asset)] },
+  ]).map(late),
   ...inBoth("more during its sweep", "completed", (asset) => [
     { pays: [all(asset)] },
     { due: "sweeping", pays: [all(asset, { permille: 700 })] },
@@ -76,8 +88,12 @@ export const shapes: readonly Shape[] = [
   ...inBoth("too little", "expired", (asset) => [{ pays: [all(asset, { permille: 600 })] }]),
   ...inBoth("dust", "expired", (asset) => [{ pays: [all(asset, { units: dust[asset] })] }]),
   ...inBoth("late", "expired", (asset) => [{ due: "expired", pays: [all(asset)] }]).map(late),
-  ...inBoth("to an unknown address", "expired", (asset) => [{ pays: [all(asset, { to: "nobody" })] }]),
-  ...inBoth("in the other currency", "expired", (asset) => [{ pays: [all(asset === "coin" ? "token" : "coin")] }]),
+  ...inBoth("to an unknown address", "expired", (asset) => [
+    { pays: [all(asset, { to: "nobody" })] },
+  ]),
+  ...inBoth("in the other currency", "expired", (asset) => [
+    { pays: [all(asset === "coin" ? "token" : "coin")] },
+  ]),
   ...inBoth("three in one transaction", "completed", (asset) => [
     { byContract: true, pays: [0, 1, 2].map((to) => all(asset, { to })) },
   ]).map((shape) => ({ ...shape, requests: 3 })),
@@ -85,9 +101,15 @@ export const shapes: readonly Shape[] = [
     { byContract: true, pays: [all(asset, { permille: 350 })] },
     { pays: [all(asset, { permille: 650 })] },
   ]),
-  ...inBoth("by a contract alone", "completed", (asset) => [{ byContract: true, pays: [all(asset)] }]),
-  ...inBoth("late by a contract", "expired", (asset) => [{ due: "expired", byContract: true, pays: [all(asset)] }]).map(late),
-  ...inBoth("by another merchant's payout", "completed", (asset) => [{ isPayout: true, pays: [all(asset)] }]).map((shape) => ({
+  ...inBoth("by a contract alone", "completed", (asset) => [
+    { byContract: true, pays: [all(asset)] },
+  ]),
+  ...inBoth("late by a contract", "expired", (asset) => [
+    { due: "expired", byContract: true, pays: [all(asset)] },
+  ]).map(late),
+  ...inBoth("by another merchant's payout", "completed", (asset) => [
+    { isPayout: true, pays: [all(asset)] },
+  ]).map((shape) => ({
     ...shape,
     isOthers: true,
   })),
@@ -95,22 +117,47 @@ export const shapes: readonly Shape[] = [
     ...{ name: "coin just before the end by a contract", asked: "coin", ends: "either" },
     sendings: [{ due: "ending", byContract: true, pays: [all("coin")] }],
   },
-  { name: "coin that never moves", asked: "coin", ends: "expired", sendings: [{ isVain: true, pays: [all("coin")] }] },
+  {
+    name: "coin that never moves",
+    asked: "coin",
+    ends: "expired",
+    sendings: [{ isVain: true, pays: [all("coin")] }],
+  },
   {
     ...{ name: "coin that never moves, and coin that does", asked: "coin", ends: "completed" },
     sendings: [{ isVain: true, pays: [all("coin")] }, { pays: [all("coin")] }],
   },
   {
     ...{ name: "token twice in one transaction", asked: "token", ends: "completed" },
-    sendings: [{ byContract: true, pays: [all("token", { permille: 300 }), all("token", { permille: 700 })] }],
+    sendings: [
+      {
+        byContract: true,
+        pays: [all("token", { permille: 300 }), all("token", { permille: 700 })],
+      },
+    ],
   },
   {
     ...{ name: "token that fails, and again", asked: "token", ends: "completed" },
     sendings: [{ fails: true, pays: [all("token")] }, { pays: [all("token")] }],
   },
-  { name: "token of the same name", asked: "token", ends: "expired", sendings: [{ pays: [all("lookAlike")] }] },
-  { name: "token with a fee, short", asked: "fee", ends: "expired", sendings: [{ pays: [all("fee")] }] },
-  { name: "token with a fee, enough", asked: "fee", ends: "completed", sendings: [{ pays: [all("fee", { permille: 1_020 })] }] },
+  {
+    name: "token of the same name",
+    asked: "token",
+    ends: "expired",
+    sendings: [{ pays: [all("lookAlike")] }],
+  },
+  {
+    name: "token with a fee, short",
+    asked: "fee",
+    ends: "expired",
+    sendings: [{ pays: [all("fee")] }],
+  },
+  {
+    name: "token with a fee, enough",
+    asked: "fee",
+    ends: "completed",
+    sendings: [{ pays: [all("fee", { permille: 1_020 })] }],
+  },
 ];
 
 /** Payments of the native coin by transfer, with one receiver each: every family has them. */
@@ -124,11 +171,18 @@ const plainShapes: readonly Shape[] = shapes.filter(({ asked, requests, sendings
 export const outputShapes: readonly Shape[] = [
   ...plainShapes.filter(({ name }) => name !== "coin dust"),
   // Nodes pass nothing on that pays less.
-  { name: "coin dust", asked: "coin", ends: "expired", sendings: [{ pays: [all("coin", { units: 700n })] }] },
+  {
+    name: "coin dust",
+    asked: "coin",
+    ends: "expired",
+    sendings: [{ pays: [all("coin", { units: 700n })] }],
+  },
   ...shapes.filter(({ name }) => name === "coin three in one transaction"),
   {
     ...{ name: "coin in two outputs of one transaction", asked: "coin", ends: "completed" },
-    sendings: [{ byContract: true, pays: [all("coin", { permille: 300 }), all("coin", { permille: 700 })] }],
+    sendings: [
+      { byContract: true, pays: [all("coin", { permille: 300 }), all("coin", { permille: 700 })] },
+    ],
   },
   {
     ...{ name: "coin for two in four outputs", asked: "coin", requests: 2, ends: "completed" },
@@ -141,27 +195,58 @@ export const outputShapes: readonly Shape[] = [
   },
   {
     ...{ name: "coin in many outputs just before the end", asked: "coin", ends: "either" },
-    sendings: [{ due: "ending", byContract: true, pays: Array.from({ length: 10 }, () => all("coin", { permille: 100 })) }],
+    sendings: [
+      {
+        due: "ending",
+        byContract: true,
+        pays: Array.from({ length: 10 }, () => all("coin", { permille: 100 })),
+      },
+    ],
   },
   // The chain says how much it is.
-  { name: "coin as a block's reward", asked: "coin", ends: "either", sendings: [{ isReward: true, pays: [all("coin")] }] },
+  {
+    name: "coin as a block's reward",
+    asked: "coin",
+    ends: "either",
+    sendings: [{ isReward: true, pays: [all("coin")] }],
+  },
 ];
 
 /** For deposits that share an address and have a tag each; nothing is swept. */
 export const tagShapes: readonly Shape[] = [
   ...plainShapes.filter(({ sendings }) => sendings.every(({ due }) => due !== "sweeping")),
-  { name: "coin with another tag", asked: "coin", ends: "expired", sendings: [{ pays: [all("coin", { to: "another tag" })] }] },
-  { name: "coin without a tag", asked: "coin", ends: "expired", sendings: [{ pays: [all("coin", { to: "no tag" })] }] },
+  {
+    name: "coin with another tag",
+    asked: "coin",
+    ends: "expired",
+    sendings: [{ pays: [all("coin", { to: "another tag" })] }],
+  },
+  {
+    name: "coin without a tag",
+    asked: "coin",
+    ends: "expired",
+    sendings: [{ pays: [all("coin", { to: "no tag" })] }],
+  },
   {
     ...{ name: "coin without a tag, then with it", asked: "coin", ends: "completed" },
     sendings: [{ pays: [all("coin", { to: "no tag" })] }, { pays: [all("coin")] }],
   },
-  { name: "coin that arrives in part", asked: "coin", ends: "completed", sendings: [{ isPartial: true, pays: [all("coin")] }] },
+  {
+    name: "coin that arrives in part",
+    asked: "coin",
+    ends: "completed",
+    sendings: [{ isPartial: true, pays: [all("coin")] }],
+  },
   {
     ...{ name: "coin that arrives in too small a part", asked: "coin", ends: "expired" },
     sendings: [{ isPartial: true, pays: [all("coin", { permille: 400 })] }],
   },
-  { name: "token with the tag", asked: "coin", ends: "expired", sendings: [{ pays: [all("lookAlike")] }] },
+  {
+    name: "token with the tag",
+    asked: "coin",
+    ends: "expired",
+    sendings: [{ pays: [all("lookAlike")] }],
+  },
   {
     ...{ name: "token with the tag, then coin", asked: "coin", ends: "completed" },
     sendings: [{ pays: [all("lookAlike")] }, { pays: [all("coin")] }],
@@ -206,7 +291,8 @@ export function planOf(
     if (range === undefined) throw new Error(`nothing says how much ${shape.name} asks for`);
     const { least, most } = range;
     // The shares of a shape, in parts of a thousand, make up the amount asked for.
-    const askedUnits = ((least + BigInt(Math.floor(random() * Number(most - least)))) / 1_000n) * 1_000n;
+    const askedUnits =
+      ((least + BigInt(Math.floor(random() * Number(most - least)))) / 1_000n) * 1_000n;
     items.push({ shape, askedUnits });
     count += shape.requests ?? 1;
   }

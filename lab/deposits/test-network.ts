@@ -68,7 +68,9 @@ export interface Reorganised {
 export interface TestNetwork {
   readonly coin: { readonly id: string; readonly decimal: number };
   /** Currency id by what is paid; nothing serves the one that only has a name. */
-  readonly currencies: { readonly coin: string } & Readonly<Partial<Record<Exclude<Asset, "lookAlike">, string>>>;
+  readonly currencies: { readonly coin: string } & Readonly<
+    Partial<Record<Exclude<Asset, "lookAlike">, string>>
+  >;
   readonly shapes: readonly Shape[];
   readonly asked: Readonly<Partial<Record<Shape["asked"], Range>>>;
   readonly decimals: Readonly<Record<string, number>>; // by currency
@@ -88,7 +90,11 @@ export interface TestNetwork {
   /** Resolves when everything sent is final. */
   settled(): Promise<void>;
   /** `payouts`: transactions of the hot wallet that pay an address as anybody would. */
-  read(addresses: readonly string[], hotWalletAddress: string, payouts: ReadonlySet<string>): Promise<FinalChain>;
+  read(
+    addresses: readonly string[],
+    hotWalletAddress: string,
+    payouts: ReadonlySet<string>,
+  ): Promise<FinalChain>;
   /** The wallet's deposit address with this number, as any wallet derives it; null for tags. */
   addressAt(mnemonic: string, index: number): string | null;
   /** One text for a request's payee. */

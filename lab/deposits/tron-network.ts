@@ -63,7 +63,9 @@ interface BlockJson extends Header {
 interface TransactionJson {
   readonly txID: string;
   readonly ret: readonly { readonly contractRet: string }[];
-  readonly raw_data: { readonly contract: readonly { readonly parameter: { readonly value: Value } }[] };
+  readonly raw_data: {
+    readonly contract: readonly { readonly parameter: { readonly value: Value } }[];
+  };
 }
 
 interface Value {
@@ -77,7 +79,11 @@ interface Value {
 interface Info {
   readonly id: string;
   readonly fee?: number;
-  readonly log?: readonly { readonly address: string; readonly topics: readonly string[]; readonly data: string }[];
+  readonly log?: readonly {
+    readonly address: string;
+    readonly topics: readonly string[];
+    readonly data: string;
+  }[];
 }
 
 interface State {
@@ -105,21 +111,38 @@ export class TronTestNetwork implements TestNetwork {
 
   private constructor(node: TronProcess) {
     this.node = node;
-    this.#customers = Array.from({ length: customersCount }, (_, at) => inhabitant(`customer ${at}`));
+    this.#customers = Array.from({ length: customersCount }, (_, at) =>
+      inhabitant(`customer ${at}`),
+    );
   }
 
   /** One chain: a front of the test network's own, then one for each profile. */
-  static async open({ slotMs, solidLag, profiles }: TronTestNetworkOptions): Promise<TronTestNetwork> {
+  static async open({
+    slotMs,
+    solidLag,
+    profiles,
+  }: TronTestNetworkOptions): Promise<TronTestNetwork> {
     const command = join(projectRoot, "dist", "lab", "tron-node", "command.js");
     const node = await startTronProcess(
-      { fronts: [{}, ...profiles.map((profile) => ({ profile }))], isPaced: true, slotMs, solidLag },
+      {
+        fronts: [{}, ...profiles.map((profile) => ({ profile }))],
+        isPaced: true,
+        slotMs,
+        solidLag,
+      },
       command,
     );
     const testNetwork = new TronTestNetwork(node);
     const usual = { name: "Tether USD", symbol: "USDT", decimals: 6 };
     await node.control("deploy", { address: contracts.token.address, kind: "usdt", ...usual });
     await node.control("deploy", { address: contracts.lookAlike.address, kind: "plain", ...usual });
-    await node.control("deploy", { address: contracts.fee.address, kind: "fee", name: "Fee", symbol: "FEE", decimals: 6 });
+    await node.control("deploy", {
+      address: contracts.fee.address,
+      kind: "fee",
+      name: "Fee",
+      symbol: "FEE",
+      decimals: 6,
+    });
     const crowd = { kind: "disperse", name: "Disperse", symbol: "", decimals: 0 };
     await node.control("deploy", { address: contracts.crowd.address, ...crowd });
     await node.control("deploy", { address: contracts.staking.address, ...crowd, kind: "staking" });
@@ -128,7 +151,12 @@ export class TronTestNetwork implements TestNetwork {
       for (const contract of [contracts.token, contracts.lookAlike, contracts.fee])
         await node.control("mint", { contract: contract.address, address, units: `${10n ** 14n}` });
     }
-    const issued = { id: trc10, name: "Tether USD", address: testNetwork.#customers[0]?.address, supply: `${10n ** 14n}` };
+    const issued = {
+      id: trc10,
+      name: "Tether USD",
+      address: testNetwork.#customers[0]?.address,
+      supply: `${10n ** 14n}`,
+    };
     await node.control("issue", issued);
     return testNetwork;
   }
@@ -142,12 +170,21 @@ export class TronTestNetwork implements TestNetwork {
       coin: { ...usual, name: "TRON", symbol: "TRX", sweep: { least: `${sweptFromSun / trx}` } },
       token: { ...usual, name: "Tether USD", symbol: "USDT", contract: contracts.token.address },
       // Its sweep would bring less than it says, and wait for an operator.
-      fee: { ...usual, name: "Fee", symbol: "FEE", contract: contracts.fee.address, sweep: { automatic: false } },
+      fee: {
+        ...usual,
+        name: "Fee",
+        symbol: "FEE",
+        contract: contracts.fee.address,
+        sweep: { automatic: false },
+      },
     };
     return {
       chains: { tron: { family: "tron", chainId, nodes, confirmations: "finalized" } },
       currencies: Object.fromEntries(assets.map((asset) => [ids[asset], all[asset]])),
-      prices: { [ids.coin]: { usd: "0.3", eur: "0.26", try: "12.6" }, [ids.token]: { usd: "1", eur: "0.87", try: "42" } },
+      prices: {
+        [ids.coin]: { usd: "0.3", eur: "0.26", try: "12.6" },
+        [ids.token]: { usd: "1", eur: "0.87", try: "42" },
+      },
     };
   }
 
@@ -158,7 +195,11 @@ export class TronTestNetwork implements TestNetwork {
 
   /** USDT out of nowhere. */
   async mint(address: string, units: bigint): Promise<void> {
-    await this.node.control("mint", { contract: contracts.token.address, address, units: `${units}` });
+    await this.node.control("mint", {
+      contract: contracts.token.address,
+      address,
+      units: `${units}`,
+    });
   }
 
   /** The balances of an address in solidified blocks. */
@@ -189,7 +230,10 @@ export class TronTestNetwork implements TestNetwork {
   }
 
   async #ask<T>(path: string, asked: object = {}): Promise<T> {
-    const answer = await fetch(`${this.node.urls[0]}/${path}`, { method: "POST", body: JSON.stringify(asked) });
+    const answer = await fetch(`${this.node.urls[0]}/${path}`, {
+      method: "POST",
+      body: JSON.stringify(asked),
+    });
     return (await answer.json()) as T;
   }
 
@@ -208,9 +252,14 @@ export class TronTestNetwork implements TestNetwork {
       ...{ expirationMs: timestamp + lifetimeMs, timestampMs: timestamp + this.#turn },
     });
     this.#sent.set(signed.txID, transaction);
-    const taken = await this.#ask<{ result?: boolean; code?: string; message?: string }>("wallet/broadcasttransaction", signed);
+    const taken = await this.#ask<{ result?: boolean; code?: string; message?: string }>(
+      "wallet/broadcasttransaction",
+      signed,
+    );
     if (taken.result !== true)
-      throw new Error(`the chain refused a payment: ${taken.code} ${Buffer.from(taken.message ?? "", "hex").toString("utf8")}`);
+      throw new Error(
+        `the chain refused a payment: ${taken.code} ${Buffer.from(taken.message ?? "", "hex").toString("utf8")}`,
+      );
   }
 
   /** Kind of contract, its value, and who pays: only one has the TRC-10. */
@@ -230,16 +279,28 @@ export class TronTestNetwork implements TestNetwork {
     }
     if (byContract) {
       const sum = contract === "" ? units.reduce((all, one) => all + one, 0n) : 0n;
-      const call = { contract_address: contracts.crowd.hex, data: encodeDisperse(contract, to, units) };
+      const call = {
+        contract_address: contracts.crowd.hex,
+        data: encodeDisperse(contract, to, units),
+      };
       return [trigger, sum === 0n ? call : { ...call, call_value: Number(sum) }, customer];
     }
     if (first.asset === "lookAlike" && this.#turn % 2 === 0) {
-      const asset = { to_address: to[0], amount: Number(first.units), asset_name: Buffer.from(trc10).toString("hex") };
+      const asset = {
+        to_address: to[0],
+        amount: Number(first.units),
+        asset_name: Buffer.from(trc10).toString("hex"),
+      };
       return ["TransferAssetContract", asset, this.#customers[0] as Inhabitant];
     }
-    if (contract === "") return ["TransferContract", { to_address: to[0], amount: Number(first.units) }, customer];
+    if (contract === "")
+      return ["TransferContract", { to_address: to[0], amount: Number(first.units) }, customer];
     const amount = fails ? 10n ** 30n : first.units; // nobody has so much
-    return [trigger, { contract_address: contract, data: encodeTransfer(to[0] as string, amount) }, customer];
+    return [
+      trigger,
+      { contract_address: contract, data: encodeTransfer(to[0] as string, amount) },
+      customer,
+    ];
   }
 
   #contractOf(asset: Asset): string {
@@ -258,7 +319,9 @@ export class TronTestNetwork implements TestNetwork {
     const kept: string[] = [];
     const redone: Transaction[] = [];
     for (let number = head - blocks + 1; number <= head; number += 1) {
-      const { transactions = [] } = await this.#ask<BlockJson>("wallet/getblockbynum", { num: number });
+      const { transactions = [] } = await this.#ask<BlockJson>("wallet/getblockbynum", {
+        num: number,
+      });
       for (const { txID } of transactions) {
         const sent = this.#sent.get(txID);
         const chance = loses ? random() : random() * lostFrom;
@@ -283,7 +346,11 @@ export class TronTestNetwork implements TestNetwork {
         }
       }
     }
-    await this.node.control("replace", { depth: blocks, kept, empty: Math.floor(random() * blocks) });
+    await this.node.control("replace", {
+      depth: blocks,
+      kept,
+      empty: Math.floor(random() * blocks),
+    });
     await this.node.control("pace", { isPaced: true });
     for (const transaction of redone) await this.send(transaction);
     return { ...done, redone: redone.length };
@@ -292,12 +359,18 @@ export class TronTestNetwork implements TestNetwork {
   async settled(): Promise<void> {
     const { head } = await this.#state();
     await until("the payments' end on the chain", 60_000, async () => {
-      const { solid, pending } = (await this.node.control("state")) as unknown as State & { pending: readonly string[] };
+      const { solid, pending } = (await this.node.control("state")) as unknown as State & {
+        pending: readonly string[];
+      };
       return solid > head && pending.length === 0 ? true : undefined;
     });
   }
 
-  async read(addresses: readonly string[], hotWalletAddress: string, payouts: ReadonlySet<string>): Promise<FinalChain> {
+  async read(
+    addresses: readonly string[],
+    hotWalletAddress: string,
+    payouts: ReadonlySet<string>,
+  ): Promise<FinalChain> {
     const ours = new Set(addresses.map((address) => this.nameOf(address)));
     const hotWallet = hotWalletAddress === "" ? "" : this.nameOf(hotWalletAddress);
     const arrived = new Map<string, Map<string, bigint>>();
@@ -314,9 +387,14 @@ export class TronTestNetwork implements TestNetwork {
     let feesUnits = 0n;
     const { solid } = await this.#state();
     for (let num = 1; num <= solid; num += 1) {
-      const { transactions = [] } = await this.#ask<BlockJson>("walletsolidity/getblockbynum", { num });
+      const { transactions = [] } = await this.#ask<BlockJson>("walletsolidity/getblockbynum", {
+        num,
+      });
       if (transactions.length === 0) continue;
-      const infos = await this.#ask<readonly Info[]>("walletsolidity/gettransactioninfobyblocknum", { num });
+      const infos = await this.#ask<readonly Info[]>(
+        "walletsolidity/gettransactioninfobyblocknum",
+        { num },
+      );
       for (const info of infos) this.#addLogs(info, ours, add);
       for (const tx of transactions) {
         const value = tx.raw_data.contract[0]?.parameter.value;
@@ -332,25 +410,47 @@ export class TronTestNetwork implements TestNetwork {
           add(moved.to, ids.coin, -moved.units);
       }
     }
-    return { arrived, held, hotWallet: hotWallet === "" ? new Map() : await this.#unsweptBalances(hotWallet), left, feesUnits };
+    return {
+      arrived,
+      held,
+      hotWallet: hotWallet === "" ? new Map() : await this.#unsweptBalances(hotWallet),
+      left,
+      feesUnits,
+    };
   }
 
-  #addLogs({ log = [] }: Info, ours: ReadonlySet<string>, add: (address: string, currency: string, units: bigint) => void): void {
+  #addLogs(
+    { log = [] }: Info,
+    ours: ReadonlySet<string>,
+    add: (address: string, currency: string, units: bigint) => void,
+  ): void {
     for (const { address, topics, data } of log) {
-      const asset = (["token", "fee"] as const).find((one) => contracts[one].hex === `41${address}`);
+      const asset = (["token", "fee"] as const).find(
+        (one) => contracts[one].hex === `41${address}`,
+      );
       const to = `41${topics[2]?.slice(24)}`;
-      if (asset !== undefined && topics[0] === transferTopic && ours.has(to)) add(to, ids[asset], BigInt(`0x${data}`));
+      if (asset !== undefined && topics[0] === transferTopic && ours.has(to))
+        add(to, ids[asset], BigInt(`0x${data}`));
     }
   }
 
   async #unsweptBalances(hex: string): Promise<Map<string, bigint>> {
-    const { balance = 0 } = await this.#ask<{ balance?: number }>("walletsolidity/getaccount", { address: hex });
+    const { balance = 0 } = await this.#ask<{ balance?: number }>("walletsolidity/getaccount", {
+      address: hex,
+    });
     const units = async (contract: string): Promise<bigint> => {
-      const asked = { owner_address: hex, contract_address: contract, function_selector: "balanceOf(address)" };
-      const called = await this.#ask<{ constant_result: readonly string[] }>("walletsolidity/triggerconstantcontract", {
-        ...asked,
-        parameter: hex.slice(2).padStart(64, "0"),
-      });
+      const asked = {
+        owner_address: hex,
+        contract_address: contract,
+        function_selector: "balanceOf(address)",
+      };
+      const called = await this.#ask<{ constant_result: readonly string[] }>(
+        "walletsolidity/triggerconstantcontract",
+        {
+          ...asked,
+          parameter: hex.slice(2).padStart(64, "0"),
+        },
+      );
       return BigInt(`0x${called.constant_result[0]}`);
     };
     return new Map([

@@ -93,7 +93,12 @@ export class DepositsWorld {
     const { records, kills, seed, say } = this.#faults;
     const startedAt = performance.now();
     const { asked, shapes } = this.#testNetwork;
-    const items = planOf(this.#random, records, asked, this.#faults.untilExpired ? shapes : untimed(shapes));
+    const items = planOf(
+      this.#random,
+      records,
+      asked,
+      this.#faults.untilExpired ? shapes : untimed(shapes),
+    );
     const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
     await this.#openOthers();
     await this.#payEarly(total);
@@ -107,7 +112,9 @@ export class DepositsWorld {
     const killing = killer.play(() => this.#progress(total));
     const paying = this.#payAll(items);
     await Promise.race([Promise.all([paying, killing]), reorganising, looking]);
-    say(`${this.#family}: ${this.#requests.length} requests paid, ${kills} kills; waiting for their ends`);
+    say(
+      `${this.#family}: ${this.#requests.length} requests paid, ${kills} kills; waiting for their ends`,
+    );
     await this.#untilEnded();
     this.#isOver = true;
     await Promise.all([looking, reorganising]);
@@ -130,7 +137,9 @@ export class DepositsWorld {
       seconds: Math.round((performance.now() - startedAt) / 1_000),
       violations: [
         ...violations,
-        ...(this.#requests.length === total ? [] : [`${this.#requests.length} of ${total} requests were made`]),
+        ...(this.#requests.length === total
+          ? []
+          : [`${this.#requests.length} of ${total} requests were made`]),
       ],
     };
   }
@@ -142,8 +151,17 @@ export class DepositsWorld {
       createHash("sha256").update(`${this.#faults.seed} others`).digest().subarray(0, 16),
     ).phrase;
     const account = this.#testNetwork.receivingAccount(mnemonic);
-    const made = await this.#kit.operate("merchant", "create", "Receiver", "--xpub", account, "--json");
-    const { shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as { shopKey: string };
+    const made = await this.#kit.operate(
+      "merchant",
+      "create",
+      "Receiver",
+      "--xpub",
+      account,
+      "--json",
+    );
+    const { shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as {
+      shopKey: string;
+    };
     this.#otherMerchant = { gatewayUrl, shopKey };
     this.#others = createShop(this.#otherMerchant);
   }
@@ -158,9 +176,14 @@ export class DepositsWorld {
       if (this.#random() * earlyOf >= 1) continue;
       const to = this.#testNetwork.addressAt(this.#kit.mnemonic, index);
       if (to === null) return;
-      const asset = this.#random() < 0.5 || this.#testNetwork.asked.token === undefined ? "coin" : "token";
+      const asset =
+        this.#random() < 0.5 || this.#testNetwork.asked.token === undefined ? "coin" : "token";
       const units = this.#leastOf(asset);
-      await this.#testNetwork.send({ ...usual, pays: [{ asset, to, units }], byContract: index % 2 === 0 });
+      await this.#testNetwork.send({
+        ...usual,
+        pays: [{ asset, to, units }],
+        byContract: index % 2 === 0,
+      });
       this.#early.add(this.#testNetwork.nameOf(to));
     }
   }
@@ -180,15 +203,21 @@ export class DepositsWorld {
         ...{ payouts: this.#payouts, early: this.#early, others: this.#others },
       });
       if (figures.violations.length === 0 || performance.now() > validUntilMs) return figures;
-      this.#faults.say(`${this.#family}: judged again in a while: ${figures.violations.slice(0, 3).join("; ")}`);
+      this.#faults.say(
+        `${this.#family}: judged again in a while: ${figures.violations.slice(0, 3).join("; ")}`,
+      );
       await sleep(10_000);
     }
   }
 
   /** Half of the way are the requests, half their ends and the sweeps. */
   #progress(total: number): number {
-    const ended = this.#rows.filter(({ operation, status }) => operation === "deposit" && status !== 0).length;
-    const swept = this.#rows.filter(({ operation, status }) => operation === "sweep" && status === 1).length;
+    const ended = this.#rows.filter(
+      ({ operation, status }) => operation === "deposit" && status !== 0,
+    ).length;
+    const swept = this.#rows.filter(
+      ({ operation, status }) => operation === "sweep" && status === 1,
+    ).length;
     const isSwept = Object.keys(this.#testNetwork.sweptFrom).length > 0;
     const parts = [this.#requests.length, ended, ...(isSwept ? [swept * 1.5] : [])];
     return parts.reduce((sum, one) => sum + Math.min(one / total, 1), 0) / parts.length;
@@ -220,7 +249,12 @@ export class DepositsWorld {
       const before = this.#reorganised;
       this.#reorganised = {
         ...{ times: before.times + (blocks > 0 ? 1 : 0), blocks: before.blocks + blocks },
-        ...{ again: before.again + again, redone: before.redone + redone, lost: before.lost + lost, ours: before.ours + ours },
+        ...{
+          again: before.again + again,
+          redone: before.redone + redone,
+          lost: before.lost + lost,
+          ours: before.ours + ours,
+        },
       };
       this.#payments += redone;
     }
@@ -254,7 +288,12 @@ export class DepositsWorld {
       const request = await until(
         `an answer to deposit request ${orderId}`,
         patienceMs,
-        async () => ({ shape, askedUnits, currency, ...(await this.#made(shape, currency, amount, orderId)) }),
+        async () => ({
+          shape,
+          askedUnits,
+          currency,
+          ...(await this.#made(shape, currency, amount, orderId)),
+        }),
         () => this.#kit.gateway?.output().slice(-2_000) ?? "",
         300,
       );
@@ -283,7 +322,9 @@ export class DepositsWorld {
       const paying = pays.map((pay): Paying => {
         const { to = 0 } = pay;
         const payee =
-          typeof to === "number" ? (requests[to] as Request).address : this.#testNetwork.newAddress(to, first.address);
+          typeof to === "number"
+            ? (requests[to] as Request).address
+            : this.#testNetwork.newAddress(to, first.address);
         return { asset: pay.asset, to: payee, units: this.#unitsOf(pay, shape, askedUnits) };
       });
       if (isPayout) await this.#payOut(paying[0] as Paying);
@@ -324,7 +365,11 @@ export class DepositsWorld {
   }
 
   /** An amount of usual size for the other currency that is paid. */
-  #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Item["shape"], askedUnits: bigint): bigint {
+  #unitsOf(
+    { asset, permille = 1_000, units }: Pay,
+    shape: Item["shape"],
+    askedUnits: bigint,
+  ): bigint {
     if (units !== undefined) return units;
     const isOther = asset !== "lookAlike" && asset !== shape.asked;
     return shareOf(isOther ? this.#leastOf(asset) * 3n : askedUnits, permille);
@@ -349,7 +394,9 @@ export class DepositsWorld {
       return;
     }
     const isSwept = (): boolean =>
-      this.#rows.some(({ operation, depositAddress }) => operation === "sweep" && depositAddress === address);
+      this.#rows.some(
+        ({ operation, depositAddress }) => operation === "sweep" && depositAddress === address,
+      );
     const isDue = (): boolean => {
       const row = this.#byId.get(id);
       // A payment that a reorganisation took makes no request partial or Completed.
@@ -363,7 +410,8 @@ export class DepositsWorld {
     for (const sinceMs = performance.now(); !isDue(); ) {
       await sleep(300);
       const stoodMs = performance.now() - Math.max(sinceMs, this.#endedAtMs);
-      if (stoodMs > depositMinutes * 60_000 + stillMs) throw new Error(`request ${id} never was ${due}, and nothing else ended`);
+      if (stoodMs > depositMinutes * 60_000 + stillMs)
+        throw new Error(`request ${id} never was ${due}, and nothing else ended`);
     }
   }
 
@@ -387,7 +435,9 @@ export class DepositsWorld {
     try {
       const { sweptFrom } = this.#testNetwork;
       const least = ({ currency }: { currency: string }): bigint | undefined => sweptFrom[currency];
-      const others = new Set(this.#requests.filter(({ shape }) => shape.isOthers).map(({ address }) => address));
+      const others = new Set(
+        this.#requests.filter(({ shape }) => shape.isOthers).map(({ address }) => address),
+      );
       const own = this.#records.unsweptBalances().filter(({ address }) => !others.has(address));
       return own.filter((row) => BigInt(row.units) >= (least(row) ?? 10n ** 40n)).length;
     } catch {

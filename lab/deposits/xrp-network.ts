@@ -17,7 +17,13 @@ import { type Person, person } from "../xrp-node/people.ts";
 import { startXrpNode, type XrpNode } from "../xrp-node/xrp-node.ts";
 import { apply, type XrpProfile } from "./server-profiles.ts";
 import { type Nobody, tagShapes } from "./shapes.ts";
-import { decimalText, type FinalChain, type Reorganised, type TestNetwork, type Transaction } from "./test-network.ts";
+import {
+  decimalText,
+  type FinalChain,
+  type Reorganised,
+  type TestNetwork,
+  type Transaction,
+} from "./test-network.ts";
 
 const customersCount = 6;
 const xrp = 1_000_000n; // drops
@@ -74,7 +80,12 @@ export class XrpTestNetwork implements TestNetwork {
   /** One chain behind a rippled and a Clio. @throws Error where Ripple's packages do not load */
   static async open(closeMs: number, pair: readonly XrpProfile[]): Promise<XrpTestNetwork> {
     const fronts = pair.map(({ front }) => front);
-    const node = await startXrpNode({ fronts, isPaced: true, closeMs, rules: { networkId: chainId } });
+    const node = await startXrpNode({
+      fronts,
+      isPaced: true,
+      closeMs,
+      rules: { networkId: chainId },
+    });
     apply(node.fronts, pair);
     return new XrpTestNetwork(node);
   }
@@ -86,7 +97,11 @@ export class XrpTestNetwork implements TestNetwork {
 
   /** The X-address, of a main network whatever the network; the address itself without a tag. */
   payeeOf(address: string, tag: string): string {
-    return codecs().addresses.classicAddressToXAddress(address, tag === "" ? false : Number(tag), false);
+    return codecs().addresses.classicAddressToXAddress(
+      address,
+      tag === "" ? false : Number(tag),
+      false,
+    );
   }
 
   nameOf(address: string): string {
@@ -97,7 +112,10 @@ export class XrpTestNetwork implements TestNetwork {
     const { classicAddress } = codecs().addresses.xAddressToClassicAddress(beside);
     const tag = randomBytes(4).readUInt32BE() % highestTag;
     if (payee === "no tag") return this.payeeOf(classicAddress, "");
-    return this.payeeOf(payee === "nobody" ? person(`nobody ${tag}`).address : classicAddress, `${tag}`);
+    return this.payeeOf(
+      payee === "nobody" ? person(`nobody ${tag}`).address : classicAddress,
+      `${tag}`,
+    );
   }
 
   addressAt(): null {
@@ -118,8 +136,10 @@ export class XrpTestNetwork implements TestNetwork {
       : addresses.xAddressToClassicAddress(to);
     const tagged = tag === false ? undefined : tag;
     const { people } = this.node;
-    if (asset === "lookAlike") return void people.payToken(classicAddress, `${units / xrp}`, tagged);
-    if (transaction.isPartial === true) return void people.payPartly(classicAddress, units * 50n, units, tagged);
+    if (asset === "lookAlike")
+      return void people.payToken(classicAddress, `${units / xrp}`, tagged);
+    if (transaction.isPartial === true)
+      return void people.payPartly(classicAddress, units * 50n, units, tagged);
     this.#turn += 1;
     const customer = this.#customers[this.#turn % this.#customers.length] as Person;
     const { hash, result } = people.pay(customer, classicAddress, units, tagged);
@@ -128,13 +148,21 @@ export class XrpTestNetwork implements TestNetwork {
   }
 
   async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
-    const name = Object.keys(troubles)[Math.floor(random() * Object.keys(troubles).length)] as string;
+    const name = Object.keys(troubles)[
+      Math.floor(random() * Object.keys(troubles).length)
+    ] as string;
     const struck = Math.floor(random() * this.node.fronts.length);
     const { index } = this.node.chain.head;
-    for (const [at, front] of this.node.fronts.entries()) front.suffer(at === struck ? (troubles[name]?.(index) ?? {}) : {});
+    for (const [at, front] of this.node.fronts.entries())
+      front.suffer(at === struck ? (troubles[name]?.(index) ?? {}) : {});
     const done = { blocks: 0, again: 0, redone: 0, lost: 0, ours: 0, trouble: name };
     const { opened } = this.node.chain.open;
-    if (random() >= leavesOutBelow || opened.length === 0 || opened.some(({ isFromOutside }) => isFromOutside)) return done;
+    if (
+      random() >= leavesOutBelow ||
+      opened.length === 0 ||
+      opened.some(({ isFromOutside }) => isFromOutside)
+    )
+      return done;
     const open = opened.map(({ tx }) => tx.hash);
     if (random() < 0.5) {
       this.node.closeLedgers(1, "kept");
@@ -159,14 +187,18 @@ export class XrpTestNetwork implements TestNetwork {
     for (const front of this.node.fronts) front.suffer({});
     const { chain } = this.node;
     const from = chain.head.index;
-    await until("the payments' end on the chain", 60_000, async () => (chain.head.index > from + 1 ? true : undefined));
+    await until("the payments' end on the chain", 60_000, async () =>
+      chain.head.index > from + 1 ? true : undefined,
+    );
     await sleep(chain.closeMs);
   }
 
   async read(addresses: readonly string[], hotWalletAddress: string): Promise<FinalChain> {
     const { chain } = this.node;
     const requests = new Set(addresses);
-    const accounts = addresses.map((address) => codecs().addresses.xAddressToClassicAddress(address).classicAddress);
+    const accounts = addresses.map(
+      (address) => codecs().addresses.xAddressToClassicAddress(address).classicAddress,
+    );
     const arrived = new Map<string, Map<string, bigint>>();
     const unattributed: string[] = [];
     for (const account of new Set([...accounts, hotWalletAddress]))
@@ -177,9 +209,12 @@ export class XrpTestNetwork implements TestNetwork {
         if (!isPaid || typeof delivered !== "string") continue;
         const [payee, drops] = [this.payeeOf(account, `${tag}`), BigInt(delivered)];
         arrived.set(payee, new Map([[id, (arrived.get(payee)?.get(id) ?? 0n) + drops]]));
-        if (!requests.has(payee)) unattributed.push(`${decimalText(drops, this.coin.decimal)} ${tag}`);
+        if (!requests.has(payee))
+          unattributed.push(`${decimalText(drops, this.coin.decimal)} ${tag}`);
       }
-    const fees = chain.touching(hotWalletAddress).filter(({ tx }) => tx.account === hotWalletAddress);
+    const fees = chain
+      .touching(hotWalletAddress)
+      .filter(({ tx }) => tx.account === hotWalletAddress);
     const { balanceDrops = 0n } = chain.head.state.account(hotWalletAddress) ?? {};
     return {
       ...{ arrived, unattributed, held: new Map(), left: [] },

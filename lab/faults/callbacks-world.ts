@@ -14,7 +14,14 @@ import { type ChainNode, FakeChain, type FakeTransaction, serveChain } from "../
 import { projectRoot } from "../kit/kit.ts";
 import { run, type Started, until } from "../kit/processes.ts";
 import { createShop } from "../kit/shop.ts";
-import { Depositor, depositAmount, depositConfirmations, depositMinutes, type Ending, strayContract } from "./deposits-plan.ts";
+import {
+  Depositor,
+  depositAmount,
+  depositConfirmations,
+  depositMinutes,
+  type Ending,
+  strayContract,
+} from "./deposits-plan.ts";
 import { StubAgent } from "./gateway-agent.ts";
 import { askCopy, type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
 import { Killer } from "./killer.ts";
@@ -51,7 +58,15 @@ const depositEvery = 3;
 /** Among so many records each kind of deposit comes, and some of it while the gateway is up. */
 const recordsWithAll = 60;
 const paidOut: Ending = { last: "withdrawal.completed", status: 1, also: ["withdrawal.created"] };
-const depositTypes = ["detected", "partial", "below_minimum", "completed", "overpaid", "reorged", "unattributed"];
+const depositTypes = [
+  "detected",
+  "partial",
+  "below_minimum",
+  "completed",
+  "overpaid",
+  "reorged",
+  "unattributed",
+];
 const timedTypes = ["expired", "late"];
 
 /** A receiver whose mood a clock turns; dead means that nobody listens on its port. */
@@ -127,7 +142,9 @@ export class CallbacksWorld {
     this.#dir = dir;
     this.#folder = folder;
     this.#node = node;
-    this.#agent = new StubAgent(folder.agent, publicKeyFromHex(folder.key.publicKey), (payment) => this.#payments.push(payment));
+    this.#agent = new StubAgent(folder.agent, publicKeyFromHex(folder.key.publicKey), (payment) =>
+      this.#payments.push(payment),
+    );
     node.chain = this.#agent.chain;
   }
 
@@ -141,10 +158,23 @@ export class CallbacksWorld {
     };
     // so that payments are seen before they are final
     const chains = { local: { ...config.chains.local, confirmations: depositConfirmations } };
-    const stray = { ...config.currencies.eth, decimal: 6, name: "Stray", symbol: "STRAY", contract: strayContract };
+    const stray = {
+      ...config.currencies.eth,
+      decimal: 6,
+      name: "Stray",
+      symbol: "STRAY",
+      contract: strayContract,
+    };
     const currencies = { ...config.currencies, stray };
-    const callbacks = { allowPrivate: true, retrySeconds: Array.from({ length: 32 }, () => 1), timeoutSeconds: 1 };
-    writeFileSync(folder.configPath, JSON.stringify({ ...config, chains, currencies, callbacks, lifetimes: { depositMinutes } }));
+    const callbacks = {
+      allowPrivate: true,
+      retrySeconds: Array.from({ length: 32 }, () => 1),
+      timeoutSeconds: 1,
+    };
+    writeFileSync(
+      folder.configPath,
+      JSON.stringify({ ...config, chains, currencies, callbacks, lifetimes: { depositMinutes } }),
+    );
     return new CallbacksWorld(faults, dir, folder, node);
   }
 
@@ -152,10 +182,14 @@ export class CallbacksWorld {
     return this.#command("callbacks", ...args);
   }
 
-  async #command(...args: string[]): Promise<{ readonly code: number | null; readonly text: string }> {
+  async #command(
+    ...args: string[]
+  ): Promise<{ readonly code: number | null; readonly text: string }> {
     const program = join(projectRoot, "gateway", "gateway.js");
     const all = [program, ...args, "--json", "--config", this.#folder.configPath];
-    const { code, output } = await run(process.execPath, all, { logFile: join(this.#dir, "commands.log") });
+    const { code, output } = await run(process.execPath, all, {
+      logFile: join(this.#dir, "commands.log"),
+    });
     return { code, text: output.slice(output.indexOf("{")) };
   }
 
@@ -174,16 +208,28 @@ export class CallbacksWorld {
   }
 
   /** Orders one record, again and again until it is answered. */
-  async #order(number: number, depositor: Depositor): Promise<readonly [id: string, ending: Ending]> {
+  async #order(
+    number: number,
+    depositor: Depositor,
+  ): Promise<readonly [id: string, ending: Ending]> {
     const shop = createShop({ gatewayUrl: this.#folder.url, shopKey: this.#folder.shopKey });
     const orderId = `order-${number}`;
     const receiver = `0x${number.toString(16).padStart(40, "5")}`;
     for (;;) {
       if (number % depositEvery === 0) {
         const made = await shop.deposit("eth", depositAmount, orderId).catch(() => null);
-        if (made !== null) return [made.transactionId, depositor.take(made.transactionId, made.address, number / depositEvery)];
+        if (made !== null)
+          return [
+            made.transactionId,
+            depositor.take(made.transactionId, made.address, number / depositEvery),
+          ];
       } else {
-        const answer = await shop.autoWithdraw({ orderId, currency: "eth", amount: "0.001", receiver });
+        const answer = await shop.autoWithdraw({
+          orderId,
+          currency: "eth",
+          amount: "0.001",
+          receiver,
+        });
         if (answer.transactionId !== "") return [answer.transactionId, paidOut];
         // balances are not read yet after a start
         if (answer.status === 400 || answer.status === 422) await sleep(200);
@@ -195,7 +241,10 @@ export class CallbacksWorld {
   async play(): Promise<CallbackReport> {
     const { records, kills, seed, say } = this.#faults;
     const startedAt = performance.now();
-    const [{ id: merchant } = { id: "" }] = askCopy<{ id: string }>(this.#folder.database, "SELECT id FROM merchants");
+    const [{ id: merchant } = { id: "" }] = askCopy<{ id: string }>(
+      this.#folder.database,
+      "SELECT id FROM merchants",
+    );
     const live = await this.#target(merchant, ["well"]);
     const moody = await this.#target(merchant, moods.slice(0, -1));
     const leaving = await this.#target(merchant, moods);
@@ -208,7 +257,11 @@ export class CallbacksWorld {
     let isWorking = true;
     let isOpen = true;
     const ids = new Map<string, Ending>();
-    const depositor = new Depositor(this.#agent.chain, () => live.receiver.messages, this.#faults.untilExpired);
+    const depositor = new Depositor(
+      this.#agent.chain,
+      () => live.receiver.messages,
+      this.#faults.untilExpired,
+    );
     const turning = this.#turn([moody, leaving], () => isWorking);
     const paying = setInterval(() => depositor.turn(this.#payments), turnMs).unref();
     const crediting = this.#credit(depositor, () => isOpen);
@@ -222,7 +275,9 @@ export class CallbacksWorld {
     };
     const killer = new Killer([{ name: "gateway", tickets: 1, strike }], seeded(seed), kills);
     // A record has two events at least: half of the way are the orders.
-    await killer.play(() => (ids.size + Math.min(live.receiver.messages.length / 2, records)) / (2 * records));
+    await killer.play(
+      () => (ids.size + Math.min(live.receiver.messages.length / 2, records)) / (2 * records),
+    );
     await ordering;
     isWorking = false;
     await turning;
@@ -259,7 +314,10 @@ export class CallbacksWorld {
       for (const { receiver } of targets) await receiver.turn();
       await sleep(moodMs);
       for (const { id, receiver } of targets) {
-        const off = askCopy(this.#folder.database, `SELECT 1 FROM callbackTargets WHERE id = '${id}' AND offAt IS NOT NULL`);
+        const off = askCopy(
+          this.#folder.database,
+          `SELECT 1 FROM callbackTargets WHERE id = '${id}' AND offAt IS NOT NULL`,
+        );
         if (off.length === 0) continue;
         this.#switchedOff += 1;
         await receiver.turn("well");
@@ -276,45 +334,72 @@ export class CallbacksWorld {
     while (goesOn()) {
       await sleep(moodMs);
       for (const id of depositor.late) {
-        const { code, text } = await this.#command("deposits", "credit", id, "--reason", "it came late");
+        const { code, text } = await this.#command(
+          "deposits",
+          "credit",
+          id,
+          "--reason",
+          "it came late",
+        );
         if (code === 0) depositor.credited(id);
         else appendFileSync(join(this.#dir, "commands.log"), `${code} ${text}\n`);
       }
     }
   }
 
-  async #allTold(ids: ReadonlyMap<string, Ending>, targets: readonly Target[], depositor: Depositor): Promise<void> {
+  async #allTold(
+    ids: ReadonlyMap<string, Ending>,
+    targets: readonly Target[],
+    depositor: Depositor,
+  ): Promise<void> {
     const waiting = `SELECT 1 FROM callbackDeliveries WHERE state = 'waiting' LIMIT 1`;
-    const open = "SELECT 1 FROM transactions WHERE status = 0 UNION ALL SELECT 1 FROM callbackChanges LIMIT 1";
+    const open =
+      "SELECT 1 FROM transactions WHERE status = 0 UNION ALL SELECT 1 FROM callbackChanges LIMIT 1";
     const isOver = async (): Promise<true | undefined> => {
-      if (!this.#agent.isLinked) await this.#agent.connect(this.#folder.port).catch(() => undefined);
+      if (!this.#agent.isLinked)
+        await this.#agent.connect(this.#folder.port).catch(() => undefined);
       await sleep(300);
       if (!depositor.isDone || askCopy(this.#folder.database, open).length > 0) return undefined;
       return askCopy(this.#folder.database, waiting).length === 0 ? true : undefined;
     };
     const context = (): string =>
       `${ids.size} records; messages ${targets.map(({ receiver }) => receiver.messages.length).join(", ")}; ${this.#gateway?.output().slice(-1500)}`;
-    await until("everything told", endMs, isOver, context).catch((error: unknown) => this.#violations.push(String(error)));
+    await until("everything told", endMs, isOver, context).catch((error: unknown) =>
+      this.#violations.push(String(error)),
+    );
   }
 
-  #judge(ids: ReadonlyMap<string, Ending>, live: Target, moody: Target, seconds: number): CallbackReport {
+  #judge(
+    ids: ReadonlyMap<string, Ending>,
+    live: Target,
+    moody: Target,
+    seconds: number,
+  ): CallbackReport {
     const { records, kills } = this.#faults;
-    const sql = "SELECT id, type, transactionId, sequence FROM callbackEvents WHERE transactionId IS NOT NULL";
+    const sql =
+      "SELECT id, type, transactionId, sequence FROM callbackEvents WHERE transactionId IS NOT NULL";
     const events = askCopy<EventRow>(this.#folder.database, sql);
     if (ids.size !== records) this.#violations.push(`${ids.size} of ${records} records were made`);
     for (const { receiver } of [live, moody]) {
       const got = new Set(receiver.messages.map(({ id }) => id));
       const missing = events.filter(({ id }) => !got.has(id));
-      if (missing.length > 0) this.#violations.push(`${missing.length} events never arrived, the first ${missing[0]?.type}`);
-      for (const line of receiver.refused) this.#violations.push(`the stock verifier refused ${line}`);
+      if (missing.length > 0)
+        this.#violations.push(
+          `${missing.length} events never arrived, the first ${missing[0]?.type}`,
+        );
+      for (const line of receiver.refused)
+        this.#violations.push(`the stock verifier refused ${line}`);
       this.#judgeOrder(ids, receiver.messages);
     }
     const messages = live.receiver.messages.length;
     const types: Record<string, number> = {};
     for (const { type } of events) types[type] = (types[type] ?? 0) + 1;
     if (records >= recordsWithAll)
-      for (const name of this.#faults.untilExpired ? [...depositTypes, ...timedTypes] : depositTypes)
-        if (types[`deposit.${name}`] === undefined) this.#violations.push(`no deposit.${name} was ever told`);
+      for (const name of this.#faults.untilExpired
+        ? [...depositTypes, ...timedTypes]
+        : depositTypes)
+        if (types[`deposit.${name}`] === undefined)
+          this.#violations.push(`no deposit.${name} was ever told`);
     const repeats = messages - events.length;
     const lines = Object.entries(types).map(([type, count]) => `${type}: ${count}`);
     lines.push(
@@ -349,7 +434,8 @@ export class CallbacksWorld {
         this.#violations.push(
           `the newest event of ${id} is ${last?.type}, status ${String(last?.data.status)}, not ${ending.last}`,
         );
-      for (const type of ending.also) if (types.get(id)?.has(type) !== true) this.#violations.push(`${id} has no ${type}`);
+      for (const type of ending.also)
+        if (types.get(id)?.has(type) !== true) this.#violations.push(`${id} has no ${type}`);
     }
   }
 }

@@ -12,7 +12,15 @@ import type { Report } from "./tally.ts";
 import { whyNoTrace } from "./trace.ts";
 
 const numbers = {
-  withdrawals: { kills: 200, moments: 50, eio: 50, enospc: 50, short: 50, restores: 20, workers: 2 },
+  withdrawals: {
+    kills: 200,
+    moments: 50,
+    eio: 50,
+    enospc: 50,
+    short: 50,
+    restores: 20,
+    workers: 2,
+  },
   deposits: { kills: 20, records: 300, "block-ms": 400 },
   callbacks: { kills: 10, records: 200 },
   steps: { kills: 130, "block-ms": 800 },
@@ -21,7 +29,9 @@ const numbers = {
 type Stream = keyof typeof numbers;
 const streams = Object.keys(numbers) as Stream[];
 /** Options of one stream that are no numbers, or have no default. */
-const others: Readonly<Record<Stream, readonly ("only" | "light" | "family" | "profile" | "recovery")[]>> = {
+const others: Readonly<
+  Record<Stream, readonly ("only" | "light" | "family" | "profile" | "recovery")[]>
+> = {
   withdrawals: ["only", "light"],
   deposits: ["family", "profile"],
   callbacks: [],
@@ -40,7 +50,10 @@ const { values, whole, stop } = readCommandLine({
       takes: "N",
       says: "kill -9: at so many system calls (withdrawals, 200), at so many moments (deposits, 20 on each family; callbacks, 10), or at the 13 steps of a payout, as often at each (steps, 130 on each family)",
     },
-    moments: { takes: "N", says: "withdrawals: kill -9 and broken connections at so many moments of chance (50)" },
+    moments: {
+      takes: "N",
+      says: "withdrawals: kill -9 and broken connections at so many moments of chance (50)",
+    },
     eio: { takes: "N", says: "withdrawals: so many writes and syncs that fail (50)" },
     enospc: { takes: "N", says: "withdrawals: so many writes to a full disk (50)" },
     short: { takes: "N", says: "withdrawals: so many writes cut short (50)" },
@@ -50,7 +63,10 @@ const { values, whole, stop } = readCommandLine({
       takes: "N",
       says: `withdrawals: plays one planned world again, by its number; steps: kills at one step alone: ${stepNumbers}`,
     },
-    runs: { takes: "N", says: "restored: so many runs of each family, with and without a recovery (10)" },
+    runs: {
+      takes: "N",
+      says: "restored: so many runs of each family, with and without a recovery (10)",
+    },
     recovery: { takes: "WHICH", says: "restored: with, without or both (both)" },
     light: { says: "withdrawals: without the whole system on a chain of its own" },
     records: {
@@ -83,8 +99,11 @@ if (values.profiles) {
   process.exit(0);
 }
 const isServer = (name: string): boolean => serverProfiles.some((one) => one.name === name);
-const stream: Stream = streams.find((name) => name === values.stream) ?? stop(`--stream takes one of ${streams.join(", ")}`);
-const isGiven = (name: keyof typeof values): boolean => values[name] !== undefined && values[name] !== false;
+const stream: Stream =
+  streams.find((name) => name === values.stream) ??
+  stop(`--stream takes one of ${streams.join(", ")}`);
+const isGiven = (name: keyof typeof values): boolean =>
+  values[name] !== undefined && values[name] !== false;
 for (const other of streams)
   for (const name of [...Object.keys(numbers[other]), ...others[other]] as (keyof typeof values)[])
     if (isGiven(name) && !(name in numbers[stream]) && !others[stream].some((own) => own === name))
@@ -95,8 +114,12 @@ const say = (line: string): void => void process.stderr.write(`faults: ${line}\n
 /** The numbers of one stream, as told or by default. */
 function numbersOf<S extends Stream>(of: S): Record<keyof (typeof numbers)[S] & string, number> {
   const own = Object.entries(numbers[of]) as [keyof typeof values, number][];
-  const read = own.map(([name, otherwise]) => [name, whole(name, { ...rangeOf(name), otherwise })] as const);
-  const told = others[of].filter(isGiven).map((name) => (values[name] === true ? `--${name}` : `--${name} "${values[name]}"`));
+  const read = own.map(
+    ([name, otherwise]) => [name, whole(name, { ...rangeOf(name), otherwise })] as const,
+  );
+  const told = others[of]
+    .filter(isGiven)
+    .map((name) => (values[name] === true ? `--${name}` : `--${name} "${values[name]}"`));
   const args = [...read.map(([name, number]) => `--${name} ${number}`), ...told].join(" ");
   say(`seed ${seed}; again with: npm run faults -- --stream ${of} ${args} --seed ${seed}`);
   return Object.fromEntries(read) as Record<keyof (typeof numbers)[S] & string, number>;
@@ -109,7 +132,10 @@ function rangeOf(name: string): { readonly least?: number; readonly most: number
 }
 
 /** Those that were asked for; one that is named has to be able to run. */
-function familiesOf<F extends string>(names: readonly F[], lackOfOne: (family: F) => string | null): readonly F[] {
+function familiesOf<F extends string>(
+  names: readonly F[],
+  lackOfOne: (family: F) => string | null,
+): readonly F[] {
   const { family = "each" } = values;
   const families = names.filter((name) => family === "each" || family === name);
   const [first] = families;
@@ -124,7 +150,8 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     const { workers, ...counts } = numbersOf("withdrawals");
     const { moments, ...traced } = counts;
     const missing = Object.values(traced).some((count) => count > 0) ? whyNoTrace() : "";
-    if (missing !== "") stop(`${missing}; without it there are only --moments, with every other number 0`);
+    if (missing !== "")
+      stop(`${missing}; without it there are only --moments, with every other number 0`);
     const only = values.only === undefined ? null : whole("only", { most: 1_000_000 });
     const { playWithdrawals } = await import("./withdrawals.ts");
     return playWithdrawals({ counts, seed, say, workers, only, isLight: values.light });
@@ -132,16 +159,20 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
   async deposits() {
     const { familyNames, lackOf, playDeposits } = await import("../deposits/families.ts");
     const families = familiesOf(familyNames, lackOf);
-    const [first, second = first !== undefined && isServer(first) ? first : "plain node"] = values.profile?.split(",") ?? [];
+    const [first, second = first !== undefined && isServer(first) ? first : "plain node"] =
+      values.profile?.split(",") ?? [];
     for (const name of [first, second])
-      if (name !== undefined && !hasProfile(name) && !isServer(name)) stop(`no profile is called ${name}; see --profiles`);
+      if (name !== undefined && !hasProfile(name) && !isServer(name))
+        stop(`no profile is called ${name}; see --profiles`);
     const { "block-ms": blockMs, ...rest } = numbersOf("deposits");
     const pair = first === undefined ? {} : { profiles: [first, second] as const };
     return playDeposits(families, { ...rest, ...pair, seed, blockMs, untilExpired: true, say });
   },
   async callbacks() {
     const { CallbacksWorld } = await import("./callbacks-world.ts");
-    return (await CallbacksWorld.create({ ...numbersOf("callbacks"), seed, untilExpired: true, say })).play();
+    return (
+      await CallbacksWorld.create({ ...numbersOf("callbacks"), seed, untilExpired: true, say })
+    ).play();
   },
   async steps() {
     const { playSteps, stepsFamilies, stepsLackOf } = await import("./steps/play.ts");
@@ -154,7 +185,9 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
     const { playRestored, restoredFamilies, restoredLackOf } = await import("./restored/play.ts");
     const families = familiesOf(restoredFamilies, restoredLackOf);
     const { recovery = "both" } = values;
-    const recoveries = (["without", "with"] as const).filter((one) => recovery === "both" || recovery === one);
+    const recoveries = (["without", "with"] as const).filter(
+      (one) => recovery === "both" || recovery === one,
+    );
     if (recoveries.length === 0) return stop("--recovery takes with, without or both");
     const { runs, "block-ms": blockMs } = numbersOf("restored");
     return playRestored(families, { runs, recoveries, blockMs, seed, say });
@@ -163,7 +196,8 @@ const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
 
 const { lines, violations, ...figures } = await plays[stream]();
 const isFine = violations.length === 0;
-if (values.json) process.stdout.write(`${JSON.stringify({ stream, seed, ok: isFine, ...figures, violations })}\n`);
+if (values.json)
+  process.stdout.write(`${JSON.stringify({ stream, seed, ok: isFine, ...figures, violations })}\n`);
 else {
   for (const violation of violations) process.stdout.write(`violation: ${violation}\n`);
   for (const line of lines) process.stdout.write(`${line}\n`);

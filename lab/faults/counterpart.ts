@@ -9,7 +9,13 @@ import type { KeyObject } from "node:crypto";
 import { Transaction } from "ethers";
 import { type AnswerTo, createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
 import { attemptsApartMs } from "../../agent/socket/limits.ts";
-import type { AttemptView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../agent/socket/verbs.ts";
+import type {
+  AttemptView,
+  CourierAnswers,
+  CourierRequests,
+  CourierView,
+  WithdrawalStep,
+} from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
@@ -27,11 +33,25 @@ const roundsMax = 60;
 const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const oneEther = 10n ** 18n;
 const limits: Readonly<Record<string, KnownLimits>> = {
-  eth: { perWithdrawal: 5n * oneEther, perHour: null, perDay: 10n ** 26n, fee: oneEther / 100n, feePerDay: 10n ** 24n },
+  eth: {
+    perWithdrawal: 5n * oneEther,
+    perHour: null,
+    perDay: 10n ** 26n,
+    fee: oneEther / 100n,
+    feePerDay: 10n ** 24n,
+  },
 };
 /** Cheap first attempts, so that a replacement with a higher fee is always within the ceiling. */
-const txParams = { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
-const higher = { gasLimit: "21000", maxFeePerGas: "3000000000", maxPriorityFeePerGas: "2000000000" };
+const txParams = {
+  gasLimit: "21000",
+  maxFeePerGas: "2000000000",
+  maxPriorityFeePerGas: "1000000000",
+};
+const higher = {
+  gasLimit: "21000",
+  maxFeePerGas: "3000000000",
+  maxPriorityFeePerGas: "2000000000",
+};
 
 /** The signer refused or ended: what the caller expects when it struck. */
 export class Gone extends Error {
@@ -109,7 +129,10 @@ export class Counterpart {
       const jobs = this.gateway.jobs(this.gateway.texts, { wallet, at: Date.now() }, this.#key);
       const asked: [string, Promise<AnswerTo<object>>][] = [
         ["jobs", client.request("admit", { frames: [jobs] })],
-        ["an account's first nonce", client.request("adopt", { chain: "local", slot: "0", quorum: 1 })],
+        [
+          "an account's first nonce",
+          client.request("adopt", { chain: "local", slot: "0", quorum: 1 }),
+        ],
       ];
       if (this.gateway.stored !== null) {
         const ack = this.gateway.ack(this.gateway.stored, { at: Date.now() }, this.#key);
@@ -119,7 +142,10 @@ export class Counterpart {
         asked.push([`sign in ${state}`, client.request("sign", { transactionId, txParams })]);
         const above = attempts.at(-1)?.attempt;
         if (above !== undefined)
-          asked.push([`replace in ${state}`, client.request("replace", { transactionId, above, txParams: higher })]);
+          asked.push([
+            `replace in ${state}`,
+            client.request("replace", { transactionId, above, txParams: higher }),
+          ]);
       }
       for (const [what, answer] of asked) {
         const got = await answer;
@@ -151,8 +177,14 @@ export class Counterpart {
     });
   }
 
-  async #connected(folder: SignerFolder, work: (client: Client, pushed: Uint8Array[]) => Promise<void>): Promise<void> {
-    const client = createSocketClient<CourierRequests, CourierAnswers>(folder.settings.courierSocket, { timeoutMs: answerMs });
+  async #connected(
+    folder: SignerFolder,
+    work: (client: Client, pushed: Uint8Array[]) => Promise<void>,
+  ): Promise<void> {
+    const client = createSocketClient<CourierRequests, CourierAnswers>(
+      folder.settings.courierSocket,
+      { timeoutMs: answerMs },
+    );
     const pushed: Uint8Array[] = [];
     client.onPush((push) => {
       if (push.push === "statement") pushed.push(...push.frames);
@@ -179,7 +211,9 @@ export class Counterpart {
     const [hot] = hello.accounts;
     if (hot?.nextSlot !== "") return;
     const next = [{ network: hot.network, account: hot.address, slot: "0", isUnused: true }];
-    await ask(client, "sightings", { frames: [this.gateway.sightings(hello.nonce, { next, at: Date.now() }, this.#key)] });
+    await ask(client, "sightings", {
+      frames: [this.gateway.sightings(hello.nonce, { next, at: Date.now() }, this.#key)],
+    });
     await ask(client, "adopt", { chain: "local", slot: "0", quorum: 1 });
   }
 
@@ -189,8 +223,17 @@ export class Counterpart {
     const now = Date.now();
     const { transactionId } = this.gateway.job(
       {
-        ...{ wallet: folder.wallet, orderId, transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId }) },
-        ...{ currency: "eth", amount: `0.${String(number).padStart(9, "0")}1`, address: receiver, expiresAt: now + 3_600_000 },
+        ...{
+          wallet: folder.wallet,
+          orderId,
+          transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId }),
+        },
+        ...{
+          currency: "eth",
+          amount: `0.${String(number).padStart(9, "0")}1`,
+          address: receiver,
+          expiresAt: now + 3_600_000,
+        },
       },
       now,
     );
@@ -202,7 +245,11 @@ export class Counterpart {
   async #deliver(client: Client, folder: SignerFolder): Promise<void> {
     const first = this.asked.findIndex((id) => !this.#answered.has(id));
     if (first < 0) return;
-    const frame = this.gateway.jobs(this.gateway.texts.slice(first), { wallet: folder.wallet, at: Date.now() }, this.#key);
+    const frame = this.gateway.jobs(
+      this.gateway.texts.slice(first),
+      { wallet: folder.wallet, at: Date.now() },
+      this.#key,
+    );
     await ask(client, "admit", { frames: [frame] });
   }
 
@@ -212,11 +259,14 @@ export class Counterpart {
     if (state === "approved" || state === "intent") {
       this.#see((await ask(client, "sign", { transactionId, txParams })).withdrawal);
     } else if (state === "released" && this.#bumped.has(transactionId) && isRipe(view)) {
-      this.#see((await ask(client, "replace", { transactionId, above: 1, txParams: higher })).withdrawal);
+      this.#see(
+        (await ask(client, "replace", { transactionId, above: 1, txParams: higher })).withdrawal,
+      );
     } else if (state === "released" || state === "broadcast" || state === "included") {
       const mined = this.#mine(folder, view);
       if (mined === null) return;
-      const stage = state === "released" ? "broadcast" : state === "broadcast" ? "included" : "final";
+      const stage =
+        state === "released" ? "broadcast" : state === "broadcast" ? "included" : "final";
       const outcome = stage === "final" ? "paid" : "";
       const block = stage === "broadcast" ? 0 : 7;
       await ask(client, "observed", { transactionId, stage, outcome, txHash: mined.txHash, block });
@@ -231,11 +281,13 @@ export class Counterpart {
   #keep({ transactionId }: WithdrawalStep, { attempt, txHash, raw }: AttemptView): void {
     const key = `${transactionId} ${attempt}`;
     const hash = this.#hashes.get(key);
-    if (hash !== undefined && hash !== txHash) this.violations.push(`${key} was ${hash} and is ${txHash}`);
+    if (hash !== undefined && hash !== txHash)
+      this.violations.push(`${key} was ${hash} and is ${txHash}`);
     this.#hashes.set(key, txHash);
     if (raw === undefined) return;
     const known = this.raws.get(key);
-    if (known !== undefined && known !== raw) this.violations.push(`${key}: other bytes than those that left before`);
+    if (known !== undefined && known !== raw)
+      this.violations.push(`${key}: other bytes than those that left before`);
     this.raws.set(key, raw);
   }
 
@@ -244,22 +296,31 @@ export class Counterpart {
     const raw = view.attempts.filter((attempt) => attempt.raw !== undefined).at(-1)?.raw;
     if (raw === undefined) return null;
     const transaction = Transaction.from(raw);
-    if (transaction.from !== folder.hotWallet) this.violations.push(`${view.transactionId}: sent by ${transaction.from}`);
+    if (transaction.from !== folder.hotWallet)
+      this.violations.push(`${view.transactionId}: sent by ${transaction.from}`);
     const known = this.#mined.get(transaction.nonce);
     const mined = known ?? { transactionId: view.transactionId, txHash: transaction.hash ?? "" };
     if (mined.transactionId !== view.transactionId) {
-      this.violations.push(`nonce ${transaction.nonce} is ${mined.transactionId}'s and ${view.transactionId}'s`);
+      this.violations.push(
+        `nonce ${transaction.nonce} is ${mined.transactionId}'s and ${view.transactionId}'s`,
+      );
     }
     for (const [nonce, other] of this.#mined) {
       if (other.transactionId === view.transactionId && nonce !== transaction.nonce)
-        this.violations.push(`${view.transactionId} has the nonces ${nonce} and ${transaction.nonce}: it could be paid twice`);
+        this.violations.push(
+          `${view.transactionId} has the nonces ${nonce} and ${transaction.nonce}: it could be paid twice`,
+        );
     }
     this.#mined.set(transaction.nonce, mined);
     return mined;
   }
 
   /** Takes every statement there is, as the gateway's database would, and acknowledges. */
-  async receive(client: Client, folder: SignerFolder, pushed: readonly Uint8Array[]): Promise<void> {
+  async receive(
+    client: Client,
+    folder: SignerFolder,
+    pushed: readonly Uint8Array[],
+  ): Promise<void> {
     for (const frame of pushed) this.#store(folder, frame, false);
     for (let isMore = true; isMore; ) {
       const before = this.gateway.stored?.seq ?? 0;
@@ -268,7 +329,8 @@ export class Counterpart {
       isMore = (this.gateway.stored?.seq ?? 0) > before;
       if (this.gateway.stored === null) return;
       const ack = this.gateway.ack(this.gateway.stored, { at: Date.now() }, this.#key);
-      for (const view of (await ask(client, "release", { frames: [ack] })).withdrawals) this.#see(view);
+      for (const view of (await ask(client, "release", { frames: [ack] })).withdrawals)
+        this.#see(view);
     }
   }
 
@@ -276,7 +338,10 @@ export class Counterpart {
     const statement = this.#open(folder, frame);
     const stored = this.gateway.stored?.seq ?? 0;
     if (statement.after > stored) {
-      if (isReport) this.violations.push(`a statement after ${statement.after} when ${stored} was acknowledged`);
+      if (isReport)
+        this.violations.push(
+          `a statement after ${statement.after} when ${stored} was acknowledged`,
+        );
       return;
     }
     if (statement.head.seq <= stored) return;
@@ -285,23 +350,31 @@ export class Counterpart {
   }
 
   #open(folder: SignerFolder, frame: Uint8Array): Statement {
-    return parseStatement(openEnvelope(frame, { kind: "statement", publicKey: folder.signerKey, bytesMax: 262_144 }).payload);
+    return parseStatement(
+      openEnvelope(frame, { kind: "statement", publicKey: folder.signerKey, bytesMax: 262_144 })
+        .payload,
+    );
   }
 
   #enter(entry: Entry): void {
     if (entry.kind === "decision" && entry.decision !== "held") {
-      if (entry.decision !== "approved") this.violations.push(`${entry.transactionId} was ${entry.decision}: ${entry.code}`);
+      if (entry.decision !== "approved")
+        this.violations.push(`${entry.transactionId} was ${entry.decision}: ${entry.code}`);
       this.#answered.add(entry.transactionId);
     }
     // A final transaction here is mined, and this chain takes nothing back.
-    if (entry.kind === "observed" && entry.stage === "final") this.gateway.ended.add(entry.transactionId);
+    if (entry.kind === "observed" && entry.stage === "final")
+      this.gateway.ended.add(entry.transactionId);
     if (entry.kind !== "signed") return;
     const { transactionId, attempt, txHash } = entry;
     const token = `${entry.network} ${entry.account} ${entry.slot}`;
-    if ((this.#tokenOf.get(transactionId) ?? token) !== token) this.violations.push(`${transactionId} has two tokens`);
-    if ((this.#ownerOf.get(token) ?? transactionId) !== transactionId) this.violations.push(`${token} has two owners`);
+    if ((this.#tokenOf.get(transactionId) ?? token) !== token)
+      this.violations.push(`${transactionId} has two tokens`);
+    if ((this.#ownerOf.get(token) ?? transactionId) !== transactionId)
+      this.violations.push(`${token} has two owners`);
     const key = `${transactionId} ${attempt}`;
-    if ((this.#hashes.get(key) ?? txHash) !== txHash) this.violations.push(`${key} was signed twice, differently`);
+    if ((this.#hashes.get(key) ?? txHash) !== txHash)
+      this.violations.push(`${key} was signed twice, differently`);
     this.#tokenOf.set(transactionId, token);
     this.#ownerOf.set(token, transactionId);
     this.#hashes.set(key, txHash);
@@ -322,9 +395,12 @@ export class Counterpart {
     }
     const paid = new Map<string, number>();
     const ended = new Set(
-      records.flatMap((one) => (one.kind === "OBSERVED" && one.stage === "final" ? [one.transactionId] : [])),
+      records.flatMap((one) =>
+        one.kind === "OBSERVED" && one.stage === "final" ? [one.transactionId] : [],
+      ),
     );
-    for (const { transactionId } of this.#mined.values()) paid.set(transactionId, (paid.get(transactionId) ?? 0) + 1);
+    for (const { transactionId } of this.#mined.values())
+      paid.set(transactionId, (paid.get(transactionId) ?? 0) + 1);
     for (const id of this.asked) {
       if (paid.get(id) !== 1) this.violations.push(`${id} was paid ${paid.get(id) ?? 0} times`);
       if (!ended.has(id)) this.violations.push(`${id} is not final`);
@@ -338,7 +414,8 @@ export class Counterpart {
     let previous = zeroHash;
     this.gateway.texts.forEach((text, place) => {
       const job = parseJob(text);
-      if (job.sequence !== place + 1 || job.previous !== previous) this.violations.push(`job ${place + 1} is not in its place`);
+      if (job.sequence !== place + 1 || job.previous !== previous)
+        this.violations.push(`job ${place + 1} is not in its place`);
       previous = jobHashOf(text);
     });
   }

@@ -54,13 +54,28 @@ const plans: readonly Plan[] = [
     ],
     ...{ last: "deposit.completed", status: 1, also: ["deposit.unattributed"] },
   },
-  { payments: [{ units: 2n * whole }], last: "deposit.overpaid", status: 1, also: ["deposit.completed"] },
+  {
+    payments: [{ units: 2n * whole }],
+    last: "deposit.overpaid",
+    status: 1,
+    also: ["deposit.completed"],
+  },
   // These end by time.
   { payments: [], last: "deposit.expired", status: 2, also: [] },
-  { payments: [{ units: whole, after: "deposit.expired" }], last: "deposit.late", status: 2, also: ["deposit.expired"] },
   {
     payments: [{ units: whole, after: "deposit.expired" }],
-    ...{ last: "deposit.completed", status: 1, also: ["deposit.expired", "deposit.late"], isCredited: true },
+    last: "deposit.late",
+    status: 2,
+    also: ["deposit.expired"],
+  },
+  {
+    payments: [{ units: whole, after: "deposit.expired" }],
+    ...{
+      last: "deposit.completed",
+      status: 1,
+      also: ["deposit.expired", "deposit.late"],
+      isCredited: true,
+    },
   },
 ];
 
@@ -98,7 +113,10 @@ function isByTime({ payments }: Plan): boolean {
   return payments.length === 0 || payments.some(({ after }) => after === "deposit.expired");
 }
 
-function paymentOf({ id, address, paid }: Asked, { units, isToken }: PlannedPayment): FakeTransaction {
+function paymentOf(
+  { id, address, paid }: Asked,
+  { units, isToken }: PlannedPayment,
+): FakeTransaction {
   const hash = hashOf(`${id} ${paid}`);
   if (isToken === undefined) return { hash, from: customer, to: address, value: units };
   return {
@@ -174,13 +192,19 @@ export class Depositor {
     const payment = one?.plan.payments[0];
     if (one === undefined || payment === undefined || !this.#isAlmostFinal(one)) return [];
     const moved = paymentOf(one, payment);
-    if (!this.#chain.dropTransaction(moved.hash, depositConfirmations - 1)) throw new Error(`the chain has no ${moved.hash}`);
+    if (!this.#chain.dropTransaction(moved.hash, depositConfirmations - 1))
+      throw new Error(`the chain has no ${moved.hash}`);
     one.paidIn = this.#chain.top + 1;
     return [moved];
   }
 
   #isKeptOpen({ id, wasLost, isAwaited, patientUntil }: Asked): boolean {
-    return isAwaited && !wasLost && !this.#has(id, "deposit.detected") && performance.now() < patientUntil;
+    return (
+      isAwaited &&
+      !wasLost &&
+      !this.#has(id, "deposit.detected") &&
+      performance.now() < patientUntil
+    );
   }
 
   #isMissed({ paid, wasLost, isAwaited }: Asked): boolean {
@@ -194,7 +218,9 @@ export class Depositor {
 
   /** Payments that the operator has to credit now, once each; `credited` says that one was. */
   get late(): readonly string[] {
-    const due = this.#asked.filter(({ id, plan, isCredited }) => plan.isCredited && !isCredited && this.#has(id, "deposit.late"));
+    const due = this.#asked.filter(
+      ({ id, plan, isCredited }) => plan.isCredited && !isCredited && this.#has(id, "deposit.late"),
+    );
     return due.map(({ id }) => id);
   }
 
@@ -210,14 +236,16 @@ export class Depositor {
   /** A block without it comes in the place of its own, while nobody can call that one final. */
   #lose(one: Asked): void {
     const { id, plan, paid, wasLost } = one;
-    if (wasLost || paid !== 1 || !plan.payments[0]?.isLost || !this.#has(id, "deposit.detected")) return;
+    if (wasLost || paid !== 1 || !plan.payments[0]?.isLost || !this.#has(id, "deposit.detected"))
+      return;
     if (!this.#chain.dropTransaction(hashOf(`${id} ${paid}`), depositConfirmations - 1)) return;
     one.wasLost = true;
     one.paid = 0;
   }
 
   #isDue({ id, patientUntil, wasLost }: Asked, { after }: PlannedPayment): boolean {
-    if (wasLost) return this.#has(id, "deposit.reorged") || performance.now() >= patientUntil + patienceMs;
+    if (wasLost)
+      return this.#has(id, "deposit.reorged") || performance.now() >= patientUntil + patienceMs;
     if (after === undefined || this.#has(id, after)) return true;
     return after !== "deposit.expired" && performance.now() >= patientUntil;
   }

@@ -95,17 +95,23 @@ export class StubAgent {
 
   /** Every job is bound and signed, acknowledged, and told to the end. */
   get isDone(): boolean {
-    return this.isSettled && [...this.withdrawals.values()].every((one) => one.isOut && one.observed === stages.length);
+    return (
+      this.isSettled &&
+      [...this.withdrawals.values()].every((one) => one.isOut && one.observed === stages.length)
+    );
   }
 
   #hold({ gatewayHead, jobs }: Welcome): void {
     const seq = gatewayHead?.seq ?? 0;
-    if (seq < this.#acked) this.violations.push(`record ${this.#acked} was acknowledged, the gateway now holds ${seq}`);
+    if (seq < this.#acked)
+      this.violations.push(`record ${this.#acked} was acknowledged, the gateway now holds ${seq}`);
     if (gatewayHead !== null && (seq > this.#top || gatewayHead.hash !== hashAt(seq)))
       this.violations.push(`the gateway holds a record ${seq} that is not ours`);
     const known = this.#texts[jobs.sequence - 1];
-    if (jobs.sequence < this.#texts.length) this.violations.push(`job ${this.#texts.length} is forgotten`);
-    if (known !== undefined && jobHashOf(known) !== jobs.hash) this.violations.push(`job ${jobs.sequence} is another one now`);
+    if (jobs.sequence < this.#texts.length)
+      this.violations.push(`job ${this.#texts.length} is forgotten`);
+    if (known !== undefined && jobHashOf(known) !== jobs.hash)
+      this.violations.push(`job ${jobs.sequence} is another one now`);
   }
 
   async #listen(link: LinkAgent): Promise<void> {
@@ -129,8 +135,10 @@ export class StubAgent {
       if (known !== text) this.violations.push(`job ${job.sequence} came with two texts`);
       return;
     }
-    if (job.sequence !== this.#texts.length + 1) this.violations.push(`job ${job.sequence} after ${this.#texts.length}`);
-    if (this.withdrawals.has(job.transactionId)) this.violations.push(`two jobs for ${job.transactionId}`);
+    if (job.sequence !== this.#texts.length + 1)
+      this.violations.push(`job ${job.sequence} after ${this.#texts.length}`);
+    if (this.withdrawals.has(job.transactionId))
+      this.violations.push(`two jobs for ${job.transactionId}`);
     this.#texts.push(text);
     const { transactionId, address } = job;
     const nonce = this.withdrawals.size;
@@ -139,11 +147,24 @@ export class StubAgent {
     this.#entries.push(
       { kind: "decision", transactionId, decision: "approved", code: "", address },
       {
-        ...{ kind: "signed", transactionId, attempt: 1, network: job.network, account: this.#keys.hotWalletAddress },
+        ...{
+          kind: "signed",
+          transactionId,
+          attempt: 1,
+          network: job.network,
+          account: this.#keys.hotWalletAddress,
+        },
         ...{ slot: String(nonce), txHash, feeMax: "42000000000000" },
       },
     );
-    this.withdrawals.set(transactionId, { text, nonce, txHash, seq: from + 2, isOut: false, observed: 0 });
+    this.withdrawals.set(transactionId, {
+      text,
+      nonce,
+      txHash,
+      seq: from + 2,
+      isOut: false,
+      observed: 0,
+    });
     if (this.#link !== null) this.#state(this.#link, from);
   }
 
@@ -159,7 +180,15 @@ export class StubAgent {
       const news = this.#entries.slice(first - 1, first - 1 + entriesAtOnce);
       const entries = news.map((body, index) => ({ ...body, seq: first + index + 1, at: 5_000 }));
       const head = headAt(Math.min(this.#top, first + news.length));
-      link.state(statementOf(this.#keys.id, said, [], { ledgerEpoch: 1, at: Date.now(), handshake: link.nonce, head, entries }));
+      link.state(
+        statementOf(this.#keys.id, said, [], {
+          ledgerEpoch: 1,
+          at: Date.now(),
+          handshake: link.nonce,
+          head,
+          entries,
+        }),
+      );
       said = head.seq;
     } while (said < this.#top);
   }
@@ -209,7 +238,13 @@ export class StubAgent {
     const amount = parseAmount(job.amount, 18);
     if (!amount.ok) throw new Error(`an amount that no agent can read: ${job.amount}`);
     const { txHash: hash, nonce } = one;
-    this.#send({ hash, from: this.#keys.hotWalletAddress, nonce, to: job.address, value: amount.units });
+    this.#send({
+      hash,
+      from: this.#keys.hotWalletAddress,
+      nonce,
+      to: job.address,
+      value: amount.units,
+    });
   }
 
   #mine(payment: FakeTransaction): void {

@@ -3,7 +3,15 @@
  * this process's, and the real gateway process on it, always on the same port of loopback.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -33,7 +41,11 @@ export interface GatewayFolder {
 export const hotWalletAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 /** Nobody pays from it: of the words "abandon" eleven times and "about". */
 const depositAccount = {
-  ...{ family: "evm", purpose: "deposits", firstAddress: "0x030821f53C79461511bCf64367eCc9D013060408" },
+  ...{
+    family: "evm",
+    purpose: "deposits",
+    firstAddress: "0x030821f53C79461511bCf64367eCc9D013060408",
+  },
   id: "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj",
 };
 const eth = { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" };
@@ -48,7 +60,11 @@ export interface PairedAgent {
 }
 
 /** `node` is the chain's address for the gateway. */
-export async function makeGatewayFolder(dir: string, node: string, paired?: PairedAgent): Promise<GatewayFolder> {
+export async function makeGatewayFolder(
+  dir: string,
+  node: string,
+  paired?: PairedAgent,
+): Promise<GatewayFolder> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   // Made elsewhere and copied: a connection that this process had to the real file might end at any
   // later moment, and tidy up.
@@ -76,10 +92,23 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
   const store = openStore(join(draft, "gateway.db"), silent);
   const signerKey = generateKeyPairSync("ed25519").privateKey;
   const linkKey = generateKeyPairSync("ed25519").privateKey;
-  const agent = paired ?? { id: randomBytes(8).toString("hex"), wallet: "aa".repeat(16), signerKey, linkKey, hotWalletAddress };
+  const agent = paired ?? {
+    id: randomBytes(8).toString("hex"),
+    wallet: "aa".repeat(16),
+    signerKey,
+    linkKey,
+    hotWalletAddress,
+  };
   try {
     const merchant = createMerchant(
-      { store, gatewayKey: key, random: randomBytes, nowMs: Date.now(), run: null, actor: "operator" },
+      {
+        store,
+        gatewayKey: key,
+        random: randomBytes,
+        nowMs: Date.now(),
+        run: null,
+        actor: "operator",
+      },
       { name: "Shop", language: "en" },
     );
     store.database.run(
@@ -91,12 +120,18 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
       publicKeyHex(agent.signerKey),
       publicKeyHex(agent.linkKey),
       JSON.stringify([
-        { family: "evm", purpose: "hot", id: agent.hotWalletAddress, firstAddress: agent.hotWalletAddress },
+        {
+          family: "evm",
+          purpose: "hot",
+          id: agent.hotWalletAddress,
+          firstAddress: agent.hotWalletAddress,
+        },
         depositAccount,
       ]),
       JSON.stringify([eth]),
     );
-    for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));
+    for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"])
+      copyFileSync(join(draft, name), join(dir, name));
     const url = `http://127.0.0.1:${port}`;
     return { dir, database, configPath, url, port, key, shopKey: merchant.shopKey, agent };
   } finally {
@@ -108,9 +143,19 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
  * Starts the gateway, under a tracer where told, and waits until it listens; rejects when it ends
  * first.
  */
-export async function startGateway(folder: GatewayFolder, within: readonly string[] = []): Promise<Started> {
+export async function startGateway(
+  folder: GatewayFolder,
+  within: readonly string[] = [],
+): Promise<Started> {
   const program = join(projectRoot, "gateway", "gateway.js");
-  const [command = process.execPath, ...args] = [...within, process.execPath, program, "start", "--config", folder.configPath];
+  const [command = process.execPath, ...args] = [
+    ...within,
+    process.execPath,
+    program,
+    "start",
+    "--config",
+    folder.configPath,
+  ];
   const started = start(command, args, {
     cwd: folder.dir,
     logFile: join(folder.dir, "gateway.log"),
@@ -123,7 +168,8 @@ export async function startGateway(folder: GatewayFolder, within: readonly strin
     return started.output().includes("gateway: listens") ? true : undefined;
   };
   await until("the gateway listening", 20_000, listens, started.output);
-  if (started.child.exitCode !== null) throw new Error(`the gateway ended instead of starting: ${started.output().slice(-1500)}`);
+  if (started.child.exitCode !== null)
+    throw new Error(`the gateway ended instead of starting: ${started.output().slice(-1500)}`);
   return started;
 }
 

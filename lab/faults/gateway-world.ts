@@ -18,11 +18,24 @@ import { type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-f
 import { Disk } from "./pages.ts";
 import { type Aftermath, everyCall, limitFiles, within } from "./signer-world.ts";
 import type { Random } from "./tally.ts";
-import { attach, isReached, type Point, pointsIn, readTrace, startedUnder, type TraceOptions } from "./trace.ts";
+import {
+  attach,
+  isReached,
+  type Point,
+  pointsIn,
+  readTrace,
+  startedUnder,
+  type TraceOptions,
+} from "./trace.ts";
 
 export type GatewayFault =
   | { readonly kind: "kill"; readonly point: Point; readonly aftermath: Aftermath }
-  | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly aftermath: Aftermath }
+  | {
+      readonly kind: "error";
+      readonly errno: "EIO" | "ENOSPC";
+      readonly point: Point;
+      readonly aftermath: Aftermath;
+    }
   | { readonly kind: "short"; readonly bytes: number };
 
 /**
@@ -69,7 +82,12 @@ export class GatewayWorld {
     // The stub's payments come to the chain past the node, which would lack the price of each.
     while (profile.odd?.includes("no-price")) profile = drawSteady("evm", random);
     const node = await serveChain(new FakeChain(), profile);
-    return new GatewayWorld(dir, await makeGatewayFolder(join(dir, "gateway"), node.url), node, random);
+    return new GatewayWorld(
+      dir,
+      await makeGatewayFolder(join(dir, "gateway"), node.url),
+      node,
+      random,
+    );
   }
 
   get withdrawals(): number {
@@ -114,7 +132,9 @@ export class GatewayWorld {
     const { syscall, nth } = fault.point;
     const effect = fault.kind === "error" ? `error=${fault.errno}` : "signal=SIGKILL";
     const isOnDisk = fault.kind === "error" || fault.aftermath !== "start";
-    const options = this.#options(fault.aftermath === "start" ? (isOnDisk ? "error" : "kill") : "data");
+    const options = this.#options(
+      fault.aftermath === "start" ? (isOnDisk ? "error" : "kill") : "data",
+    );
     const tracer = await attach(running.pid, join(this.#dir, "trace"), {
       ...options,
       inject: `${syscall}:${effect}:when=${nth}`,
@@ -151,7 +171,8 @@ export class GatewayWorld {
 
   /** The process has to end by itself where nobody knows what is on disk. */
   async #mustEnd(running: Started): Promise<void> {
-    if ((await within(3_000, running.ended)) === "late") this.#violations.push("the gateway lives on after its disk failed");
+    if ((await within(3_000, running.ended)) === "late")
+      this.#violations.push("the gateway lives on after its disk failed");
   }
 
   /**
@@ -177,13 +198,20 @@ export class GatewayWorld {
       const number = this.#asked.length + 1;
       const receiver = `0x${number.toString(16).padStart(40, "5")}`;
       const amount = `0.0001${String(number).padStart(6, "0")}1`;
-      this.#asked.push({ orderId: `order-${number}`, currency: "eth", amount, receiver, transactionId: "" });
+      this.#asked.push({
+        orderId: `order-${number}`,
+        currency: "eth",
+        amount,
+        receiver,
+        transactionId: "",
+      });
     }
     const open = this.#asked.filter((one) => one.transactionId === "");
     await Promise.all(
       open.map(async (one) => {
         const answer = await shop.autoWithdraw(one);
-        if (answer.status === 400 || answer.status === 422) throw new Error(`${one.orderId} was refused: ${answer.message}`);
+        if (answer.status === 400 || answer.status === 422)
+          throw new Error(`${one.orderId} was refused: ${answer.message}`);
         if (answer.transactionId !== "") one.transactionId = answer.transactionId;
       }),
     );
@@ -206,7 +234,9 @@ export class GatewayWorld {
         await this.up();
         if (!this.agent.isLinked) await this.agent.connect(this.folder.port);
         await this.#work(0);
-        return this.agent.isDone && this.#asked.every((one) => one.transactionId !== "") ? true : undefined;
+        return this.agent.isDone && this.#asked.every((one) => one.transactionId !== "")
+          ? true
+          : undefined;
       },
       () => this.#process?.output().slice(-3000) ?? "",
     );
@@ -224,7 +254,9 @@ export class GatewayWorld {
 
   /** The newest lines of the gateway's log that are no answered request. */
   #exitReason(): string {
-    const lines = (this.#process?.output() ?? "").split("\n").filter((line) => !line.includes('"event":"request"'));
+    const lines = (this.#process?.output() ?? "")
+      .split("\n")
+      .filter((line) => !line.includes('"event":"request"'));
     return lines.slice(-20).join("\n");
   }
 
@@ -241,7 +273,9 @@ export class GatewayWorld {
         workMs,
         async () => ((await shop.transaction(one.transactionId)).status === 1 ? true : undefined),
         () => this.#exitReason(),
-      ).catch((error: unknown) => this.#violations.push(error instanceof Error ? error.message : String(error)));
+      ).catch((error: unknown) =>
+        this.#violations.push(error instanceof Error ? error.message : String(error)),
+      );
     }
     this.agent.close();
     this.#process?.child.kill("SIGTERM");
@@ -256,10 +290,15 @@ export class GatewayWorld {
     const store = openStore(this.folder.database, pino({ level: "silent" }));
     try {
       const { database } = store;
-      const wrong = database.get<{ integrity_check: string }>("PRAGMA integrity_check")?.integrity_check;
+      const wrong = database.get<{ integrity_check: string }>(
+        "PRAGMA integrity_check",
+      )?.integrity_check;
       if (wrong !== "ok") this.#violations.push(`the database is damaged: ${wrong}`);
-      const jobs = database.all<{ transactionId: string }>("SELECT transactionId FROM jobs ORDER BY sequence");
-      if (jobs.length !== this.#asked.length) this.#violations.push(`${jobs.length} jobs for ${this.#asked.length} orders`);
+      const jobs = database.all<{ transactionId: string }>(
+        "SELECT transactionId FROM jobs ORDER BY sequence",
+      );
+      if (jobs.length !== this.#asked.length)
+        this.#violations.push(`${jobs.length} jobs for ${this.#asked.length} orders`);
       for (const [transactionId, { nonce, txHash }] of this.agent.withdrawals) {
         const sql = "SELECT slot, txHash FROM signatures WHERE transactionId = ?";
         const row = database.get<{ slot: string; txHash: string }>(sql, transactionId);

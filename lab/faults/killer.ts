@@ -26,7 +26,9 @@ export class Killer {
 
   constructor(victims: readonly Victim[], random: Random, strikes: number) {
     this.struck = Object.fromEntries(victims.map(({ name }) => [name, 0]));
-    this.#victims = victims.flatMap((victim) => Array.from({ length: victim.tickets }, () => victim));
+    this.#victims = victims.flatMap((victim) =>
+      Array.from({ length: victim.tickets }, () => victim),
+    );
     this.#random = random;
     this.#moments = Array.from({ length: strikes }, () => random()).sort((a, b) => a - b);
   }

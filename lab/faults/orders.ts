@@ -77,7 +77,11 @@ export class Orders {
       one.transactionId = transactionId;
       return true;
     };
-    this.#posts.push(until(`an answer for ${one.orderId}`, endMs, look, () => `last answer: ${last}`).then(() => undefined));
+    this.#posts.push(
+      until(`an answer for ${one.orderId}`, endMs, look, () => `last answer: ${last}`).then(
+        () => undefined,
+      ),
+    );
   }
 
   /** Waits until every order has ended. */
@@ -104,11 +108,18 @@ export class Orders {
     const { anvil, token, hotWalletAddress } = this.#kit;
     const transfers = await this.#transfers();
     for (const { orderId, currency, receiver, units, status } of this.asked) {
-      const held = currency === "eth" ? await balanceWei(anvil.url, receiver) : await tokenUnits(anvil.url, token, receiver);
+      const held =
+        currency === "eth"
+          ? await balanceWei(anvil.url, receiver)
+          : await tokenUnits(anvil.url, token, receiver);
       const expected = status === 1 ? units : 0n;
-      if (held !== expected) violations.push(`${orderId}: receiver holds ${held}, status ${status} means ${expected}`);
-      const times = transfers.filter(({ isDone, key }) => isDone && key === keyOf(currency, receiver, units)).length;
-      if (times !== (status === 1 ? 1 : 0)) violations.push(`${orderId}: paid ${times} times, status ${status}`);
+      if (held !== expected)
+        violations.push(`${orderId}: receiver holds ${held}, status ${status} means ${expected}`);
+      const times = transfers.filter(
+        ({ isDone, key }) => isDone && key === keyOf(currency, receiver, units),
+      ).length;
+      if (times !== (status === 1 ? 1 : 0))
+        violations.push(`${orderId}: paid ${times} times, status ${status}`);
     }
     if (transfers.length > this.asked.length)
       violations.push(`${transfers.length} transactions for ${this.asked.length} withdrawals`);
@@ -121,7 +132,8 @@ export class Orders {
     const { code, output } = await this.#kit.cli("verify", "--json");
     if (code !== 0) violations.push(`ledger does not verify: ${output.trim()}`);
     const records = Number(/"records":\s*(\d+)/.exec(output)?.[1] ?? 0);
-    if (records <= this.paid * recordsPerPayment) violations.push(`${this.paid} payments left ${records} records`);
+    if (records <= this.paid * recordsPerPayment)
+      violations.push(`${this.paid} payments left ${records} records`);
     return violations;
   }
 
@@ -131,14 +143,20 @@ export class Orders {
     const head = Number(await rpc(anvil.url, "eth_blockNumber"));
     const found: Transfer[] = [];
     for (let number = 0; number <= head; number += 1) {
-      const block = (await rpc(anvil.url, "eth_getBlockByNumber", [`0x${number.toString(16)}`, true])) as {
+      const block = (await rpc(anvil.url, "eth_getBlockByNumber", [
+        `0x${number.toString(16)}`,
+        true,
+      ])) as {
         readonly transactions: readonly Mined[];
       };
       for (const { hash, from, to, input, value, nonce } of block.transactions) {
         if (from.toLowerCase() !== hotWalletAddress.toLowerCase()) continue;
-        const { status } = (await rpc(anvil.url, "eth_getTransactionReceipt", [hash])) as { status: string };
+        const { status } = (await rpc(anvil.url, "eth_getTransactionReceipt", [hash])) as {
+          status: string;
+        };
         const call = transfer.parseTransaction({ data: input });
-        const [receiver, units] = call === null ? [to ?? "", BigInt(value)] : (call.args as unknown as [string, bigint]);
+        const [receiver, units] =
+          call === null ? [to ?? "", BigInt(value)] : (call.args as unknown as [string, bigint]);
         const key = keyOf(call === null ? "eth" : "usdt", receiver, units);
         found.push({ key, nonce: Number(nonce), isDone: status === "0x1" });
       }
@@ -147,7 +165,8 @@ export class Orders {
   }
 }
 
-const keyOf = (currency: string, receiver: string, units: bigint): string => `${currency} ${receiver.toLowerCase()} ${units}`;
+const keyOf = (currency: string, receiver: string, units: bigint): string =>
+  `${currency} ${receiver.toLowerCase()} ${units}`;
 
 /** The `number`-th order of a seed. Amounts differ, so that no payment looks like another. */
 function orderOf(seed: string, number: number, isToken: boolean): Asked {
@@ -155,5 +174,13 @@ function orderOf(seed: string, number: number, isToken: boolean): Asked {
   const units = isToken ? 10_000n + BigInt(number) : 10n ** 12n + BigInt(number) * 10n ** 6n;
   const amount = `0.${units.toString().padStart(isToken ? 6 : 18, "0")}`.replace(/0+$/, "");
   const currency = isToken ? "usdt" : "eth";
-  return { orderId: `order-${number}`, currency, amount, units, receiver, transactionId: "", status: 0 };
+  return {
+    orderId: `order-${number}`,
+    currency,
+    amount,
+    units,
+    receiver,
+    transactionId: "",
+    status: 0,
+  };
 }

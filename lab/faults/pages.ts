@@ -28,7 +28,9 @@ export class Disk {
 
   constructor(paths: readonly string[]) {
     const read = (path: string): Buffer | null => (existsSync(path) ? readFileSync(path) : null);
-    this.#files = new Map(paths.map((path) => [path, { durable: read(path), pending: [], last: null }]));
+    this.#files = new Map(
+      paths.map((path) => [path, { durable: read(path), pending: [], last: null }]),
+    );
   }
 
   /** Takes the calls of a trace made with data; `onSync` is told after each sync of a file. */
@@ -56,7 +58,8 @@ export class Disk {
       }
       if (call.value === null || call.value < 0) continue;
       if (isSync) {
-        for (const change of file.pending.splice(0, marks.get(call) ?? 0)) file.durable = applied(file.durable, change);
+        for (const change of file.pending.splice(0, marks.get(call) ?? 0))
+          file.durable = applied(file.durable, change);
         onSync(path);
         continue;
       }
@@ -120,7 +123,8 @@ function put(path: string, content: Buffer | null): void {
 }
 
 function pathOf(call: Call): string {
-  const found = (call.syscall === "unlink" ? /"([^"]*)"/ : /^\d+<([^>]*)>/).exec(call.args)?.[1] ?? "";
+  const found =
+    (call.syscall === "unlink" ? /"([^"]*)"/ : /^\d+<([^>]*)>/).exec(call.args)?.[1] ?? "";
   // A trace with data has names in hex as well.
   return found.startsWith("\\x") ? bytesOf(found).toString("utf8") : found;
 }
@@ -131,8 +135,10 @@ function bytesOf(hex: string): Buffer {
 
 function changeOf({ syscall, args, value }: Call): Change | null {
   if (syscall === "unlink") return { kind: "remove" };
-  if (syscall === "ftruncate") return { kind: "truncate", length: Number(/, (\d+)$/.exec(args)?.[1] ?? 0) };
-  const found = syscall === "pwrite64" ? /"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?, \d+, (\d+)$/.exec(args) : null;
+  if (syscall === "ftruncate")
+    return { kind: "truncate", length: Number(/, (\d+)$/.exec(args)?.[1] ?? 0) };
+  const found =
+    syscall === "pwrite64" ? /"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?, \d+, (\d+)$/.exec(args) : null;
   if (found === null) return null;
   if (found[2] !== undefined) throw new Error("the trace does not hold all of a write");
   const bytes = bytesOf(found[1] ?? "").subarray(0, value ?? undefined);

@@ -4,7 +4,17 @@
  * and names that were not synced may be undone from the newest back. Works on the files of a
  * process that has ended. Sources: fsync(2), rename(2); failures.md F33 and F36.
  */
-import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
 import { type Call, callsIn } from "./trace.ts";
 
 type Random = () => number;
@@ -31,14 +41,22 @@ const sectorBytes = 512;
  * Reads a log in which the calls of one folder stand; `sizes` are its files when the tracer was
  * attached, all synced then.
  */
-export function unsyncedIn(log: string, folder: string, sizes: ReadonlyMap<string, number>): Unsynced {
-  const files = new Map<string, Appended>([...sizes].map(([path, size]) => [path, { written: size, synced: size }]));
+export function unsyncedIn(
+  log: string,
+  folder: string,
+  sizes: ReadonlyMap<string, number>,
+): Unsynced {
+  const files = new Map<string, Appended>(
+    [...sizes].map(([path, size]) => [path, { written: size, synced: size }]),
+  );
   let names: NameChange[] = [];
   for (const { call, begins } of eventsOf(callsIn(log))) {
     const path = /^\d+<([^>]*)>/.exec(call.args)?.[1] ?? "";
     const isDone = !begins && call.value !== null && call.value >= 0;
     if (/^f(data)?sync$/.test(call.syscall)) {
-      const mark = begins ? { written: files.get(path)?.written ?? 0, names: names.length } : marks.get(call);
+      const mark = begins
+        ? { written: files.get(path)?.written ?? 0, names: names.length }
+        : marks.get(call);
       if (begins && mark !== undefined) marks.set(call, mark);
       if (!isDone || mark === undefined) continue;
       if (path === folder) names = names.slice(mark.names);
@@ -52,7 +70,9 @@ export function unsyncedIn(log: string, folder: string, sizes: ReadonlyMap<strin
       files.set(created, { written: 0, synced: 0 });
       names.push({ kind: "create", path: created });
     } else if (isDone && call.syscall.startsWith("rename")) {
-      const [from = "", to = ""] = [...call.args.matchAll(/"([^"]*)"/g)].map((match) => match[1] ?? "");
+      const [from = "", to = ""] = [...call.args.matchAll(/"([^"]*)"/g)].map(
+        (match) => match[1] ?? "",
+      );
       const file = files.get(from);
       if (file !== undefined) files.set(to, file);
       files.delete(from);
@@ -67,7 +87,9 @@ export function unsyncedIn(log: string, folder: string, sizes: ReadonlyMap<strin
 
 const marks = new WeakMap<Call, { readonly written: number; readonly names: number }>();
 
-function eventsOf(calls: readonly Call[]): readonly { readonly call: Call; readonly begins: boolean }[] {
+function eventsOf(
+  calls: readonly Call[],
+): readonly { readonly call: Call; readonly begins: boolean }[] {
   return calls
     .flatMap((call) => [
       { call, begins: true, place: call.begunAt },
@@ -90,7 +112,9 @@ export function losePower({ files, names }: Unsynced, random: Random): string {
     const length = synced + Math.floor(random() * (size - synced + 1));
     truncateSync(path, length);
     const hole = random() < 0.3 ? punch(path, synced, length, random) : 0;
-    told.push(`${path}: ${size - length} of ${size - synced} unsynced bytes lost, ${hole} read as zeros`);
+    told.push(
+      `${path}: ${size - length} of ${size - synced} unsynced bytes lost, ${hole} read as zeros`,
+    );
   }
   const kept = Math.floor(random() * (names.length + 1));
   for (const change of names.slice(kept).reverse()) {

@@ -3,16 +3,41 @@
  * must detect before it signs again, in whatever order gateway and agent come back, and stay locked
  * after a restart.
  */
-import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { Counterpart } from "./counterpart.ts";
-import { copySignerFolder, makeSignerFolder, recordsOf, type SignerFolder, segmentsOf, startSigner } from "./signer-folder.ts";
+import {
+  copySignerFolder,
+  makeSignerFolder,
+  recordsOf,
+  type SignerFolder,
+  segmentsOf,
+  startSigner,
+} from "./signer-folder.ts";
 import { pick, type Random, type Tally } from "./tally.ts";
 
-const acts: readonly string[] = ["INTENT", "SIGNED", "RELEASED", "APPROVED", "REQUESTED", "ADOPTED"];
+const acts: readonly string[] = [
+  "INTENT",
+  "SIGNED",
+  "RELEASED",
+  "APPROVED",
+  "REQUESTED",
+  "ADOPTED",
+];
 
 /** A history of withdrawals whose every record the gateway knows. */
-async function makeHistory(dir: string, counterpart: Counterpart, random: Random): Promise<SignerFolder> {
+async function makeHistory(
+  dir: string,
+  counterpart: Counterpart,
+  random: Random,
+): Promise<SignerFolder> {
   mkdirSync(dir, { recursive: true });
   const folder = await makeSignerFolder(dir, counterpart.identity);
   for (let part = 0; part < 3; part += 1) {
@@ -27,7 +52,11 @@ async function makeHistory(dir: string, counterpart: Counterpart, random: Random
  * The signer on this folder is locked, or locks at the gateway's word; it binds and signs nothing
  * and lets nothing out.
  */
-async function mustLock(folder: SignerFolder, counterpart: Counterpart, isGatewayAway: boolean): Promise<readonly string[]> {
+async function mustLock(
+  folder: SignerFolder,
+  counterpart: Counterpart,
+  isGatewayAway: boolean,
+): Promise<readonly string[]> {
   const before = recordsOf(folder).length;
   const found: string[] = [];
   if (isGatewayAway) {
@@ -37,7 +66,8 @@ async function mustLock(folder: SignerFolder, counterpart: Counterpart, isGatewa
   }
   const signer = await startSigner(folder);
   const code = await counterpart.handshakes(folder);
-  if (code !== "SIGNER_LOCKED") found.push(`the gateway's handshake was answered with ${code || "a yes"}`);
+  if (code !== "SIGNER_LOCKED")
+    found.push(`the gateway's handshake was answered with ${code || "a yes"}`);
   found.push(...(await counterpart.tempt(folder, "SIGNER_LOCKED")));
   await signer.kill();
   const again = await startSigner(folder);
@@ -45,7 +75,8 @@ async function mustLock(folder: SignerFolder, counterpart: Counterpart, isGatewa
   await again.kill();
   const news = recordsOf(folder).slice(before);
   if (!news.some((record) => record.kind === "LOCKED")) found.push("no lock was recorded");
-  for (const record of news) if (acts.includes(record.kind)) found.push(`${record.kind} was recorded after the restore`);
+  for (const record of news)
+    if (acts.includes(record.kind)) found.push(`${record.kind} was recorded after the restore`);
   return found;
 }
 
@@ -69,7 +100,13 @@ export interface History {
  * Puts a history back to up to `most` of its earlier records, each on its own, from `random` on;
  * gives how many.
  */
-export async function restoreLedgers({ dir, counterpart, most, random, tally }: History): Promise<number> {
+export async function restoreLedgers({
+  dir,
+  counterpart,
+  most,
+  random,
+  tally,
+}: History): Promise<number> {
   const folder = await makeHistory(dir, counterpart, random);
   const newest = counterpart.gateway.stored?.seq ?? 0;
   const file = segmentsOf(folder)[0] ?? "";

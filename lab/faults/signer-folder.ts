@@ -64,7 +64,14 @@ function settingsFor(dir: string, state: string): SignerSettings {
   return {
     chains: { local: { family: "evm", chainId: 31337 } },
     currencies: { eth: { chain: "local", decimal: 18 } },
-    policy: { eth: { maxPerWithdrawal: "5", maxPerDay: "100000000", maxFee: "0.01", maxFeePerDay: "1000000" } },
+    policy: {
+      eth: {
+        maxPerWithdrawal: "5",
+        maxPerDay: "100000000",
+        maxFee: "0.01",
+        maxFeePerDay: "1000000",
+      },
+    },
     stuckAfterMinutes: 60,
     stateDir: state,
     courierSocket: join(dir, "courier.sock"),
@@ -75,7 +82,11 @@ function settingsFor(dir: string, state: string): SignerSettings {
 }
 
 /** Makes a paired agent's folder below `dir`; `more` records follow its first one. */
-export async function makeSignerFolder(dir: string, who: Identity, more: readonly RecordBody[] = []): Promise<SignerFolder> {
+export async function makeSignerFolder(
+  dir: string,
+  who: Identity,
+  more: readonly RecordBody[] = [],
+): Promise<SignerFolder> {
   const state = join(dir, "signer");
   mkdirSync(state, { recursive: true, mode: 0o700 });
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), ["evm"]);
@@ -83,8 +94,17 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   const hotWallet = own[0]?.id ?? "";
   const seed = randomBytes(32);
   const encKey = randomBytes(32).toString("hex");
-  const contents = { wallet, networks: ["eip155:31337"], accounts, signerSeed: new Secret(Uint8Array.from(seed)) };
-  const text = sealKeystore({ contents, encKey: Buffer.from(encKey), random: (bytes) => randomBytes(bytes) });
+  const contents = {
+    wallet,
+    networks: ["eip155:31337"],
+    accounts,
+    signerSeed: new Secret(Uint8Array.from(seed)),
+  };
+  const text = sealKeystore({
+    contents,
+    encKey: Buffer.from(encKey),
+    random: (bytes) => randomBytes(bytes),
+  });
   writeKeystore({ folder: state, text, encKey: Buffer.from(encKey) });
   const seal = new LedgerSeal(ledgerKey(contents).bytes);
   const disk = ledgerDisk(join(state, "ledger"));
@@ -92,13 +112,27 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   if (more.length > 0) {
     const { ledger } = openLedger({ disk, seal, clock: Date.now });
     ledger.append(more);
-    await new Promise<void>((resolve, reject) => ledger.flush((fault) => (fault === null ? resolve() : reject(fault))));
+    await new Promise<void>((resolve, reject) =>
+      ledger.flush((fault) => (fault === null ? resolve() : reject(fault))),
+    );
     ledger.close();
   }
   const settings = settingsFor(dir, state);
   const signerKey = createPublicKey(privateKeyFromSeed(seed));
   const lock = await takeLock(state, 0);
-  return { dir, state, ledger: join(state, "ledger"), wallet, own, hotWallet, encKey, signerKey, seal, settings, lock };
+  return {
+    dir,
+    state,
+    ledger: join(state, "ledger"),
+    wallet,
+    own,
+    hotWallet,
+    encKey,
+    signerKey,
+    seal,
+    settings,
+    lock,
+  };
 }
 
 /** The same agent on a copy of its files, with a lock and sockets of its own. */
@@ -106,16 +140,27 @@ export async function copySignerFolder(from: SignerFolder, dir: string): Promise
   const state = join(dir, "signer");
   cpSync(from.state, state, { recursive: true });
   const lock = await takeLock(state, 0);
-  return { ...from, dir, state, ledger: join(state, "ledger"), settings: settingsFor(dir, state), lock };
+  return {
+    ...from,
+    dir,
+    state,
+    ledger: join(state, "ledger"),
+    settings: settingsFor(dir, state),
+    lock,
+  };
 }
 
 /**
  * Starts the signer; resolves when it is ready, rejects with its exit reason when it ended first.
  */
-export async function startSigner(folder: SignerFolder, within: readonly string[] = []): Promise<SignerProcess> {
+export async function startSigner(
+  folder: SignerFolder,
+  within: readonly string[] = [],
+): Promise<SignerProcess> {
   const started = launchSigner(folder, within);
   const isReady = await started.ready;
-  if (!isReady) throw new Error(`the signer ended instead of starting: ${started.output().slice(-1500)}`);
+  if (!isReady)
+    throw new Error(`the signer ended instead of starting: ${started.output().slice(-1500)}`);
   return started;
 }
 
@@ -156,7 +201,14 @@ export function launchSigner(
     child.stdout?.once("data", () => clearTimeout(timer));
   });
   const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  return { pid: pidOf(child), isOver, ended, ready, output: () => text, kill: () => killNow(child, ended) };
+  return {
+    pid: pidOf(child),
+    isOver,
+    ended,
+    ready,
+    output: () => text,
+    kill: () => killNow(child, ended),
+  };
 }
 
 function pidOf(child: ChildProcess): number {
@@ -196,10 +248,14 @@ export function recordsOf(folder: Pick<SignerFolder, "ledger">): readonly Ledger
 
 /** As `recordsOf`, signed bytes out of their boxes. */
 export function openedOf(folder: SignerFolder): readonly LedgerRecord[] {
-  return recordsOf(folder).map((record) => unboxed(record, folder.seal, { file: folder.ledger, line: record.seq }));
+  return recordsOf(folder).map((record) =>
+    unboxed(record, folder.seal, { file: folder.ledger, line: record.seq }),
+  );
 }
 
 /** The signed bytes of every whole SIGNED line. */
 export function signedOf(folder: SignerFolder): ReadonlySet<string> {
-  return new Set(openedOf(folder).flatMap((record) => (record.kind === "SIGNED" ? [record.raw] : [])));
+  return new Set(
+    openedOf(folder).flatMap((record) => (record.kind === "SIGNED" ? [record.raw] : [])),
+  );
 }

@@ -20,7 +20,16 @@ import {
   startSigner,
 } from "./signer-folder.ts";
 import type { Random } from "./tally.ts";
-import { attach, isReached, type Point, pointsIn, readTrace, startedUnder, type TraceOptions, type Tracer } from "./trace.ts";
+import {
+  attach,
+  isReached,
+  type Point,
+  pointsIn,
+  readTrace,
+  startedUnder,
+  type TraceOptions,
+  type Tracer,
+} from "./trace.ts";
 
 /** The moment in the life of the process at which the fault strikes. */
 export type Scene = "signing" | "rotation" | "start";
@@ -34,13 +43,29 @@ export type Aftermath = "start" | "lose power" | "speak and lose power";
 /** The fault. `errno` faults and short writes hit only the ledger's files. */
 export type SignerFault =
   | { readonly kind: "kill"; readonly point: Point; readonly aftermath: Aftermath | "copy" }
-  | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly aftermath: Aftermath }
+  | {
+      readonly kind: "error";
+      readonly errno: "EIO" | "ENOSPC";
+      readonly point: Point;
+      readonly aftermath: Aftermath;
+    }
   | { readonly kind: "short"; readonly bytes: number; readonly heals: boolean }
   | { readonly kind: "full" };
 
 /** Calls that a strike by kill walks over: whatever touches disk or socket. */
 export const everyCall = [
-  ...["write", "writev", "pwrite64", "fdatasync", "fsync", "ftruncate", "rename", "unlink", "openat", "close"],
+  ...[
+    "write",
+    "writev",
+    "pwrite64",
+    "fdatasync",
+    "fsync",
+    "ftruncate",
+    "rename",
+    "unlink",
+    "openat",
+    "close",
+  ],
   ...["read", "pread64", "sendmsg", "sendto", "recvmsg", "accept4", "statfs", "epoll_ctl"],
 ];
 /** Calls of the ledger's own files that can fail. */
@@ -59,7 +84,8 @@ const rotationMs = 5_000;
  * f_type, f_bsize, f_blocks, f_bfree, f_bavail of statfs(2) on 64 bits: four KiB blocks, all of
  * them taken.
  */
-const fullDisk = "ef53000000000000001000000000000000000010000000000000000000000000000000000000000000";
+const fullDisk =
+  "ef53000000000000001000000000000000000010000000000000000000000000000000000000000000";
 
 export class SignerWorld {
   readonly counterpart: Counterpart;
@@ -84,7 +110,9 @@ export class SignerWorld {
   /** Points of one scene, from a run without faults. */
   async points(scene: Scene, which: "kill" | "error", count: number): Promise<readonly Point[]> {
     const options: TraceOptions =
-      which === "kill" && scene !== "start" ? { syscalls: everyCall } : this.#onDisk(which === "kill" ? everyCall : diskCalls);
+      which === "kill" && scene !== "start"
+        ? { syscalls: everyCall }
+        : this.#onDisk(which === "kill" ? everyCall : diskCalls);
     const { log } = await this.#play(scene, options, count);
     await this.#recover();
     return pointsIn(log());
@@ -105,16 +133,22 @@ export class SignerWorld {
     const sizes = this.#sizes();
     const options = narrow ? this.#onDisk(syscalls) : { syscalls };
     const mayStop = fault.kind === "kill" && fault.aftermath === "copy";
-    const played = await this.#play(scene, { ...options, inject }, count, { mayStop, point: fault.point });
+    const played = await this.#play(scene, { ...options, inject }, count, {
+      mayStop,
+      point: fault.point,
+    });
     if (!played.struck) {
       if (fault.kind === "error" && played.log().includes("(INJECTED)"))
-        this.counterpart.violations.push(`the signer lives on after ${fault.errno} from ${syscall}`);
+        this.counterpart.violations.push(
+          `the signer lives on after ${fault.errno} from ${syscall}`,
+        );
       return false;
     }
     if (fault.kind === "kill" && fault.aftermath === "copy") await this.#moveToCopy();
     await this.#ended();
     if (fault.aftermath === "lose power") this.#losePower(played.log(), sizes);
-    if (fault.aftermath === "speak and lose power") this.#losePower(`${played.log()}${await this.#speak()}`, sizes);
+    if (fault.aftermath === "speak and lose power")
+      this.#losePower(`${played.log()}${await this.#speak()}`, sizes);
     await this.#recover();
     return true;
   }
@@ -129,7 +163,8 @@ export class SignerWorld {
   }
 
   async up(): Promise<SignerProcess> {
-    if (this.#process === null || this.#process.isOver()) this.#process = await startSigner(this.#folder);
+    if (this.#process === null || this.#process.isOver())
+      this.#process = await startSigner(this.#folder);
     return this.#process;
   }
 
@@ -152,7 +187,8 @@ export class SignerWorld {
     if (stopped !== null && isGone) work.catch(() => undefined);
     await tracer.detach(isGone && !mayStop);
     // The work may have been done just before the last of its calls was struck.
-    if (!isGone && struck.point !== undefined && isReached(tracer.log(), struck.point)) await within(lateMs, running.ended);
+    if (!isGone && struck.point !== undefined && isReached(tracer.log(), struck.point))
+      await within(lateMs, running.ended);
     const isLate = mayStop ? tracer.log().includes("stopped by SIGSTOP") : running.isOver();
     return { struck: isGone || isLate, log: tracer.log };
   }
@@ -184,7 +220,10 @@ export class SignerWorld {
    * A start that may end early; before it the ledger gets a tail that a power failure tore, so that
    * cutting it is seen as well.
    */
-  async #playStart(file: string, options: TraceOptions): Promise<{ readonly struck: boolean; readonly log: () => string }> {
+  async #playStart(
+    file: string,
+    options: TraceOptions,
+  ): Promise<{ readonly struck: boolean; readonly log: () => string }> {
     await this.#process?.kill();
     this.#process = null;
     const paths = [...(options.paths ?? []), ...this.#tornNames()];
@@ -211,14 +250,25 @@ export class SignerWorld {
 
   #onDisk(syscalls: readonly string[]): TraceOptions {
     const files = readdirSync(this.#folder.ledger).map((name) => join(this.#folder.ledger, name));
-    const coming = ["00000002.jsonl", "00000002.jsonl.tmp", "checkpoint-00000002.bin", "checkpoint-00000002.bin.tmp"];
-    const paths = [this.#folder.ledger, ...files, ...coming.map((name) => join(this.#folder.ledger, name))];
+    const coming = [
+      "00000002.jsonl",
+      "00000002.jsonl.tmp",
+      "checkpoint-00000002.bin",
+      "checkpoint-00000002.bin.tmp",
+    ];
+    const paths = [
+      this.#folder.ledger,
+      ...files,
+      ...coming.map((name) => join(this.#folder.ledger, name)),
+    ];
     return { syscalls, paths: [...new Set(paths), join(this.#folder.state, "keystore.json")] };
   }
 
   #sizes(): ReadonlyMap<string, number> {
     const { ledger } = this.#folder;
-    return new Map(readdirSync(ledger).map((name) => [join(ledger, name), statSync(join(ledger, name)).size]));
+    return new Map(
+      readdirSync(ledger).map((name) => [join(ledger, name), statSync(join(ledger, name)).size]),
+    );
   }
 
   async #ended(): Promise<void> {
@@ -237,7 +287,8 @@ export class SignerWorld {
     losePower(unsyncedIn(log, this.#folder.ledger, sizes), this.#random);
     const signed = signedOf(this.#folder);
     for (const [key, raw] of this.counterpart.raws)
-      if (!signed.has(raw)) this.counterpart.violations.push(`${key} left the signer and was not durable`);
+      if (!signed.has(raw))
+        this.counterpart.violations.push(`${key} left the signer and was not durable`);
   }
 
   /**
@@ -279,7 +330,10 @@ export class SignerWorld {
     } catch (cause) {
       if (!(cause instanceof Gone)) throw cause;
       await within(endMs, running.ended);
-      throw new Error(`${cause.message} after a restart; its exit reason: ${running.output().slice(-1500)}`, { cause });
+      throw new Error(
+        `${cause.message} after a restart; its exit reason: ${running.output().slice(-1500)}`,
+        { cause },
+      );
     }
   }
 
@@ -294,7 +348,10 @@ export class SignerWorld {
   }
 
   /** A write that the system cuts short: it ends there, or goes on when there is room again. */
-  async #shorten({ bytes, heals }: { readonly bytes: number; readonly heals: boolean }, count: number): Promise<boolean> {
+  async #shorten(
+    { bytes, heals }: { readonly bytes: number; readonly heals: boolean },
+    count: number,
+  ): Promise<boolean> {
     const running = await this.up();
     const file =
       [...this.#sizes().keys()]
@@ -353,15 +410,21 @@ export class SignerWorld {
   async #fillDisk(): Promise<boolean> {
     const running = await this.up();
     const inject = `statfs:poke_exit=@arg2=${fullDisk}`;
-    const tracer = await attach(running.pid, join(this.#dir, "trace"), { syscalls: ["statfs"], inject });
-    const bound = (): number => recordsOf(this.#folder).filter((record) => record.kind === "INTENT").length;
+    const tracer = await attach(running.pid, join(this.#dir, "trace"), {
+      syscalls: ["statfs"],
+      inject,
+    });
+    const bound = (): number =>
+      recordsOf(this.#folder).filter((record) => record.kind === "INTENT").length;
     const before = bound();
     const code = await this.counterpart.drive(this.#folder, 1).then(
       () => "done",
       (error: unknown) => (error instanceof Gone ? error.code : String(error)),
     );
-    if (code !== "LEDGER_DISK_FULL") this.counterpart.violations.push(`a full disk was answered with ${code}`);
-    if (bound() !== before) this.counterpart.violations.push("a withdrawal was bound on a full disk");
+    if (code !== "LEDGER_DISK_FULL")
+      this.counterpart.violations.push(`a full disk was answered with ${code}`);
+    if (bound() !== before)
+      this.counterpart.violations.push("a withdrawal was bound on a full disk");
     await tracer.detach();
     await this.counterpart.drive(this.#folder, 1);
     return true;
@@ -382,7 +445,9 @@ export async function within<T>(ms: number, other: Promise<T>): Promise<T | "lat
  * False when the process has ended.
  */
 export async function limitFiles(pid: number, bytes: string): Promise<boolean> {
-  const done = await run("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], { logFile: "/dev/null" });
+  const done = await run("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], {
+    logFile: "/dev/null",
+  });
   if (done.code === 0) return true;
   if (!existsSync(`/proc/${pid}`)) return false;
   throw new Error(`prlimit ended with ${done.code}: ${done.output}`);

@@ -12,7 +12,14 @@ export interface Report {
 }
 
 export class Tally {
-  readonly counts: Record<FaultKind, number> = { kills: 0, moments: 0, eio: 0, enospc: 0, short: 0, restores: 0 };
+  readonly counts: Record<FaultKind, number> = {
+    kills: 0,
+    moments: 0,
+    eio: 0,
+    enospc: 0,
+    short: 0,
+    restores: 0,
+  };
   /** The same in more words: `signer fdatasync` and its like. */
   readonly detail: Record<string, number> = {};
   readonly violations: string[] = [];
@@ -33,8 +40,10 @@ export class Tally {
 
   /** Takes over what another one counted. */
   add(other: Tally): void {
-    for (const kind of Object.keys(other.counts) as FaultKind[]) this.counts[kind] += other.counts[kind];
-    for (const [key, count] of Object.entries(other.detail)) this.detail[key] = (this.detail[key] ?? 0) + count;
+    for (const kind of Object.keys(other.counts) as FaultKind[])
+      this.counts[kind] += other.counts[kind];
+    for (const [key, count] of Object.entries(other.detail))
+      this.detail[key] = (this.detail[key] ?? 0) + count;
     this.violations.push(...other.violations);
     this.withdrawals += other.withdrawals;
     this.paidOnce += other.paidOnce;

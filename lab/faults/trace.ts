@@ -39,8 +39,14 @@ export function whyNoTrace(): string {
   if (process.platform !== "linux") return "strace and its injection exist on Linux only";
   const attempt = spawnSync("strace", ["-V"], { encoding: "utf8" });
   if (attempt.error !== undefined) return "strace is missing: apt-get install strace";
-  const victim = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
-  const tried = spawnSync("timeout", ["0.5", "strace", "-o", "/dev/null", "-p", String(victim.pid)], { encoding: "utf8" });
+  const victim = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
+    stdio: "ignore",
+  });
+  const tried = spawnSync(
+    "timeout",
+    ["0.5", "strace", "-o", "/dev/null", "-p", String(victim.pid)],
+    { encoding: "utf8" },
+  );
   victim.kill("SIGKILL");
   return /attached/.test(tried.stderr)
     ? ""
@@ -50,7 +56,9 @@ export function whyNoTrace(): string {
 /** Resolves when the process is held and every call from now on is seen; `file` takes the log. */
 export async function attach(pid: number, file: string, options: TraceOptions): Promise<Tracer> {
   rmSync(file, { force: true });
-  const child = spawn("strace", ["-f", "-p", String(pid), ...optionsOf(file, options)], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn("strace", ["-f", "-p", String(pid), ...optionsOf(file, options)], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   const ended = endOf(child);
   await new Promise<void>((resolve, reject) => {
     let said = "";
@@ -58,7 +66,9 @@ export async function attach(pid: number, file: string, options: TraceOptions): 
       said += chunk.toString("utf8");
       if (/attached/.test(said)) resolve();
     });
-    void ended.then(() => (/attached/.test(said) ? resolve() : reject(new Error(`strace ended at once: ${said.trim()}`))));
+    void ended.then(() =>
+      /attached/.test(said) ? resolve() : reject(new Error(`strace ended at once: ${said.trim()}`)),
+    );
   });
   return tracerOf(child, ended, file);
 }
@@ -69,7 +79,10 @@ export function startedUnder(file: string, options: TraceOptions): readonly stri
   return ["strace", "-f", ...optionsOf(file, options)];
 }
 
-function optionsOf(file: string, { syscalls, paths = [], inject, withData }: TraceOptions): string[] {
+function optionsOf(
+  file: string,
+  { syscalls, paths = [], inject, withData }: TraceOptions,
+): string[] {
   const data = withData === true ? ["-xx", "-s", String(bytesKept)] : ["-s", "0"];
   const named = paths.flatMap((path) => ["-P", path]);
   const injected = inject === undefined ? [] : ["-e", `inject=${inject}`];
@@ -116,7 +129,9 @@ export function pointsIn(log: string): readonly Point[] {
     const syscall = key.split(" ")[1] ?? "";
     most.set(syscall, Math.max(most.get(syscall) ?? 0, count));
   }
-  return [...most].flatMap(([syscall, count]) => Array.from({ length: count }, (_, place) => ({ syscall, nth: place + 1 })));
+  return [...most].flatMap(([syscall, count]) =>
+    Array.from({ length: count }, (_, place) => ({ syscall, nth: place + 1 })),
+  );
 }
 
 /** Whether a thread came as far as this point. */
@@ -153,10 +168,24 @@ export function callsIn(log: string): readonly Call[] {
     if (whole !== null) {
       const [, , syscall = "", args = "", value = "", rest = ""] = whole;
       const isInjected = rest.includes("(INJECTED)");
-      calls.push({ syscall, args, value: numberOf(value), isInjected, begunAt: place, endedAt: place });
+      calls.push({
+        syscall,
+        args,
+        value: numberOf(value),
+        isInjected,
+        begunAt: place,
+        endedAt: place,
+      });
     } else if (begun !== null) {
       const [, thread = "", syscall = "", args = ""] = begun;
-      const call = { syscall, args, value: null, isInjected: false, begunAt: place, endedAt: Number.POSITIVE_INFINITY };
+      const call = {
+        syscall,
+        args,
+        value: null,
+        isInjected: false,
+        begunAt: place,
+        endedAt: Number.POSITIVE_INFINITY,
+      };
       calls.push(call);
       open.set(thread, call);
     } else if (resumed !== null) {

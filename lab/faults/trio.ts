@@ -3,7 +3,15 @@
  * with a failing proxy in each of the three ways between them. Strikes fall while orders are on
  * their way; in the end the chain itself says who was paid, how often.
  */
-import { cpSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
@@ -49,7 +57,12 @@ export class Trio {
   readonly #orders: Orders;
   readonly #points = new Map<Victim, readonly Point[]>();
 
-  private constructor(kit: Kit, ways: Readonly<Record<string, TcpProxy>>, seed: string, tally: Tally) {
+  private constructor(
+    kit: Kit,
+    ways: Readonly<Record<string, TcpProxy>>,
+    seed: string,
+    tally: Tally,
+  ) {
     this.kit = kit;
     this.#ways = ways;
     this.#seed = seed;
@@ -58,7 +71,11 @@ export class Trio {
     this.#orders = new Orders(kit, seed, seeded(`${seed}/orders`));
   }
 
-  static async create(seed: string, tally: Tally, chain: KitOptions = { confirmations: 1, blockTimeMs: 250 }): Promise<Trio> {
+  static async create(
+    seed: string,
+    tally: Tally,
+    chain: KitOptions = { confirmations: 1, blockTimeMs: 250 },
+  ): Promise<Trio> {
     const kit = await startKit({ ...chain, proxied: true });
     const chainPort = Number(new URL(kit.anvil.url).port);
     const gatewayPort = Number(new URL(kit.gatewayUrl).port);
@@ -77,7 +94,8 @@ export class Trio {
     try {
       await kit.startGateway();
       const paired = await kit.pair();
-      if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
+      if (paired.code !== 0)
+        throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
       await kit.fund(50n * 10n ** 18n, 10n ** 10n);
       await kit.startCrypto();
       return trio;
@@ -91,10 +109,18 @@ export class Trio {
   async kill(victim: Victim): Promise<boolean> {
     const points = this.#points.get(victim) ?? (await this.#count(victim));
     const { syscall, nth } = pick(this.#random, points);
-    const pid = await until(`a running ${victim}`, 30_000, async () => this.#pidOf(victim), this.#said);
+    const pid = await until(
+      `a running ${victim}`,
+      30_000,
+      async () => this.#pidOf(victim),
+      this.#said,
+    );
     const gateway = this.kit.gateway;
     const inject = `${syscall}:signal=SIGKILL:when=${nth}`;
-    const tracer = await attach(pid, join(this.kit.dir, `trace-${victim}`), { syscalls: everyCall, inject });
+    const tracer = await attach(pid, join(this.kit.dir, `trace-${victim}`), {
+      syscalls: everyCall,
+      inject,
+    });
     this.#orders.order();
     const endAt = performance.now() + 4_000;
     while (this.#pidOf(victim) === pid && performance.now() < endAt) await sleep(10);
@@ -129,8 +155,15 @@ export class Trio {
 
   /** Points of one order's whole way, from a run without faults. */
   async #count(victim: Victim): Promise<readonly Point[]> {
-    const pid = await until(`a running ${victim}`, 30_000, async () => this.#pidOf(victim), this.#said);
-    const tracer = await attach(pid, join(this.kit.dir, `trace-${victim}`), { syscalls: everyCall });
+    const pid = await until(
+      `a running ${victim}`,
+      30_000,
+      async () => this.#pidOf(victim),
+      this.#said,
+    );
+    const tracer = await attach(pid, join(this.kit.dir, `trace-${victim}`), {
+      syscalls: everyCall,
+    });
     this.#orders.order();
     await this.#orders.settle();
     await tracer.detach();
@@ -143,7 +176,9 @@ export class Trio {
     if (victim === "signer") return this.kit.signerPid();
     if (victim === "courier") return this.kit.courierPid();
     const gateway = this.kit.gateway;
-    return gateway === null || gateway.child.exitCode !== null || gateway.child.signalCode !== null ? undefined : gateway.pid;
+    return gateway === null || gateway.child.exitCode !== null || gateway.child.signalCode !== null
+      ? undefined
+      : gateway.pid;
   }
 
   readonly #said = (): string => this.kit.crypto?.output().slice(-3000) ?? "";
@@ -163,10 +198,15 @@ export class Trio {
     const random = seeded(`${this.#seed}/bursts`);
     const orders = Math.ceil(count * ordersPerStrike);
     const connection = { name: "connection", tickets: 2, strike: () => this.disturb() };
-    const killer = new Killer([...processesOf(this.kit, this.#random), connection], this.#random, count);
+    const killer = new Killer(
+      [...processesOf(this.kit, this.#random), connection],
+      this.#random,
+      count,
+    );
     const killing = killer.play(() => asked.length / orders);
     while (asked.length < orders) {
-      for (let left = 1 + Math.floor(random() * burstMax); left > 0; left -= 1) this.#orders.order();
+      for (let left = 1 + Math.floor(random() * burstMax); left > 0; left -= 1)
+        this.#orders.order();
       await Promise.race([killing, sleep(random() * pauseMsMax)]);
     }
     await killing;
@@ -200,13 +240,15 @@ export class Trio {
     // While the agent is locked; it is paid when the true ledger is back.
     const asked = this.#orders.order();
     const found: string[] = [];
-    const knows = async (): Promise<true | undefined> => (behind.includes(this.#agent().lockedCode) ? true : undefined);
+    const knows = async (): Promise<true | undefined> =>
+      behind.includes(this.#agent().lockedCode) ? true : undefined;
     await this.#expect(found, "the gateway knows that the agent is behind", knows);
     const kinds = recordsIn(this.kit.stateDir)
       .slice(left)
       .map(({ kind }) => kind);
     if (!kinds.includes("LOCKED")) found.push("no lock was recorded");
-    if (kinds.includes("INTENT") || kinds.includes("SIGNED")) found.push("it signed after the restore");
+    if (kinds.includes("INTENT") || kinds.includes("SIGNED"))
+      found.push("it signed after the restore");
     // A lock at the gateway may need its operator: both are moved back to where they were.
     await this.#stopCrypto();
     await stop(this.#gateway());
@@ -238,7 +280,11 @@ export class Trio {
   async #commits(): Promise<readonly Image[]> {
     const paths = this.#databaseFiles();
     const syscalls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"];
-    const tracer = await attach(this.#gateway().pid, join(this.kit.dir, "commits"), { syscalls, paths, withData: true });
+    const tracer = await attach(this.#gateway().pid, join(this.kit.dir, "commits"), {
+      syscalls,
+      paths,
+      withData: true,
+    });
     const disk = new Disk(paths);
     for (let count = 0; count < 3; count += 1) this.#orders.order();
     await this.#orders.settle();
@@ -275,12 +321,15 @@ export class Trio {
     const news = (): readonly LedgerRecord[] => recordsIn(stateDir).slice(before.length);
     const isTold = async (): Promise<true | undefined> => {
       const told = this.#agent();
-      return told.headSeq >= ackedIn(before) && told.jobSequence >= jobsIn(before) ? true : undefined;
+      return told.headSeq >= ackedIn(before) && told.jobSequence >= jobsIn(before)
+        ? true
+        : undefined;
     };
     // A statement that comes before the resync is done raises an alarm; told at once, the gateway
     // never lacks anything.
     await this.#expect(found, "the gateway receives again what it lost", isTold);
-    if (news().some(({ kind }) => kind === "INTENT" || kind === "SIGNED")) found.push("it signed what was signed before");
+    if (news().some(({ kind }) => kind === "INTENT" || kind === "SIGNED"))
+      found.push("it signed what was signed before");
     await this.#stopCrypto();
     await stop(this.#gateway());
     restoreImage(now);
@@ -290,12 +339,17 @@ export class Trio {
     this.#orders.order();
     await this.#orders.settle();
     this.#tally.struck("restores", "trio, gateway's database");
-    this.#tally.violated(`trio, database restored to head ${headSeq} and job ${jobSequence}`, found);
+    this.#tally.violated(
+      `trio, database restored to head ${headSeq} and job ${jobSequence}`,
+      found,
+    );
     return true;
   }
 
   #databaseNow(): Image {
-    return new Map(this.#databaseFiles().map((path) => [path, existsSync(path) ? readFileSync(path) : null]));
+    return new Map(
+      this.#databaseFiles().map((path) => [path, existsSync(path) ? readFileSync(path) : null]),
+    );
   }
 
   #databaseFiles(): readonly string[] {
@@ -304,13 +358,22 @@ export class Trio {
   }
 
   #agent(): AgentRow {
-    const row = askCopy<AgentRow>(join(this.kit.dir, "gateway", "gateway.db"), "SELECT * FROM agents")[0];
+    const row = askCopy<AgentRow>(
+      join(this.kit.dir, "gateway", "gateway.db"),
+      "SELECT * FROM agents",
+    )[0];
     if (row === undefined) throw new Error("no agent is paired");
     return row;
   }
 
-  async #expect(found: string[], what: string, look: () => Promise<true | undefined>): Promise<void> {
-    await until(what, noticedMs, look, this.#said).catch((error: unknown) => found.push(String(error)));
+  async #expect(
+    found: string[],
+    what: string,
+    look: () => Promise<true | undefined>,
+  ): Promise<void> {
+    await until(what, noticedMs, look, this.#said).catch((error: unknown) =>
+      found.push(String(error)),
+    );
   }
 
   #gateway(): Started {
@@ -335,11 +398,27 @@ export class Trio {
     const configPath = join(kit.dir, "second.json");
     const { mnemonic, apiKey, encKey } = kit;
     const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as object;
-    writeFileSync(configPath, JSON.stringify({ ...config, mnemonic, apiKey, encKey }), { mode: 0o600 });
-    const args = [join(projectRoot, "pair.js"), "--config", configPath, "--state", join(kit.dir, "second"), "--yes", "--json"];
-    const done = await run(process.execPath, args, { cwd: kit.dir, logFile: join(kit.dir, "pair.log") });
+    writeFileSync(configPath, JSON.stringify({ ...config, mnemonic, apiKey, encKey }), {
+      mode: 0o600,
+    });
+    const args = [
+      join(projectRoot, "pair.js"),
+      "--config",
+      configPath,
+      "--state",
+      join(kit.dir, "second"),
+      "--yes",
+      "--json",
+    ];
+    const done = await run(process.execPath, args, {
+      cwd: kit.dir,
+      logFile: join(kit.dir, "pair.log"),
+    });
     this.#tally.struck("restores", "trio, second pairing of one wallet");
-    if (done.code === 0) this.#tally.violated("trio, second pairing", ["a second agent was paired with the same wallet"]);
+    if (done.code === 0)
+      this.#tally.violated("trio, second pairing", [
+        "a second agent was paired with the same wallet",
+      ]);
     this.#orders.order();
     await this.#orders.settle();
   }
@@ -358,7 +437,8 @@ export class Trio {
 
   async #end(): Promise<void> {
     await this.kit.close();
-    for (const [way, proxy] of Object.entries(this.#ways)) if (way !== "agent and chain") await proxy.close();
+    for (const [way, proxy] of Object.entries(this.#ways))
+      if (way !== "agent and chain") await proxy.close();
   }
 
   async #stopCrypto(): Promise<void> {
@@ -377,16 +457,28 @@ function change(path: string, by: (config: Settings) => void): void {
   writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
 }
 
-const ledgerOf = (stateDir: string): { readonly ledger: string } => ({ ledger: join(stateDir, "signer", "ledger") });
+const ledgerOf = (stateDir: string): { readonly ledger: string } => ({
+  ledger: join(stateDir, "signer", "ledger"),
+});
 const segments = (stateDir: string): readonly string[] => segmentsOf(ledgerOf(stateDir));
 const recordsIn = (stateDir: string): readonly LedgerRecord[] => recordsOf(ledgerOf(stateDir));
 
 /** The newest head the gateway acknowledged, as the ledger has it. */
 function ackedIn(records: readonly LedgerRecord[]): number {
-  return Math.max(0, ...records.map((one) => (one.kind === "RELEASED" || one.kind === "REPORTED" ? one.acked.seq : 0)));
+  return Math.max(
+    0,
+    ...records.map((one) =>
+      one.kind === "RELEASED" || one.kind === "REPORTED" ? one.acked.seq : 0,
+    ),
+  );
 }
 
 /** The newest job in the ledger. */
 function jobsIn(records: readonly LedgerRecord[]): number {
-  return Math.max(0, ...records.map((one) => (one.kind === "REQUESTED" || one.kind === "REPEATED" ? one.sequence : 0)));
+  return Math.max(
+    0,
+    ...records.map((one) =>
+      one.kind === "REQUESTED" || one.kind === "REPEATED" ? one.sequence : 0,
+    ),
+  );
 }

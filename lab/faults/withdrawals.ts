@@ -14,7 +14,16 @@ import { type GatewayFault, GatewayWorld } from "./gateway-world.ts";
 import { type History, restoreLedgers, runTwice } from "./restores.ts";
 import { copySignerFolder, makeSignerFolder, type SignerFolder } from "./signer-folder.ts";
 import { type Aftermath, type Scene, type SignerFault, SignerWorld } from "./signer-world.ts";
-import { type FaultKind, faultKinds, pick, type Random, type Report, seeded, shuffled, Tally } from "./tally.ts";
+import {
+  type FaultKind,
+  faultKinds,
+  pick,
+  type Random,
+  type Report,
+  seeded,
+  shuffled,
+  Tally,
+} from "./tally.ts";
 import type { Point } from "./trace.ts";
 import { Trio } from "./trio.ts";
 
@@ -56,7 +65,8 @@ const strikesPerWorld = 25;
 const rotationAlarms = 720;
 const idleMax = 60;
 
-const spoken = (counts: FaultCounts): string => faultKinds.map((kind) => `${counts[kind]} ${kind}`).join(", ");
+const spoken = (counts: FaultCounts): string =>
+  faultKinds.map((kind) => `${counts[kind]} ${kind}`).join(", ");
 
 /** Plays all worlds, `workers` at a time. */
 export async function playWithdrawals({
@@ -77,12 +87,17 @@ export async function playWithdrawals({
       const { world, place } = next;
       const own = new Tally();
       await world.play(world, `${seed}/${place}`, own).catch((error: unknown) => {
-        own.violated(`world ${place}, ${world.name}`, [error instanceof Error ? (error.stack ?? error.message) : String(error)]);
+        own.violated(`world ${place}, ${world.name}`, [
+          error instanceof Error ? (error.stack ?? error.message) : String(error),
+        ]);
       });
       ended += 1;
       for (const violation of own.violations) say(`violation: ${violation}`);
       tally.add(own);
-      const news = own.violations.length > 0 ? `, VIOLATED in world ${place}: play it again with --only ${place}` : "";
+      const news =
+        own.violations.length > 0
+          ? `, VIOLATED in world ${place}: play it again with --only ${place}`
+          : "";
       say(`${ended} of ${total} worlds: ${spoken(tally.counts)}${news}`);
     }
   };
@@ -91,7 +106,9 @@ export async function playWithdrawals({
   const lines = Object.entries(detail)
     .sort()
     .map(([words, count]) => `${count}  ${words}`);
-  lines.push(`${spoken(tally.counts)}; ${paidOnce} of ${withdrawals} withdrawals paid exactly once`);
+  lines.push(
+    `${spoken(tally.counts)}; ${paidOnce} of ${withdrawals} withdrawals paid exactly once`,
+  );
   return { ...tally.counts, withdrawals, paidOnce, detail, violations, lines };
 }
 
@@ -106,7 +123,13 @@ function waysOf(kind: FaultKind, isLight: boolean): readonly Way[] {
   const inWhole = (...ways: readonly Way[]): readonly Way[] => (isLight ? [] : ways);
   switch (kind) {
     case "kills":
-      return [signer(0.5), gateway(0.22), start(0.08), rotation, ...inWhole(["whole system", 0.15, trioKills, 30])];
+      return [
+        signer(0.5),
+        gateway(0.22),
+        start(0.08),
+        rotation,
+        ...inWhole(["whole system", 0.15, trioKills, 30]),
+      ];
     case "moments":
       return inWhole(["whole system, at moments of chance", 1, trioMoments, 100]);
     case "short":
@@ -130,7 +153,9 @@ function planOf(counts: FaultCounts, isLight: boolean): readonly World[] {
     const rest = counts[kind] - parts.reduce((sum, part) => sum + part, 0);
     return ways.flatMap(([name, , play, most = strikesPerWorld], place) => {
       const total = (parts[place] ?? 0) + (place === 0 ? rest : 0);
-      const counted = Array.from({ length: Math.ceil(total / most) }, (_, at) => Math.min(most, total - at * most));
+      const counted = Array.from({ length: Math.ceil(total / most) }, (_, at) =>
+        Math.min(most, total - at * most),
+      );
       return counted.map((count): World => ({ name, kind, count, play }));
     });
   });
@@ -140,22 +165,33 @@ const newFolder = (): string => mkdtempSync(join(tmpdir(), "autowithdraw-faults-
 
 const aftermaths: readonly Aftermath[] = ["start", "lose power", "speak and lose power"];
 
-function signerFault(kind: FaultKind, scene: Scene, points: readonly Point[], random: Random, place: number): SignerFault {
+function signerFault(
+  kind: FaultKind,
+  scene: Scene,
+  points: readonly Point[],
+  random: Random,
+  place: number,
+): SignerFault {
   const point = points[place % points.length];
-  if (kind === "short") return { kind: "short", bytes: 1 + Math.floor(random() * 500), heals: random() < 0.4 };
+  if (kind === "short")
+    return { kind: "short", bytes: 1 + Math.floor(random() * 500), heals: random() < 0.4 };
   if (kind === "enospc" && scene === "signing" && random() < 0.1) return { kind: "full" };
   if (point === undefined) throw new Error("a dry run made no calls");
   if (kind === "kills") {
     const aftermath =
-      scene === "signing" ? pick(random, [...aftermaths, "copy"] as const) : pick(random, ["start", "lose power"] as const);
+      scene === "signing"
+        ? pick(random, [...aftermaths, "copy"] as const)
+        : pick(random, ["start", "lose power"] as const);
     return { kind: "kill", point, aftermath };
   }
-  const aftermath = scene === "signing" ? pick(random, aftermaths) : pick(random, ["start", "lose power"] as const);
+  const aftermath =
+    scene === "signing" ? pick(random, aftermaths) : pick(random, ["start", "lose power"] as const);
   return { kind: "error", errno: kind === "eio" ? "EIO" : "ENOSPC", point, aftermath };
 }
 
 const wordsOf = (fault: SignerFault | GatewayFault): string => {
-  if (fault.kind === "short") return "heals" in fault && fault.heals ? "short write that went on" : "short write, then none";
+  if (fault.kind === "short")
+    return "heals" in fault && fault.heals ? "short write that went on" : "short write, then none";
   if (fault.kind === "full") return "no room";
   return `${fault.point.syscall}, then ${fault.aftermath}`;
 };
@@ -173,7 +209,12 @@ interface Strike {
  * Strikes until as many have hit as the world counts. Violations are kept also if a strike ends the
  * world.
  */
-async function strikeOn(world: World, seed: string, tally: Tally, draw: (place: number) => Promise<Strike>): Promise<void> {
+async function strikeOn(
+  world: World,
+  seed: string,
+  tally: Tally,
+  draw: (place: number) => Promise<Strike>,
+): Promise<void> {
   for (let done = 0, idle = 0, place = 0; done < world.count; place += 1) {
     const { fault, hit, violations } = await draw(place);
     const isStruck = await hit().catch((error: unknown) => {
@@ -194,10 +235,18 @@ function signerWorld(scene: Scene): World["play"] {
     const dir = newFolder();
     const which = world.kind === "kills" ? "kill" : "error";
     const gateway = generateKeyPairSync("ed25519").privateKey;
-    const begin = async (name: string): Promise<{ folder: SignerFolder; counterpart: Counterpart }> => {
+    const begin = async (
+      name: string,
+    ): Promise<{ folder: SignerFolder; counterpart: Counterpart }> => {
       const counterpart = new Counterpart(gateway);
-      if (scene !== "rotation") return { folder: await makeSignerFolder(join(dir, name), counterpart.identity), counterpart };
-      const long = prefab[0] ?? (await makeSignerFolder(join(dir, "prefab"), counterpart.identity, longLedger()));
+      if (scene !== "rotation")
+        return {
+          folder: await makeSignerFolder(join(dir, name), counterpart.identity),
+          counterpart,
+        };
+      const long =
+        prefab[0] ??
+        (await makeSignerFolder(join(dir, "prefab"), counterpart.identity, longLedger()));
       prefab[0] = long;
       return { folder: await copySignerFolder(long, join(dir, name)), counterpart };
     };
@@ -209,7 +258,8 @@ function signerWorld(scene: Scene): World["play"] {
     };
     const dry = await begin("dry");
     const first = new SignerWorld(dry.folder.dir, dry.folder, dry.counterpart, random);
-    const points = world.kind === "short" ? [] : shuffled(random, await first.points(scene, which, orders));
+    const points =
+      world.kind === "short" ? [] : shuffled(random, await first.points(scene, which, orders));
     let current = first;
     // A segment begins once: each strike on that has a ledger of its own.
     await strikeOn(world, seed, tally, async (place) => {
@@ -220,7 +270,11 @@ function signerWorld(scene: Scene): World["play"] {
       }
       const fault = signerFault(world.kind, scene, points, random, place);
       const count = scene === "start" ? 0 : 1 + Math.floor(random() * orders);
-      return { fault, hit: () => current.strike(scene, fault, count), violations: () => current.counterpart.violations };
+      return {
+        fault,
+        hit: () => current.strike(scene, fault, count),
+        violations: () => current.counterpart.violations,
+      };
     });
     await finish(current);
     prefab[0]?.lock.release();
@@ -231,7 +285,10 @@ function signerWorld(scene: Scene): World["play"] {
 function longLedger(): readonly RecordBody[] {
   // A control character takes six bytes in JSON: few records make a long file.
   const detail = "\u0001".repeat(4_096);
-  return Array.from({ length: rotationAlarms }, () => ({ kind: "ALARM", code: "GATEWAY_BEHIND", detail }) as const);
+  return Array.from(
+    { length: rotationAlarms },
+    () => ({ kind: "ALARM", code: "GATEWAY_BEHIND", detail }) as const,
+  );
 }
 
 const gatewayWorld: World["play"] = async (world, seed, tally) => {
@@ -257,7 +314,10 @@ const gatewayWorld: World["play"] = async (world, seed, tally) => {
 };
 
 /** One world of the whole system, ended and judged whatever happens in it. */
-function trioWorld(act: (trio: Trio, count: number) => Promise<void>, chain?: KitOptions): World["play"] {
+function trioWorld(
+  act: (trio: Trio, count: number) => Promise<void>,
+  chain?: KitOptions,
+): World["play"] {
   return async ({ count }, seed, tally) => {
     const trio = await Trio.create(seed, tally, chain);
     try {

@@ -35,7 +35,12 @@ export async function campaign(target: Target, options: CampaignOptions): Promis
   const hunt = new Hunt(target, options);
   await hunt.begin();
   while (!options.isOver(hunt.runs) && !hunt.isFull) await hunt.turn();
-  return { runs: hunt.runs, corpus: await hunt.fewest(), newBlocks: hunt.newBlocks, failures: hunt.failures };
+  return {
+    runs: hunt.runs,
+    corpus: await hunt.fewest(),
+    newBlocks: hunt.newBlocks,
+    failures: hunt.failures,
+  };
 }
 
 class Hunt {
@@ -50,7 +55,10 @@ class Hunt {
   readonly #pool: Uint8Array[] = [];
   readonly #failuresMax: number;
 
-  constructor(target: Target, { coverage, known, seed, failuresMax = failuresDefault }: CampaignOptions) {
+  constructor(
+    target: Target,
+    { coverage, known, seed, failuresMax = failuresDefault }: CampaignOptions,
+  ) {
     this.#failuresMax = failuresMax;
     this.#target = target;
     this.#coverage = coverage;
@@ -91,7 +99,11 @@ class Hunt {
     const chosen: Uint8Array[] = [];
     for (const { input, trace } of traces) if (reached.add(trace) > 0) chosen.push(input);
     const again = new Reached();
-    return chosen.reverse().filter((input) => again.add(traces.find((each) => each.input === input)?.trace ?? new Map()) > 0);
+    return chosen
+      .reverse()
+      .filter(
+        (input) => again.add(traces.find((each) => each.input === input)?.trace ?? new Map()) > 0,
+      );
   }
 
   #next(): Uint8Array {
@@ -113,7 +125,8 @@ class Hunt {
     } catch (error) {
       if (this.isFull) return;
       const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-      if (!this.failures.some((known) => known.message === message)) this.failures.push({ input, message });
+      if (!this.failures.some((known) => known.message === message))
+        this.failures.push({ input, message });
     }
   }
 }

@@ -37,7 +37,8 @@ export function readCorpus(target: string): readonly Kept[] {
 export function writeCorpus(target: string, inputs: readonly Uint8Array[]): void {
   const folder = corpusFolder(target);
   mkdirSync(folder, { recursive: true });
-  for (const { name } of readCorpus(target)) if (/^[0-9a-f]{16}$/.test(name)) rmSync(join(folder, name));
+  for (const { name } of readCorpus(target))
+    if (/^[0-9a-f]{16}$/.test(name)) rmSync(join(folder, name));
   for (const input of inputs.slice(0, filesMax)) writeFileSync(join(folder, nameOf(input)), input);
 }
 

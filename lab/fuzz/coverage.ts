@@ -49,7 +49,8 @@ export class Coverage {
   /** How often blocks ran since the last call, all together. */
   steps(): number {
     let steps = 0;
-    for (const { functions } of this.#take()) for (const { ranges } of functions) for (const { count } of ranges) steps += count;
+    for (const { functions } of this.#take())
+      for (const { ranges } of functions) for (const { count } of ranges) steps += count;
     return steps;
   }
 
@@ -62,7 +63,9 @@ export class Coverage {
     const all = { includeObjectsCollectedByMajorGC: true, includeObjectsCollectedByMinorGC: true };
     this.#post("HeapProfiler.startSampling", { samplingInterval: 4_096, ...all });
     await act();
-    const { profile } = this.#post("HeapProfiler.stopSampling") as HeapProfiler.StopSamplingReturnType;
+    const { profile } = this.#post(
+      "HeapProfiler.stopSampling",
+    ) as HeapProfiler.StopSamplingReturnType;
     const sizeOf = (node: HeapProfiler.SamplingHeapProfileNode): number =>
       node.children.reduce((sum, child) => sum + sizeOf(child), node.selfSize);
     return sizeOf(profile.head) + Math.max(0, process.memoryUsage().arrayBuffers - buffersBefore);
@@ -74,7 +77,9 @@ export class Coverage {
   }
 
   #take(): readonly Profiler.ScriptCoverage[] {
-    const taken = this.#post("Profiler.takePreciseCoverage") as Profiler.TakePreciseCoverageReturnType;
+    const taken = this.#post(
+      "Profiler.takePreciseCoverage",
+    ) as Profiler.TakePreciseCoverageReturnType;
     return taken.result.filter(({ url }) => this.#locations.test(url));
   }
 

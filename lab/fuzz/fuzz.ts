@@ -29,7 +29,8 @@ const seconds = whole("seconds", { least: 1, most: 86_400 });
 const seed = whole("seed", { most: 2 ** 31 - 1, otherwise: randomInt(2 ** 31) });
 const names = values.target === "all" ? targetNames : [values.target];
 const unknown = names.find((name) => !targetNames.includes(name));
-if (unknown !== undefined) stop(`there is no target ${unknown}; there are all, ${targetNames.join(", ")}`);
+if (unknown !== undefined)
+  stop(`there is no target ${unknown}; there are all, ${targetNames.join(", ")}`);
 
 if (values.input === undefined) await fuzzAll();
 else {
@@ -64,7 +65,12 @@ async function fuzz(name: string, coverage: Coverage): Promise<Outcome> {
   const target = await openTarget(name);
   const until = performance.now() + seconds * 1_000;
   const known = readCorpus(name).map(({ input }) => input);
-  const outcome = await campaign(target, { coverage, known, seed, isOver: () => performance.now() > until });
+  const outcome = await campaign(target, {
+    coverage,
+    known,
+    seed,
+    isOver: () => performance.now() > until,
+  });
   await target.close?.();
   for (const failure of outcome.failures) tell(name, failure);
   if (values.keep)
@@ -77,7 +83,9 @@ async function fuzz(name: string, coverage: Coverage): Promise<Outcome> {
 
 /** Failing input is shown, and kept as a file if asked for. */
 function tell(name: string, { input, message }: Failure): void {
-  process.stderr.write(`fuzz: ${name}: ${message}\nfuzz: ${name}: input ${Buffer.from(input).toString("base64")}\n`);
+  process.stderr.write(
+    `fuzz: ${name}: ${message}\nfuzz: ${name}: input ${Buffer.from(input).toString("base64")}\n`,
+  );
   if (!values.keep) return;
   mkdirSync(corpusFolder(name), { recursive: true });
   writeFileSync(join(corpusFolder(name), `failing-${nameOf(input)}`), input);

@@ -12,7 +12,11 @@ export interface Growth {
   readonly bytes: readonly [number, number, number];
 }
 
-export async function growthOf(target: Target, { from, of }: Shape, coverage: Coverage): Promise<Growth> {
+export async function growthOf(
+  target: Target,
+  { from, of }: Shape,
+  coverage: Coverage,
+): Promise<Growth> {
   const inputs = [of(from), of(from * 2), of(from * 4)] as const;
   await runOnce(target, inputs[0]); // Work at the first use is no cost of the input.
   const steps: number[] = [];
@@ -25,7 +29,8 @@ export async function growthOf(target: Target, { from, of }: Shape, coverage: Co
   for (const input of inputs) {
     // The least of three: whatever else the process does in between only adds.
     const measured = [];
-    for (let times = 0; times < 3; times++) measured.push(await coverage.allocated(() => runOnce(target, input)));
+    for (let times = 0; times < 3; times++)
+      measured.push(await coverage.allocated(() => runOnce(target, input)));
     bytes.push(Math.min(...measured));
   }
   return { steps: steps as unknown as Growth["steps"], bytes: bytes as unknown as Growth["bytes"] };

@@ -6,9 +6,49 @@
 import type { Seeded } from "../kit/seeded.ts";
 
 export const edges: readonly unknown[] = [
-  ...[null, true, false, 0, 1, -1, 2, 255, 1.5, -0, 2 ** 31, 2 ** 32, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), 1e21, 8.64e15 + 1],
-  ...["", "0", "00", "1", "-1", "1.", ".5", "1.50", "1e3", "0x", "0x0", "0x1", `0x${"f".repeat(64)}`, `0x${"f".repeat(65)}`],
-  ...["9".repeat(78), "9".repeat(79), `0.${"0".repeat(77)}1`, "a".repeat(128), "a".repeat(129), "x".repeat(4_097)],
+  ...[
+    null,
+    true,
+    false,
+    0,
+    1,
+    -1,
+    2,
+    255,
+    1.5,
+    -0,
+    2 ** 31,
+    2 ** 32,
+    2 ** 53 - 1,
+    2 ** 53,
+    -(2 ** 53),
+    1e21,
+    8.64e15 + 1,
+  ],
+  ...[
+    "",
+    "0",
+    "00",
+    "1",
+    "-1",
+    "1.",
+    ".5",
+    "1.50",
+    "1e3",
+    "0x",
+    "0x0",
+    "0x1",
+    `0x${"f".repeat(64)}`,
+    `0x${"f".repeat(65)}`,
+  ],
+  ...[
+    "9".repeat(78),
+    "9".repeat(79),
+    `0.${"0".repeat(77)}1`,
+    "a".repeat(128),
+    "a".repeat(129),
+    "x".repeat(4_097),
+  ],
   ...[
     "\u0000",
     "\u001f",
@@ -27,12 +67,36 @@ export const edges: readonly unknown[] = [
     "../..",
   ],
   ...["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "then", "length"],
-  ...["0".repeat(64), "f".repeat(64), "F".repeat(64), "ab".repeat(16), "ab".repeat(8), `0x${"00".repeat(20)}`],
-  ...["0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", "usdt", "eth", "eip155:31337"],
+  ...[
+    "0".repeat(64),
+    "f".repeat(64),
+    "F".repeat(64),
+    "ab".repeat(16),
+    "ab".repeat(8),
+    `0x${"00".repeat(20)}`,
+  ],
+  ...[
+    "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+    "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+    "usdt",
+    "eth",
+    "eip155:31337",
+  ],
   ...[[], {}, [[]], [null], { a: 1 }, { length: 3 }, [1, 2, 3]],
 ];
 
-const names = ["__proto__", "constructor", "toString", "a", "", "kind", "agent", "version", "\u00e9", "x".repeat(70)];
+const names = [
+  "__proto__",
+  "constructor",
+  "toString",
+  "a",
+  "",
+  "kind",
+  "agent",
+  "version",
+  "\u00e9",
+  "x".repeat(70),
+];
 
 /** A copy with 0 to 3 changes at random places. */
 export function malform(value: unknown, random: Seeded): unknown {
@@ -43,7 +107,9 @@ export function malform(value: unknown, random: Seeded): unknown {
 
 export function malformedText(value: unknown, random: Seeded): string {
   const text = JSON.stringify(malform(value, random)) ?? "null";
-  return random.chance(12) ? text.replace(/[:,]/g, (mark) => (random.chance(5) ? `${mark}\n\t ` : mark)) : text;
+  return random.chance(12)
+    ? text.replace(/[:,]/g, (mark) => (random.chance(5) ? `${mark}\n\t ` : mark))
+    : text;
 }
 
 function changed(value: unknown, random: Seeded, depth: number): unknown {
@@ -68,7 +134,9 @@ function changedList(list: readonly unknown[], random: Seeded, depth: number): r
       copy.reverse();
       break;
     case 3:
-      copy.push(...Array.from({ length: random.below(random.chance(10) ? 300 : 6) }, () => copy[0] ?? 0));
+      copy.push(
+        ...Array.from({ length: random.below(random.chance(10) ? 300 : 6) }, () => copy[0] ?? 0),
+      );
       break;
     default:
       if (copy.length > 0) copy[at] = changed(copy[at], random, depth + 1);
@@ -76,7 +144,11 @@ function changedList(list: readonly unknown[], random: Seeded, depth: number): r
   return copy;
 }
 
-function changedObject(object: Readonly<Record<string, unknown>>, random: Seeded, depth: number): object {
+function changedObject(
+  object: Readonly<Record<string, unknown>>,
+  random: Seeded,
+  depth: number,
+): object {
   const entries = Object.entries(object);
   const at = random.below(Math.max(1, entries.length));
   const entry = entries[at];
@@ -103,7 +175,8 @@ function changedObject(object: Readonly<Record<string, unknown>>, random: Seeded
 
 function replaced(value: unknown, random: Seeded): unknown {
   if (random.chance(2)) return random.pick(edges);
-  if (typeof value === "number") return random.pick([value + 1, value - 1, -value, value * 2, value + 0.5]);
+  if (typeof value === "number")
+    return random.pick([value + 1, value - 1, -value, value * 2, value + 0.5]);
   if (typeof value !== "string") return random.pick(edges);
   const at = random.below(value.length + 1);
   const piece = random.pick(["0", "f", "F", " ", ".", "\u00e9", value]);
@@ -120,6 +193,7 @@ export function anything(random: Seeded, depth = 0): unknown {
   const size = random.below(5);
   if (random.chance(2)) return Array.from({ length: size }, () => anything(random, depth + 1));
   const object: Record<string, unknown> = Object.create(null);
-  for (let each = 0; each < size; each++) object[random.pick([...names, "b", "c", "d", "e"])] = anything(random, depth + 1);
+  for (let each = 0; each < size; each++)
+    object[random.pick([...names, "b", "c", "d", "e"])] = anything(random, depth + 1);
   return object;
 }

@@ -6,18 +6,29 @@ import type { Seeded } from "../kit/seeded.ts";
 
 const bytesMax = 4_096;
 const significant = [
-  0x00, 0x01, 0x0a, 0x20, 0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x39, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d, 0x7f, 0x80, 0xb7, 0xb8, 0xbf, 0xc0,
-  0xf7, 0xf8, 0xff,
+  0x00, 0x01, 0x0a, 0x20, 0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x39, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d, 0x7f,
+  0x80, 0xb7, 0xb8, 0xbf, 0xc0, 0xf7, 0xf8, 0xff,
 ];
 
 /** A changed copy, at most 4 KiB. */
-export function mutate(input: Uint8Array, others: readonly Uint8Array[], words: readonly string[], random: Seeded): Uint8Array {
+export function mutate(
+  input: Uint8Array,
+  others: readonly Uint8Array[],
+  words: readonly string[],
+  random: Seeded,
+): Uint8Array {
   let bytes: Uint8Array = Uint8Array.from(input);
-  for (let times = 1 + random.below(random.chance(3) ? 8 : 2); times > 0; times--) bytes = step(bytes, others, words, random);
+  for (let times = 1 + random.below(random.chance(3) ? 8 : 2); times > 0; times--)
+    bytes = step(bytes, others, words, random);
   return bytes.subarray(0, bytesMax);
 }
 
-function step(bytes: Uint8Array, others: readonly Uint8Array[], words: readonly string[], random: Seeded): Uint8Array {
+function step(
+  bytes: Uint8Array,
+  others: readonly Uint8Array[],
+  words: readonly string[],
+  random: Seeded,
+): Uint8Array {
   const at = random.below(bytes.length + 1);
   const length = 1 + random.below(random.chance(4) ? 64 : 4);
   const head = bytes.subarray(0, at);
@@ -34,15 +45,27 @@ function step(bytes: Uint8Array, others: readonly Uint8Array[], words: readonly 
     case 4:
       return Buffer.concat([head, tail.subarray(0, length), tail]);
     case 5:
-      return Buffer.concat([head, Uint8Array.from({ length }, () => random.pick(significant)), tail]);
+      return Buffer.concat([
+        head,
+        Uint8Array.from({ length }, () => random.pick(significant)),
+        tail,
+      ]);
     case 6: {
       const other = random.pick(others);
       const from = random.below(other.length + 1);
-      return Buffer.concat([head, other.subarray(from, from + length * 4), random.chance(2) ? tail : tail.subarray(length)]);
+      return Buffer.concat([
+        head,
+        other.subarray(from, from + length * 4),
+        random.chance(2) ? tail : tail.subarray(length),
+      ]);
     }
     case 7: {
       const location = random.below(bytes.length + 1);
-      return Buffer.concat([bytes.subarray(0, location), tail.subarray(0, length), bytes.subarray(location)]);
+      return Buffer.concat([
+        bytes.subarray(0, location),
+        tail.subarray(0, length),
+        bytes.subarray(location),
+      ]);
     }
     default:
       return Buffer.concat([

@@ -59,12 +59,16 @@ export const textOf = (input: Uint8Array): string => Buffer.from(input).toString
 
 /** Equal as JSON values, whatever prototype the objects have. */
 export function same(one: unknown, other: unknown): boolean {
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return Object.is(one, other);
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
+    return Object.is(one, other);
   if (Array.isArray(one) !== Array.isArray(other)) return false;
   const names = Object.keys(one);
   if (names.length !== Object.keys(other).length) return false;
   const fields = one as Readonly<Record<string, unknown>>;
-  return names.every((name) => Object.hasOwn(other, name) && same(fields[name], (other as Record<string, unknown>)[name]));
+  return names.every(
+    (name) =>
+      Object.hasOwn(other, name) && same(fields[name], (other as Record<string, unknown>)[name]),
+  );
 }
 
 const inherited = (): string =>

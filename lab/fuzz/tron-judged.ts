@@ -4,7 +4,12 @@
  */
 import { utils } from "tronweb";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import { attachSignature, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
+import {
+  attachSignature,
+  buildTransfer,
+  describe,
+  digestOf,
+} from "../../chains/tron/transaction.ts";
 import { Seeded } from "../kit/seeded.ts";
 import {
   encodeByTronweb,
@@ -45,21 +50,40 @@ export function judgeTransfers(seed: number, count: number): Transfers {
  * its signer recovered by tronweb. If tronweb's numbers are exact, tronweb's own encoder gives the
  * same bytes and the same id as well, and the same reading.
  */
-export function judgeTransfer(random: Seeded): { readonly contract: string; readonly isExact: boolean } {
+export function judgeTransfer(random: Seeded): {
+  readonly contract: string;
+  readonly isExact: boolean;
+} {
   const key = keyBy(random);
   const transfer = transferBy(random, utils.crypto.pkToAddress(hex(key)), !random.chance(8));
   const { contract } = transfer;
   const rawData = buildTransfer(transfer);
   const described = describe(rawData);
   const wanted = readingOf(transfer);
-  must(described.ok && same(readingOf(described.transfer), wanted), `our own reading differs: ${hex(rawData)}`);
-  must(same({ ...wanted, ...exactNumbers(rawData) }, wanted), `the plain reading differs: ${hex(rawData)}`);
-  const { raw, txHash } = attachSignature(rawData, signDigest(digestOf(rawData), key), transfer.sender);
-  must(signerByTronweb(txHash, raw.subarray(-65)) === transfer.sender, `tronweb recovers another signer: ${hex(rawData)}`);
+  must(
+    described.ok && same(readingOf(described.transfer), wanted),
+    `our own reading differs: ${hex(rawData)}`,
+  );
+  must(
+    same({ ...wanted, ...exactNumbers(rawData) }, wanted),
+    `the plain reading differs: ${hex(rawData)}`,
+  );
+  const { raw, txHash } = attachSignature(
+    rawData,
+    signDigest(digestOf(rawData), key),
+    transfer.sender,
+  );
+  must(
+    signerByTronweb(txHash, raw.subarray(-65)) === transfer.sender,
+    `tronweb recovers another signer: ${hex(rawData)}`,
+  );
   if (contract === "" && transfer.amountUnits > exactMax) return { contract, isExact: false };
   must(same(readByTronweb(rawData), wanted), `tronweb reads it differently: ${hex(rawData)}`);
   const theirs = encodeByTronweb(jsonOf(transfer));
-  must(theirs.rawData === hex(rawData), `tronweb writes other bytes: ${theirs.rawData}, ours ${hex(rawData)}`);
+  must(
+    theirs.rawData === hex(rawData),
+    `tronweb writes other bytes: ${theirs.rawData}, ours ${hex(rawData)}`,
+  );
   must(theirs.txId === txHash, `tronweb names another id: ${theirs.txId}`);
   return { contract, isExact: true };
 }
@@ -78,9 +102,13 @@ export function judgeMutations(seed: number, count: number): Mutations {
   const random = new Seeded(seed);
   const seen = { unchanged: 0, read: 0, refused: 0, refusedThoughRead: 0 };
   const byCode: Record<string, number> = {};
-  const others = Array.from({ length: 8 }, () => buildTransfer(transferBy(random, addressBy(random), true)));
+  const others = Array.from({ length: 8 }, () =>
+    buildTransfer(transferBy(random, addressBy(random), true)),
+  );
   while (seen.read + seen.refused < count) {
-    const honest = buildTransfer(transferBy(random, random.chance(2) ? sender : addressBy(random), random.chance(2)));
+    const honest = buildTransfer(
+      transferBy(random, random.chance(2) ? sender : addressBy(random), random.chance(2)),
+    );
     const malformed = mutateRawData(honest, others, random);
     if (Buffer.compare(honest, malformed) === 0) seen.unchanged += 1;
     else {
@@ -101,8 +129,14 @@ export function judgeBytes(rawData: Uint8Array): string {
   const described = describe(rawData);
   if (!described.ok) return described.code;
   const ours = readingOf(described.transfer);
-  must(hex(buildTransfer(described.transfer)) === hex(rawData), `built again it is other bytes: ${hex(rawData)}`);
-  must(same({ ...ours, ...exactNumbers(rawData) }, ours), `the plain reading differs: ${hex(rawData)}`);
+  must(
+    hex(buildTransfer(described.transfer)) === hex(rawData),
+    `built again it is other bytes: ${hex(rawData)}`,
+  );
+  must(
+    same({ ...ours, ...exactNumbers(rawData) }, ours),
+    `the plain reading differs: ${hex(rawData)}`,
+  );
   const theirs = readOrNull(rawData);
   must(theirs !== null, `tronweb cannot read it: ${hex(rawData)}`);
   must(same(theirs, roundedAsTronweb(ours)), `tronweb reads it differently: ${hex(rawData)}`);
@@ -111,7 +145,9 @@ export function judgeBytes(rawData: Uint8Array): string {
 
 /** tronweb keeps an amount of TRX as a number. */
 function roundedAsTronweb(reading: Reading): Reading {
-  return reading.contract === "" ? { ...reading, amountUnits: `${Number(reading.amountUnits)}` } : reading;
+  return reading.contract === ""
+    ? { ...reading, amountUnits: `${Number(reading.amountUnits)}` }
+    : reading;
 }
 
 function readOrNull(rawData: Uint8Array): Reading | null {

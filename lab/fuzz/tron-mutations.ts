@@ -18,7 +18,19 @@ interface Node {
 
 /** Which fields are messages themselves, by the path of numbers from the top. */
 const messages: ReadonlySet<string> = new Set(["11", "11.2", "11.2.2"]);
-const numbers = [0n, 1n, 2n, 31n, 127n, 128n, 2n ** 31n, 2n ** 53n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n - 1n];
+const numbers = [
+  0n,
+  1n,
+  2n,
+  31n,
+  127n,
+  128n,
+  2n ** 31n,
+  2n ** 53n,
+  2n ** 63n - 1n,
+  2n ** 63n,
+  2n ** 64n - 1n,
+];
 const sizes = [0, 1, 2, 8, 19, 20, 21, 22, 32, 67, 68, 69, 100];
 /**
  * Fields of each message that a transfer does not have: memo, authorities, permission id and more.
@@ -31,11 +43,19 @@ const outsiders: Readonly<Record<string, readonly number[]>> = {
 };
 
 /** A changed copy of honest raw_data. */
-export function mutateRawData(rawData: Uint8Array, others: readonly Uint8Array[], random: Seeded): Uint8Array {
+export function mutateRawData(
+  rawData: Uint8Array,
+  others: readonly Uint8Array[],
+  random: Seeded,
+): Uint8Array {
   if (random.chance(5)) return mutate(rawData, others, [], random);
   const nodes = parse(rawData, "");
   if (random.chance(4)) {
-    const leaf = random.pick(levels(nodes, "").flatMap(({ nodes: level }) => level.filter(({ value }) => !Array.isArray(value))));
+    const leaf = random.pick(
+      levels(nodes, "").flatMap(({ nodes: level }) =>
+        level.filter(({ value }) => !Array.isArray(value)),
+      ),
+    );
     // A number below zero takes ten bytes.
     leaf.value = otherValue(leaf.value, random);
     return write(nodes);
@@ -63,7 +83,11 @@ function malform(top: Node[], random: Seeded): void {
       nodes.splice(random.below(nodes.length + 1), 0, node);
       return;
     case 3:
-      nodes.splice(random.chance(2) ? nodes.length : random.below(nodes.length + 1), 0, outsider(path, random));
+      nodes.splice(
+        random.chance(2) ? nodes.length : random.below(nodes.length + 1),
+        0,
+        outsider(path, random),
+      );
       return;
     case 4:
       if (random.chance(2)) node.spareTag = 1 + random.below(3);
@@ -95,7 +119,8 @@ function malformValue(node: Node, random: Seeded): void {
 
 /** A value of the same kind and length, as another honest transfer could have it. */
 function otherValue(value: Node["value"], random: Seeded): Node["value"] {
-  if (typeof value === "bigint") return BigInt.asUintN(64, value + BigInt(random.below(2_001)) - 1_000n);
+  if (typeof value === "bigint")
+    return BigInt.asUintN(64, value + BigInt(random.below(2_001)) - 1_000n);
   const copy = Uint8Array.from(value as Uint8Array);
   copy[random.below(copy.length)] = random.below(256);
   return copy;
@@ -137,7 +162,9 @@ function malformedBytes(value: Uint8Array, random: Seeded): Uint8Array {
     case 3:
       return copy.fill(0, 1);
     default:
-      if (copy.length > 0) copy[random.below(random.chance(2) ? copy.length : Math.min(2, copy.length))] = random.below(256);
+      if (copy.length > 0)
+        copy[random.below(random.chance(2) ? copy.length : Math.min(2, copy.length))] =
+          random.below(256);
       return copy;
   }
 }
@@ -148,7 +175,9 @@ function someBytes(random: Seeded): Uint8Array {
 }
 
 function levels(nodes: Node[], path: string): { readonly path: string; readonly nodes: Node[] }[] {
-  const inner = nodes.flatMap(({ number, value }) => (Array.isArray(value) ? levels(value, join(path, number)) : []));
+  const inner = nodes.flatMap(({ number, value }) =>
+    Array.isArray(value) ? levels(value, join(path, number)) : [],
+  );
   return [{ path, nodes }, ...inner];
 }
 

@@ -61,7 +61,12 @@ function changed(moment: Moment, name: string, changes: Changes, line?: number):
 export function flip(moment: Moment, file: string, bit: number): Image {
   const bytes = new Uint8Array(bytesOf(moment, file));
   bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7));
-  return changed(moment, `${file} bit ${bit} flipped`, { [file]: bytes }, lineAt(bytesOf(moment, file), bit >> 3));
+  return changed(
+    moment,
+    `${file} bit ${bit} flipped`,
+    { [file]: bytes },
+    lineAt(bytesOf(moment, file), bit >> 3),
+  );
 }
 
 /** 1-based number of the line that a byte belongs to. */
@@ -70,7 +75,9 @@ function lineAt(bytes: Uint8Array, at: number): number {
 }
 
 export function cut(moment: Moment, file: string, size: number): Image {
-  return changed(moment, `${file} cut to ${size} bytes`, { [file]: bytesOf(moment, file).subarray(0, size) });
+  return changed(moment, `${file} cut to ${size} bytes`, {
+    [file]: bytesOf(moment, file).subarray(0, size),
+  });
 }
 
 /** `length` bytes from `start` as a disk leaves them that never wrote them. */
@@ -83,7 +90,11 @@ export function hole(moment: Moment, file: string, start: number, length: number
 export function overwrite(moment: Moment, file: string, start: number, by: Uint8Array): Image {
   const bytes = new Uint8Array(bytesOf(moment, file));
   bytes.set(by.subarray(0, bytes.length - start), start);
-  return changed(moment, `${file} overwritten from ${start} by ${Buffer.from(by).toString("hex")}`, { [file]: bytes });
+  return changed(
+    moment,
+    `${file} overwritten from ${start} by ${Buffer.from(by).toString("hex")}`,
+    { [file]: bytes },
+  );
 }
 
 export function append(moment: Moment, file: string, more: Uint8Array): Image {
@@ -106,7 +117,11 @@ export function placesOf(moment: Moment): readonly Place[] {
   return places;
 }
 
-function edited(moment: Moment, name: string, edit: (lines: Map<string, Uint8Array[]>) => void): Image {
+function edited(
+  moment: Moment,
+  name: string,
+  edit: (lines: Map<string, Uint8Array[]>) => void,
+): Image {
   const all = new Map<string, Uint8Array[]>();
   for (let segment = 1; segment <= moment.segment; segment++) {
     all.set(segmentFile(segment), [...linesOf(bytesOf(moment, segmentFile(segment)))]);
@@ -148,7 +163,9 @@ export function move(moment: Moment, what: Place, at: Place): Image {
 }
 
 export function remove(moment: Moment, from: Place, count: number): Image {
-  return edited(moment, `${named(from)} and ${count - 1} more removed`, (all) => all.get(from.file)?.splice(from.index, count));
+  return edited(moment, `${named(from)} and ${count - 1} more removed`, (all) =>
+    all.get(from.file)?.splice(from.index, count),
+  );
 }
 
 /** The lines of one file in another order. */
@@ -167,12 +184,17 @@ export function withoutFile(moment: Moment, file: string): Image {
 }
 
 export function exchangeFiles(moment: Moment, one: string, other: string): Image {
-  return changed(moment, `${one} and ${other} exchanged`, { [one]: bytesOf(moment, other), [other]: bytesOf(moment, one) });
+  return changed(moment, `${one} and ${other} exchanged`, {
+    [one]: bytesOf(moment, other),
+    [other]: bytesOf(moment, one),
+  });
 }
 
 /** One file as an earlier moment had it. */
 export function fileFrom(moment: Moment, earlier: Moment, file: string): Image {
-  return changed(moment, `${file} from record ${earlier.head.seq}`, { [file]: bytesOf(earlier, file) });
+  return changed(moment, `${file} from record ${earlier.head.seq}`, {
+    [file]: bytesOf(earlier, file),
+  });
 }
 
 /** The whole folder as an earlier moment had it; the gateway goes on where it is. */
@@ -206,7 +228,8 @@ const drawFlip: Draw = (moment, random) => {
   const file = newest(moment);
   return flip(moment, file, somewhere(bytesOf(moment, file), random) * 8 + random.below(8));
 };
-const drawCut: Draw = (moment, random) => cut(moment, newest(moment), somewhere(bytesOf(moment, newest(moment)), random));
+const drawCut: Draw = (moment, random) =>
+  cut(moment, newest(moment), somewhere(bytesOf(moment, newest(moment)), random));
 const drawHole: Draw = (moment, random) => {
   const start = somewhere(bytesOf(moment, newest(moment)), random);
   return hole(moment, newest(moment), start, 1 + random.below(random.pick([2, 64, 4_096])));
@@ -214,7 +237,12 @@ const drawHole: Draw = (moment, random) => {
 const drawNoise: Draw = (moment, random) =>
   random.chance(3)
     ? append(moment, newest(moment), noise(random, 200))
-    : overwrite(moment, newest(moment), somewhere(bytesOf(moment, newest(moment)), random), noise(random, 40));
+    : overwrite(
+        moment,
+        newest(moment),
+        somewhere(bytesOf(moment, newest(moment)), random),
+        noise(random, 40),
+      );
 
 /** A place in the newest segment, now and then one in any. */
 function somePlace(moment: Moment, random: Seeded): Place {
@@ -263,9 +291,12 @@ const drawFiles: Draw = (moment, random, { moments }) => {
 
 const drawCheckpoint: Draw = (moment, random) => {
   const file = checkpointFile(moment.segment);
-  if (!moment.files.has(file)) return drawFlip(moment, random, { moments: [], hashes: [], kinds: [], bound: [] });
+  if (!moment.files.has(file))
+    return drawFlip(moment, random, { moments: [], hashes: [], kinds: [], bound: [] });
   const { length } = bytesOf(moment, file);
-  return random.chance(4) ? cut(moment, file, random.below(length)) : flip(moment, file, random.below(length * 8));
+  return random.chance(4)
+    ? cut(moment, file, random.below(length))
+    : flip(moment, file, random.below(length * 8));
 };
 
 /** With how many tickets of a thousand each goes into the draw. */

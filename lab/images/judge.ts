@@ -51,7 +51,10 @@ export class Judge {
       return this.#start(image);
     } catch (error) {
       const what = error instanceof Broken ? error.message : String(error);
-      return { fate: "refused", violation: `${image.name}, of record ${image.moment.head.seq}: ${what}` };
+      return {
+        fate: "refused",
+        violation: `${image.name}, of record ${image.moment.head.seq}: ${what}`,
+      };
     }
   }
 
@@ -63,11 +66,20 @@ export class Judge {
       assertSaysWhere(image, opened);
       return { fate: "refused", violation: null };
     }
-    for (const { seq, hash } of opened.records) must(this.#story.hashes[seq - 1] === hash, `record ${seq} was never written so`);
+    for (const { seq, hash } of opened.records)
+      must(this.#story.hashes[seq - 1] === hash, `record ${seq} was never written so`);
     const head = opened.records.at(-1) as LedgerRecord;
     assertTornKept(image, disk, opened.tornBytes);
     const drive = (): Verdict =>
-      pressed(() => press(this.#story, moment, disk.files, head, this.#isGatewayHeadTrue ? moment.stored : head));
+      pressed(() =>
+        press(
+          this.#story,
+          moment,
+          disk.files,
+          head,
+          this.#isGatewayHeadTrue ? moment.stored : head,
+        ),
+      );
     if (isChangedElsewhere(image)) {
       assertVerifyFinds(image, disk);
       return drive();
@@ -88,7 +100,12 @@ function pressed(press: () => Verdict): Verdict {
   try {
     return press();
   } catch (error) {
-    if (!(error instanceof AgentError) || error.code !== "LEDGER_DAMAGED" || !isPastFile(String(error.context.file))) throw error;
+    if (
+      !(error instanceof AgentError) ||
+      error.code !== "LEDGER_DAMAGED" ||
+      !isPastFile(String(error.context.file))
+    )
+      throw error;
     return { fate: "refused", violation: null };
   }
 }
@@ -112,16 +129,27 @@ function open(disk: MemoryDisk): ReturnType<typeof openLedger> | AgentError {
  * The fault names a file that has changed or is gone, and the line where one line was changed in
  * the newest segment.
  */
-function assertSaysWhere({ moment, files, line }: Image, { code, message, context }: AgentError): void {
-  must(code === "LEDGER_DAMAGED" || code === "LEDGER_FORGED" || code === "LEDGER_MISSING", `refused with ${code}: ${message}`);
+function assertSaysWhere(
+  { moment, files, line }: Image,
+  { code, message, context }: AgentError,
+): void {
+  must(
+    code === "LEDGER_DAMAGED" || code === "LEDGER_FORGED" || code === "LEDGER_MISSING",
+    `refused with ${code}: ${message}`,
+  );
   if (code === "LEDGER_MISSING") {
-    must((files.get(segmentFile(1))?.length ?? 0) === 0, "called missing although there is something");
+    must(
+      (files.get(segmentFile(1))?.length ?? 0) === 0,
+      "called missing although there is something",
+    );
     return;
   }
   const { file } = context;
   must(typeof file === "string" && message.includes(file), `the fault names no file: ${message}`);
-  const isNewest = file === segmentFile(moment.segment) && files.get(file) !== moment.files.get(file);
-  if (isNewest && line !== undefined) must(context.line === line, `line ${line} was changed, the fault says ${message}`);
+  const isNewest =
+    file === segmentFile(moment.segment) && files.get(file) !== moment.files.get(file);
+  if (isNewest && line !== undefined)
+    must(context.line === line, `line ${line} was changed, the fault says ${message}`);
 }
 
 /** The cut part is kept in a file of its own, and the rest is unchanged. */
@@ -131,17 +159,21 @@ function assertTornKept({ files }: Image, disk: MemoryDisk, tornBytes: number): 
     const after = disk.files.get(name);
     if (after === before || (after === undefined && isPastFile(name))) continue;
     const kept = disk.files.get(`torn-${name.slice(0, 8)}-${after?.length ?? 0}`);
-    const isWhole = after !== undefined && kept !== undefined && Buffer.concat([after, kept]).equals(before);
+    const isWhole =
+      after !== undefined && kept !== undefined && Buffer.concat([after, kept]).equals(before);
     must(isWhole && kept.length === tornBytes, `${tornBytes} torn bytes of ${name} were not kept`);
   }
 }
 
 /** Something beside the newest segment's end is not as it was: the fate is not that of a prefix. */
 function isChangedElsewhere({ moment, files }: Image): boolean {
-  const newest = Math.max(...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)));
+  const newest = Math.max(
+    ...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)),
+  );
   for (const [name, bytes] of moment.files) {
     const segment = Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0);
-    if (segment < newest && files.get(name) !== bytes && (segment > 0 || isPastFile(name))) return true;
+    if (segment < newest && files.get(name) !== bytes && (segment > 0 || isPastFile(name)))
+      return true;
   }
   return false;
 }
@@ -150,13 +182,21 @@ function isChangedElsewhere({ moment, files }: Image): boolean {
 function assertVerifyFinds({ moment, files }: Image, disk: MemoryDisk): void {
   const isOther = [...moment.files].some(([name, bytes]) => {
     const found = files.get(name);
-    return name.endsWith(".jsonl") && found !== undefined && found !== bytes && !Buffer.from(found).equals(bytes);
+    return (
+      name.endsWith(".jsonl") &&
+      found !== undefined &&
+      found !== bytes &&
+      !Buffer.from(found).equals(bytes)
+    );
   });
   if (!isOther) return;
   try {
     verifyLedger(disk, testSeal);
   } catch (error) {
-    must(error instanceof AgentError && /^LEDGER_(DAMAGED|FORGED)$/.test(error.code), `verify threw ${String(error)}`);
+    must(
+      error instanceof AgentError && /^LEDGER_(DAMAGED|FORGED)$/.test(error.code),
+      `verify threw ${String(error)}`,
+    );
     return;
   }
   must(isWholeChain(files, moment), "verify finds nothing in a folder that was changed");
@@ -166,7 +206,11 @@ function assertVerifyFinds({ moment, files }: Image, disk: MemoryDisk): void {
 function isWholeChain(files: ReadonlyMap<string, Uint8Array>, moment: Moment): boolean {
   return [...files].every(([name, bytes]) => {
     const now = moment.files.get(name);
-    return now === undefined || !name.endsWith(".jsonl") || Buffer.from(now).subarray(0, bytes.length).equals(bytes);
+    return (
+      now === undefined ||
+      !name.endsWith(".jsonl") ||
+      Buffer.from(now).subarray(0, bytes.length).equals(bytes)
+    );
   });
 }
 
@@ -180,7 +224,8 @@ function press(
 ): Verdict {
   const kit = new Kit({ found: MemoryDisk.over(files), gatewayKey });
   kit.now = moment.nowMs;
-  kit.gateway.stored = gatewayHead === null ? null : { seq: gatewayHead.seq, hash: gatewayHead.hash };
+  kit.gateway.stored =
+    gatewayHead === null ? null : { seq: gatewayHead.seq, hash: gatewayHead.hash };
   kit.gateway.last = moment.last;
   kit.gateway.texts.push(...moment.texts);
   kit.gateway.ledgerEpoch = moment.ledgerEpoch;
@@ -194,14 +239,20 @@ function press(
   const isOver = handshake.code === "ADMISSION_OTHER_EPOCH";
   if (kit.core.locked === null && !isOver) {
     must(kit.signer.run.handshakeDone, `neither handshake nor lock: ${handshake.code}`);
-    const isThere = gatewayHead === null || (seq >= gatewayHead.seq && (seq > gatewayHead.seq || hash === gatewayHead.hash));
+    const isThere =
+      gatewayHead === null ||
+      (seq >= gatewayHead.seq && (seq > gatewayHead.seq || hash === gatewayHead.hash));
     must(isThere, `handshake at record ${seq}, the gateway holds ${gatewayHead?.seq}`);
   }
   goOn(kit);
   const signed = signedSince(kit, seq);
-  if (kit.core.locked !== null || isOver) must(signed.length === 0, "signed although locked or without a handshake");
+  if (kit.core.locked !== null || isOver)
+    must(signed.length === 0, "signed although locked or without a handshake");
   assertNothingForgotten(story, moment, signed);
-  return { fate: (kit.core.locked === null && !isOver) || wasLocked ? "recovered" : "stopped", violation: null };
+  return {
+    fate: (kit.core.locked === null && !isOver) || wasLocked ? "recovered" : "stopped",
+    violation: null,
+  };
 }
 
 /**
@@ -239,14 +290,21 @@ function signedSince(kit: Kit, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED
   kit.settle();
   const { durableHead } = kit.signer.ledger;
   const since = durableHead.seq > seq ? kit.signer.ledger.read(seq + 1, durableHead.seq) : [];
-  return since.filter((record): record is Of<"INTENT"> | Of<"SIGNED"> => record.kind === "INTENT" || record.kind === "SIGNED");
+  return since.filter(
+    (record): record is Of<"INTENT"> | Of<"SIGNED"> =>
+      record.kind === "INTENT" || record.kind === "SIGNED",
+  );
 }
 
 /**
  * A withdrawal that the gateway knows was perhaps paid, so its slot belongs to no other, and it has
  * no other slot.
  */
-function assertNothingForgotten({ bound }: Story, { receivedSeq }: Moment, signed: ReturnType<typeof signedSince>): void {
+function assertNothingForgotten(
+  { bound }: Story,
+  { receivedSeq }: Moment,
+  signed: ReturnType<typeof signedSince>,
+): void {
   const received = bound.filter(({ signedSeq }) => signedSeq <= receivedSeq);
   const owner = new Map(received.map(({ token, transactionId }) => [token, transactionId]));
   const tokenOf = new Map(received.map(({ token, transactionId }) => [transactionId, token]));
@@ -258,6 +316,9 @@ function assertNothingForgotten({ bound }: Story, { receivedSeq }: Moment, signe
       (owner.get(token) ?? transactionId) === transactionId,
       `${token} was used by ${owner.get(token)}, now by ${transactionId}`,
     );
-    must((tokenOf.get(transactionId) ?? token) === token, `${transactionId} has ${tokenOf.get(transactionId)}, now ${token}`);
+    must(
+      (tokenOf.get(transactionId) ?? token) === token,
+      `${transactionId} has ${tokenOf.get(transactionId)}, now ${token}`,
+    );
   }
 }

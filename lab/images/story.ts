@@ -56,11 +56,21 @@ export interface StoryOptions {
 }
 
 /** Above this two operators must say yes. */
-const usdt = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10", twoApproversAbove: "100" };
+const usdt = {
+  maxPerWithdrawal: "1000",
+  maxPerDay: "1000000",
+  maxFee: "0.01",
+  maxFeePerDay: "10",
+  twoApproversAbove: "100",
+};
 
 /** Lives until the ledger has exactly so many records, the last of them a LOCKED. */
 export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Story {
-  const kit = new Kit({ segmentBytesMax, gatewayKey, settings: { ...settings, policy: { ...settings.policy, usdt } } });
+  const kit = new Kit({
+    segmentBytesMax,
+    gatewayKey,
+    settings: { ...settings, policy: { ...settings.policy, usdt } },
+  });
   const narrator = new Narrator(kit, new Seeded(seed));
   opening(narrator);
   while (narrator.seq < records / 2) narrator.step();
@@ -72,15 +82,30 @@ export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Sto
   narrator.keep(true);
   const all = kit.records();
   const tokens = new Map(
-    all.flatMap((one) => (one.kind === "INTENT" ? [[one.transactionId, `${one.network} ${one.account} ${one.slot}`]] : [])),
+    all.flatMap((one) =>
+      one.kind === "INTENT"
+        ? [[one.transactionId, `${one.network} ${one.account} ${one.slot}`]]
+        : [],
+    ),
   );
   invariant(all.length === records, `a story of ${all.length} records instead of ${records}`);
   const bound = all.flatMap((one) =>
     one.kind === "SIGNED" && one.attempt === 1
-      ? [{ transactionId: one.transactionId, token: tokens.get(one.transactionId) ?? "", signedSeq: one.seq }]
+      ? [
+          {
+            transactionId: one.transactionId,
+            token: tokens.get(one.transactionId) ?? "",
+            signedSeq: one.seq,
+          },
+        ]
       : [],
   );
-  return { moments: narrator.moments, hashes: all.map(({ hash }) => hash), kinds: all.map(({ kind }) => kind), bound };
+  return {
+    moments: narrator.moments,
+    hashes: all.map(({ hash }) => hash),
+    kinds: all.map(({ kind }) => kind),
+    bound,
+  };
 }
 
 /** Every kind of record once, with the crash between INTENT and SIGNED. */
@@ -94,8 +119,12 @@ function opening(narrator: Narrator): void {
   narrator.observe(paid, "final");
   kit.acknowledge();
   narrator.turn();
-  const { transactionId: held, approvalDigest: digest } = kit.request({ mode: "manual", amount: "100.5" });
-  for (const approver of ["ann", "bob"]) kit.operate("approve", { transactionId: held, digest, address: "", approver });
+  const { transactionId: held, approvalDigest: digest } = kit.request({
+    mode: "manual",
+    amount: "100.5",
+  });
+  for (const approver of ["ann", "bob"])
+    kit.operate("approve", { transactionId: held, digest, address: "", approver });
   narrator.dieBetween(held);
   kit.ask("sign", { transactionId: held, txParams });
   narrator.keep();
@@ -143,13 +172,16 @@ class Narrator {
     const approved = some("approved", "intent");
     const seen = some("released", "broadcast", "included");
     const ticket = random.below(20);
-    if (ticket < 9 && seen !== undefined) this.observe(seen, random.pick(["broadcast", "included", "final", "final"]));
+    if (ticket < 9 && seen !== undefined)
+      this.observe(seen, random.pick(["broadcast", "included", "final", "final"]));
     else if (ticket < 10 && seen !== undefined) this.#replace(seen);
     else if (ticket < 11 && approved !== undefined) this.dieBetween(approved);
-    else if (ticket < 15 && approved !== undefined) this.kit.ask("sign", { transactionId: approved, txParams });
+    else if (ticket < 15 && approved !== undefined)
+      this.kit.ask("sign", { transactionId: approved, txParams });
     else if (ticket < 16) this.kit.receive();
     else if (ticket < 17) this.#live();
-    else if (open.length < openWanted) this.kit.request({ amount: `${1 + random.below(9)}.${1 + random.below(9)}` });
+    else if (open.length < openWanted)
+      this.kit.request({ amount: `${1 + random.below(9)}.${1 + random.below(9)}` });
     if (random.chance(3)) this.kit.acknowledge();
     this.turn();
     if (random.chance(12)) this.keep();
@@ -187,7 +219,12 @@ class Narrator {
   /** The gateway says of a record what the ledger denies. */
   lock(): void {
     const { gateway, core, nonce, now } = this.kit;
-    this.kit.admit(gateway.welcome(nonce, { gatewayHead: { seq: core.heads.head.seq, hash: "ab".repeat(32) }, at: now + 1 }));
+    this.kit.admit(
+      gateway.welcome(nonce, {
+        gatewayHead: { seq: core.heads.head.seq, hash: "ab".repeat(32) },
+        at: now + 1,
+      }),
+    );
   }
 
   /**
@@ -204,18 +241,34 @@ class Narrator {
     const held = kit.statements.map(({ head }) => head).find(({ seq }) => seq > lost - 12) ?? null;
     gateway.stored = null; // In a new epoch it holds nothing yet.
     gateway.ledgerEpoch += 1;
-    const open = [...kit.core.book.open()].filter(({ slot, state }) => slot !== "" && !isFinal(state));
+    const open = [...kit.core.book.open()].filter(
+      ({ slot, state }) => slot !== "" && !isFinal(state),
+    );
     const withdrawals = open.flatMap(({ transactionId, address, account, slot, attempts }) => {
       const job = gateway.texts.find((text) => text.includes(transactionId)) ?? "";
       const signed = attempts.filter(({ txHash }) => txHash !== "");
       if (signed.length === 0) return [];
       const told = signed.map(({ txHash }) => ({ txHash, feeMax: "130000000000000" }));
-      return [{ job, signature: signJob(job, gateway.key), address, account, slot, attempts: told }];
+      return [
+        { job, signature: signJob(job, gateway.key), address, account, slot, attempts: told },
+      ];
     });
     const next = kit.core.accounts.find("eip155:31337", hotWallet)?.next.toString();
     const contents = {
-      ...{ agent: agentId, wallet, ledgerEpoch: gateway.ledgerEpoch, answers: kit.nonce, part: 1, parts: 1, held },
-      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hotWallet, next }], spent: [] },
+      ...{
+        agent: agentId,
+        wallet,
+        ledgerEpoch: gateway.ledgerEpoch,
+        answers: kit.nonce,
+        part: 1,
+        parts: 1,
+        held,
+      },
+      ...{
+        jobs: gateway.last,
+        accounts: [{ network: "eip155:31337", account: hotWallet, next }],
+        spent: [],
+      },
       ...{ withdrawals, ended: [], outgoing: [] },
     };
     const order = { ...contents, order: recoveryNameOf("", contents), at: kit.now };
@@ -252,7 +305,9 @@ class Narrator {
     this.kit.settle();
     const { disk, gateway, now, signer } = this.kit;
     const files = new Map(disk.files);
-    const segment = Math.max(...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)));
+    const segment = Math.max(
+      ...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)),
+    );
     const receivedSeq = Math.max(0, ...this.kit.statements.map(({ head }) => head.seq));
     const around = {
       receivedSeq,
@@ -261,7 +316,14 @@ class Narrator {
       last: gateway.last,
       texts: [...gateway.texts],
     };
-    this.moments.push({ files, segment, head: signer.ledger.durableHead, nowMs: now, ...around, isFull });
+    this.moments.push({
+      files,
+      segment,
+      head: signer.ledger.durableHead,
+      nowMs: now,
+      ...around,
+      isFull,
+    });
   }
 
   #replace(transactionId: string): void {

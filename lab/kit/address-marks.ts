@@ -1,5 +1,9 @@
 /** The file of deposit addresses beside a gateway's database, in memory. */
-import { type AddressMark, type AddressMarks, marksOver } from "../../gateway/store/address-marks.ts";
+import {
+  type AddressMark,
+  type AddressMarks,
+  marksOver,
+} from "../../gateway/store/address-marks.ts";
 
 /** Each line is durable at once, and `kept` has what a later start reads. */
 export function memoryMarks(known: ReadonlyMap<string, AddressMark> = new Map()): AddressMarks & {
@@ -10,5 +14,8 @@ export function memoryMarks(known: ReadonlyMap<string, AddressMark> = new Map())
     const [account = "", next = "", ceiling = ""] = line.trim().split(" ");
     kept.set(account, { next: Number(next), ceiling: Number(ceiling) });
   };
-  return { ...marksOver(known, { append, syncNow: () => {}, sync: (done) => done(null), close: () => {} }), kept };
+  return {
+    ...marksOver(known, { append, syncNow: () => {}, sync: (done) => done(null), close: () => {} }),
+    kept,
+  };
 }

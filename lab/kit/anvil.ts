@@ -63,7 +63,10 @@ function anvilPath(): string {
   try {
     return require.resolve(`${name}/bin/${binary}`);
   } catch (cause) {
-    throw new Error(`the local chain is missing (${name}); node scripts/ensure.js --chain brings it`, { cause });
+    throw new Error(
+      `the local chain is missing (${name}); node scripts/ensure.js --chain brings it`,
+      { cause },
+    );
   }
 }
 

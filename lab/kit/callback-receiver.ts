@@ -37,14 +37,18 @@ export async function startReceiver(port = 0, before?: Receiver): Promise<Receiv
     request.on("error", () => {});
     request.on("end", () => {
       const body = Buffer.concat(parts).toString("utf8");
-      const { type, sequence, data } = JSON.parse(body) as Pick<Received, "type" | "sequence" | "data">;
+      const { type, sequence, data } = JSON.parse(body) as Pick<
+        Received,
+        "type" | "sequence" | "data"
+      >;
       const one = {
         ...{ id: String(request.headers["webhook-id"]), type, sequence, data, body },
         ...{ headers: request.headers, atMs: performance.now() },
       };
       received.push(one);
       try {
-        if (made.secret !== "") new Webhook(made.secret).verify(body, request.headers as Record<string, string>);
+        if (made.secret !== "")
+          new Webhook(made.secret).verify(body, request.headers as Record<string, string>);
       } catch (error) {
         refused.push(`${one.type}: ${error instanceof Error ? error.message : ""}`);
       }

@@ -56,7 +56,10 @@ export function readCommandLine<const O extends Options>(command: Command<O>): C
   const { tokens } = parseArgs({
     options: {
       ...Object.fromEntries(
-        names.map((name) => [name, { type: command.options[name]?.takes === undefined ? "boolean" : "string" }]),
+        names.map((name) => [
+          name,
+          { type: command.options[name]?.takes === undefined ? "boolean" : "string" },
+        ]),
       ),
       help: { type: "boolean", short: "h" },
     },
@@ -67,7 +70,9 @@ export function readCommandLine<const O extends Options>(command: Command<O>): C
     process.exit(0);
   }
   const values: Record<string, string | boolean | undefined> = {};
-  for (const name of names) values[name] = command.options[name]?.takes === undefined ? false : command.options[name].default;
+  for (const name of names)
+    values[name] =
+      command.options[name]?.takes === undefined ? false : command.options[name].default;
   const operands: string[] = [];
   for (const token of tokens) {
     if (token.kind === "positional") operands.push(token.value);
@@ -76,17 +81,25 @@ export function readCommandLine<const O extends Options>(command: Command<O>): C
     const { takes } = command.options[token.name] as Option;
     // A word that looks like an option, after an option that takes a value, is the next option: the
     // value was forgotten.
-    const isGiven = token.value !== undefined && (token.inlineValue === true || !token.value.startsWith("-"));
-    if (takes !== undefined && !isGiven) stop(`--${token.name} needs a value: --${token.name} ${takes}`);
+    const isGiven =
+      token.value !== undefined && (token.inlineValue === true || !token.value.startsWith("-"));
+    if (takes !== undefined && !isGiven)
+      stop(`--${token.name} needs a value: --${token.name} ${takes}`);
     if (takes === undefined && token.value !== undefined) stop(`--${token.name} takes no value`);
     values[token.name] = token.value ?? true;
   }
-  if (command.operands === undefined && operands.length > 0) stop(`unexpected argument ${operands[0]}`);
-  const whole = (name: string, { least = 0, most = Number.MAX_SAFE_INTEGER, otherwise }: Range = {}): number => {
+  if (command.operands === undefined && operands.length > 0)
+    stop(`unexpected argument ${operands[0]}`);
+  const whole = (
+    name: string,
+    { least = 0, most = Number.MAX_SAFE_INTEGER, otherwise }: Range = {},
+  ): number => {
     const text = String(values[name] ?? otherwise);
     const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
     if (number >= least && number <= most) return number;
-    return stop(`--${name} takes a whole number from ${least} ${most === Number.MAX_SAFE_INTEGER ? "on" : `to ${most}`}`);
+    return stop(
+      `--${name} takes a whole number from ${least} ${most === Number.MAX_SAFE_INTEGER ? "on" : `to ${most}`}`,
+    );
   };
   return { values: values as Values<O>, operands, whole, stop };
 }

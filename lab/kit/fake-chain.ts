@@ -36,7 +36,8 @@ interface FakeBlock {
 
 const quantity = (value: bigint | number): string => `0x${value.toString(16)}`;
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
-const topicOf = (address: string): string => `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+const topicOf = (address: string): string =>
+  `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
 const same = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
 export function hashOf(text: string): string {
@@ -56,11 +57,16 @@ type Log = Record<string, unknown> & { address: string; topics: string[] };
 export class FakeChain {
   blocks: FakeBlock[] = [];
   /** Coins that appear in an account without a transaction to it. */
-  readonly coins: { readonly block: number; readonly address: string; readonly units: bigint }[] = [];
+  readonly coins: { readonly block: number; readonly address: string; readonly units: bigint }[] =
+    [];
   readonly tokens = new Map<string, bigint>(); // by contract and address, lower case
   readonly contracts = new Set<string>(); // addresses with code
   /** Addresses with code from the end of one block on, and without from the end of another. */
-  readonly delegations: { readonly address: string; readonly set: number; readonly cleared: number }[] = [];
+  readonly delegations: {
+    readonly address: string;
+    readonly set: number;
+    readonly cleared: number;
+  }[] = [];
   #salt = "";
   readonly #firstSeconds: number;
   /** Pauses between two blocks, by the number of the later one. */
@@ -79,7 +85,10 @@ export class FakeChain {
 
   /** A block's own time in seconds since 1970. */
   #timeOf(number: number): number {
-    return this.#pauses.reduce((at, { from, seconds }) => (number >= from ? at + seconds : at), this.#firstSeconds + number);
+    return this.#pauses.reduce(
+      (at, { from, seconds }) => (number >= from ? at + seconds : at),
+      this.#firstSeconds + number,
+    );
   }
 
   get top(): number {
@@ -89,7 +98,9 @@ export class FakeChain {
   mine(...transactions: FakeTransaction[]): number {
     const number = this.blocks.length;
     const parentHash = this.blocks.at(-1)?.hash ?? hashOf("genesis's parent");
-    const hash = hashOf(`${parentHash}${number}${this.#salt}${transactions.map((one) => one.hash).join()}`);
+    const hash = hashOf(
+      `${parentHash}${number}${this.#salt}${transactions.map((one) => one.hash).join()}`,
+    );
     this.blocks.push({ number, hash, parentHash, transactions });
     return number;
   }
@@ -104,9 +115,11 @@ export class FakeChain {
    */
   dropTransaction(hash: string, depth: number): boolean {
     const newest = this.blocks.slice(-depth);
-    if (!newest.some(({ transactions }) => transactions.some((one) => same(one.hash, hash)))) return false;
+    if (!newest.some(({ transactions }) => transactions.some((one) => same(one.hash, hash))))
+      return false;
     this.dropBlocks(newest.length);
-    for (const { transactions } of newest) this.mine(...transactions.filter((one) => !same(one.hash, hash)));
+    for (const { transactions } of newest)
+      this.mine(...transactions.filter((one) => !same(one.hash, hash)));
     return true;
   }
 
@@ -127,7 +140,11 @@ export class FakeChain {
       case "eth_getTransactionReceipt":
         return this.#receipt(String(params[0]));
       case "eth_getBlockReceipts":
-        return this.blocks[this.#numberOf(params[0])]?.transactions.map(({ hash }) => this.#receipt(hash)) ?? null;
+        return (
+          this.blocks[this.#numberOf(params[0])]?.transactions.map(({ hash }) =>
+            this.#receipt(hash),
+          ) ?? null
+        );
       case "eth_getLogs":
         return this.#logs(params[0] as LogFilter);
       case "eth_getBalance":
@@ -162,7 +179,9 @@ export class FakeChain {
       timestamp: quantity(this.#timeOf(number)),
       baseFeePerGas: "0x1",
       logsBloom: `0x${bloomOf(logs.flatMap(({ address, topics }) => [address, ...topics]))}`,
-      transactions: full ? block.transactions.map(asJson) : block.transactions.map((one) => one.hash),
+      transactions: full
+        ? block.transactions.map(asJson)
+        : block.transactions.map((one) => one.hash),
     };
   }
 
@@ -188,15 +207,21 @@ export class FakeChain {
   #logs(filter: LogFilter): Log[] {
     const named = this.blocks.find(({ hash }) => hash === filter.blockHash)?.number ?? -1;
     const [from, to] =
-      filter.blockHash === undefined ? [this.#numberOf(filter.fromBlock), this.#numberOf(filter.toBlock)] : [named, named];
+      filter.blockHash === undefined
+        ? [this.#numberOf(filter.fromBlock), this.#numberOf(filter.toBlock)]
+        : [named, named];
     if (from < 0) throw new Error("unknown block");
     const addresses = [filter.address].flat();
     const wanted = filter.topics.map((topic) => (topic === null ? null : [topic].flat()));
-    const inRange = this.blocks.slice(from, to + 1).flatMap((block) => block.transactions.flatMap((one) => logsOf(block, one)));
+    const inRange = this.blocks
+      .slice(from, to + 1)
+      .flatMap((block) => block.transactions.flatMap((one) => logsOf(block, one)));
     return inRange.filter(
       (log) =>
         addresses.some((address) => same(address, log.address)) &&
-        wanted.every((topics, index) => topics === null || topics.includes(log.topics[index] ?? "")),
+        wanted.every(
+          (topics, index) => topics === null || topics.includes(log.topics[index] ?? ""),
+        ),
     );
   }
 
@@ -206,26 +231,39 @@ export class FakeChain {
       .flatMap((block) => block.transactions)
       .filter((one) => same(one.to, address) && one.status !== 0);
     const extra = this.coins.filter((coin) => coin.block <= number && same(coin.address, address));
-    return paid.reduce((sum, one) => sum + (one.value ?? 0n), 0n) + extra.reduce((sum, coin) => sum + coin.units, 0n);
+    return (
+      paid.reduce((sum, one) => sum + (one.value ?? 0n), 0n) +
+      extra.reduce((sum, coin) => sum + coin.units, 0n)
+    );
   }
 
   #code(address: string, number: number): string {
     const isDelegated = this.delegations.some(
-      ({ address: other, set, cleared }) => same(other, address) && set <= number && number < cleared,
+      ({ address: other, set, cleared }) =>
+        same(other, address) && set <= number && number < cleared,
     );
     if (isDelegated) return `0xef0100${"ab".repeat(20)}`;
     return this.contracts.has(address) ? "0x6000" : "0x";
   }
 
   #count(address: string, number: number): number {
-    const used = this.blocks.slice(0, number + 1).flatMap((block) => block.transactions.filter((one) => same(one.from, address)));
+    const used = this.blocks
+      .slice(0, number + 1)
+      .flatMap((block) => block.transactions.filter((one) => same(one.from, address)));
     return used.reduce((most, one) => Math.max(most, (one.nonce ?? 0) + 1), 0);
   }
 }
 
 function asJson(one: FakeTransaction): unknown {
   const { hash, from, to } = one;
-  return { hash, from, to, nonce: quantity(one.nonce ?? 0), value: quantity(one.value ?? 0n), input: one.input ?? "0x" };
+  return {
+    hash,
+    from,
+    to,
+    nonce: quantity(one.nonce ?? 0),
+    value: quantity(one.value ?? 0n),
+    input: one.input ?? "0x",
+  };
 }
 
 function logsOf(block: FakeBlock, one: FakeTransaction): Log[] {
@@ -285,13 +323,23 @@ async function servePlainly(chain: FakeChain): Promise<ChainNode> {
       if (node.isPruned && isOld) return { error: { code: -32000, message: "missing trie node" } };
       const honest = node.chain.answer(method, params);
       const told = node.lie === null ? honest : node.lie(method, params, honest);
-      return told instanceof Refused ? { error: { code: 3, message: told.message } } : { result: told };
+      return told instanceof Refused
+        ? { error: { code: 3, message: told.message } }
+        : { result: told };
     },
     hijack: (_calls, response) => {
       if (node.isDown) response.destroy();
       return node.isDown || node.isHung;
     },
   });
-  const node: ChainNode = { url: fake.url, chain, lie: null, isDown: false, isHung: false, isPruned: false, close: fake.close };
+  const node: ChainNode = {
+    url: fake.url,
+    chain,
+    lie: null,
+    isDown: false,
+    isHung: false,
+    isPruned: false,
+    close: fake.close,
+  };
   return node;
 }

@@ -13,12 +13,18 @@ export interface RpcCall {
 }
 
 /** A result, or an error object to answer with. */
-export type FakeAnswer = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } };
+export type FakeAnswer =
+  | { readonly result: unknown }
+  | { readonly error: { readonly code: number; readonly message: string } };
 
 export interface FakeNodeOptions {
   readonly answer: (call: RpcCall) => FakeAnswer | Promise<FakeAnswer>;
   /** Takes the whole exchange over; false lets the ordinary answer follow. */
-  readonly hijack?: (calls: readonly RpcCall[], response: ServerResponse, isBatch: boolean) => boolean;
+  readonly hijack?: (
+    calls: readonly RpcCall[],
+    response: ServerResponse,
+    isBatch: boolean,
+  ) => boolean;
 }
 
 export interface FakeNode {
@@ -53,7 +59,11 @@ export async function startFakeNode(options: FakeNodeOptions): Promise<FakeNode>
   return node;
 }
 
-async function serve(node: FakeNode, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(
+  node: FakeNode,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as RpcCall | RpcCall[];
@@ -62,18 +72,32 @@ async function serve(node: FakeNode, request: IncomingMessage, response: ServerR
   node.calls.push(...calls);
   if (node.options.hijack?.(calls, response, Array.isArray(body)) === true) return;
   const answers = await Promise.all(
-    calls.map(async (call) => ({ jsonrpc: "2.0", id: call.id, ...(await node.options.answer(call)) })),
+    calls.map(async (call) => ({
+      jsonrpc: "2.0",
+      id: call.id,
+      ...(await node.options.answer(call)),
+    })),
   );
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
 }
 
 /** Hands calls on to a real node; `change` may replace a result, given the real one. */
-export function forwarding(url: string, change: (call: RpcCall, answer: FakeAnswer) => FakeAnswer = (_call, answer) => answer) {
+export function forwarding(
+  url: string,
+  change: (call: RpcCall, answer: FakeAnswer) => FakeAnswer = (_call, answer) => answer,
+) {
   return async (call: RpcCall): Promise<FakeAnswer> => {
     const headers = { "content-type": "application/json" };
-    const answered = await fetch(url, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", ...call }) });
-    const { result, error } = (await answered.json()) as { result?: unknown; error?: { code: number; message: string } };
+    const answered = await fetch(url, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ jsonrpc: "2.0", ...call }),
+    });
+    const { result, error } = (await answered.json()) as {
+      result?: unknown;
+      error?: { code: number; message: string };
+    };
     return change(call, error === undefined ? { result } : { error });
   };
 }

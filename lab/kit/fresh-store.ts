@@ -27,6 +27,7 @@ export function freshStore(path: string, fingerprint: string, log: GatewayLog): 
   made ??= firstDatabase();
   writeFileSync(path, made, { mode: 0o600, flag: "wx" });
   const store = openStore(path, log);
-  if (fingerprint !== "") store.database.run("UPDATE meta SET value = ? WHERE name = 'gatewayKey'", fingerprint);
+  if (fingerprint !== "")
+    store.database.run("UPDATE meta SET value = ? WHERE name = 'gatewayKey'", fingerprint);
   return store;
 }

@@ -53,12 +53,20 @@ export function gatewayDatabase(): GatewayDatabase {
  * Pairs an agent with fresh keys; ids are a digit repeated. A second live agent needs its own
  * merchant.
  */
-export function pairAgent(store: Store, digit = "a", hotWalletAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"): AgentKeys {
+export function pairAgent(
+  store: Store,
+  digit = "a",
+  hotWalletAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+): AgentKeys {
   const id = digit.repeat(16);
   const merchant = digit === "a" ? "m1" : `m-${digit}`;
   const signerKey = generateKeyPairSync("ed25519").privateKey;
   const linkKey = generateKeyPairSync("ed25519").privateKey;
-  if (merchant !== "m1") store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)", merchant);
+  if (merchant !== "m1")
+    store.database.run(
+      "INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)",
+      merchant,
+    );
   store.database.run(
     `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt, depositCeiling)
        VALUES (?, ?, ?, 2, ?, ?, ?, '["eip155:31337"]', '[]', 0, 100000)`,
@@ -78,7 +86,12 @@ export const depositXpub =
 export const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
 /** A withdrawal of `amountUnits` with its job appended; `number` makes its id. */
-export function askWithdrawal(store: Store, agentId: string, number: number, change: Partial<TransactionRow> = {}): string {
+export function askWithdrawal(
+  store: Store,
+  agentId: string,
+  number: number,
+  change: Partial<TransactionRow> = {},
+): string {
   return store.write(() => appendWithdrawal(store, agentId, number, change));
 }
 
@@ -90,7 +103,12 @@ export function askWithdrawals(store: Store, agentId: string, count: number): vo
 }
 
 /** Inside of a write. */
-function appendWithdrawal(store: Store, agentId: string, number: number, change: Partial<TransactionRow> = {}): string {
+function appendWithdrawal(
+  store: Store,
+  agentId: string,
+  number: number,
+  change: Partial<TransactionRow> = {},
+): string {
   const { database } = store;
   const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId)!;
   const row = insertTransaction(store, {
@@ -161,11 +179,22 @@ export function insertTransaction(
 /** A request that was given this address; `agent` null where nobody here has its key. */
 export function giveAddress(
   store: Store,
-  given: { readonly id: string; readonly address: string; readonly place: number; readonly agent: string | null },
+  given: {
+    readonly id: string;
+    readonly address: string;
+    readonly place: number;
+    readonly agent: string | null;
+  },
   change: Partial<TransactionRow> = {},
 ): void {
   const { id, address, place, agent } = given;
-  insertTransaction(store, { id, orderId: id, depositAddress: address, receiverAddress: address, ...change });
+  insertTransaction(store, {
+    id,
+    orderId: id,
+    depositAddress: address,
+    receiverAddress: address,
+    ...change,
+  });
   store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, agent, place, id);
 }
 

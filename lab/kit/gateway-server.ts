@@ -3,7 +3,13 @@
  * and no watcher, whose words to the rest (rows and signals) the test says itself, but that every
  * address is unused. The clock stands until the test moves it or lets it run.
  */
-import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+} from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
@@ -11,7 +17,12 @@ import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
-import { deriveAccounts, namedAccounts, proveAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  proveAccounts,
+  type WalletAccount,
+} from "../../agent/keystore/nodes.ts";
 import { addPayerPages } from "../../gateway/api/payer.ts";
 import { addOperations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
@@ -51,13 +62,24 @@ const testWords = "test test test test test test test test test test test junk";
 export function walletFrom(nodes: readonly WalletAccount[]) {
   const accounts = namedAccounts(nodes);
   const [hotWallet, deposits] = accounts;
-  return { nodes, accounts, hotWalletAddress: hotWallet?.id ?? "", depositXpub: deposits?.id ?? "" };
+  return {
+    nodes,
+    accounts,
+    hotWalletAddress: hotWallet?.id ?? "",
+    depositXpub: deposits?.id ?? "",
+  };
 }
 
-export const wallet = walletFrom(deriveAccounts(Uint8Array.from(mnemonicToSeedSync(testWords)), ["evm"]));
+export const wallet = walletFrom(
+  deriveAccounts(Uint8Array.from(mnemonicToSeedSync(testWords)), ["evm"]),
+);
 
 /** The signatures that the process with the keys makes of a transcript. */
-export const provenBy = (transcript: string, signer: KeyObject, nodes: readonly WalletAccount[]): TranscriptProofs => ({
+export const provenBy = (
+  transcript: string,
+  signer: KeyObject,
+  nodes: readonly WalletAccount[],
+): TranscriptProofs => ({
   signerSignature: signTranscript(transcript, signer),
   proofs: proveAccounts(nodes, accountDigestOf(transcript)),
 });
@@ -66,7 +88,9 @@ export const testConfig = {
   listen: { host: "127.0.0.1", port: 0 },
   publicUrl: "http://127.0.0.1:8080",
   database: "sqlite:gateway.db",
-  chains: { local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:9"], confirmations: 1 } },
+  chains: {
+    local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:9"], confirmations: 1 },
+  },
   currencies: {
     eth: { chain: "local", decimal: 18, name: "Ether", symbol: "ETH", minPaymentAmount: "0.001" },
     usdt: {
@@ -89,7 +113,10 @@ export const testConfig = {
     },
   },
   prices: {
-    manual: { eth: { usd: "3000", eur: "2800.5", try: "126000" }, usdt: { usd: "1", eur: "0.93", try: "42" } },
+    manual: {
+      eth: { usd: "3000", eur: "2800.5", try: "126000" },
+      usdt: { usd: "1", eur: "0.93", try: "42" },
+    },
   },
   logLevel: "silent",
 };
@@ -122,7 +149,12 @@ export interface TestGateway {
   readonly merchant: ReturnType<typeof createMerchant>;
   send(path: string, sent?: Sent): Promise<Answered>;
   /** With a fresh compatible token of the shop's key. */
-  call(method: "GET" | "POST", path: string, body?: object | string, headers?: Record<string, string>): Promise<Answered>;
+  call(
+    method: "GET" | "POST",
+    path: string,
+    body?: object | string,
+    headers?: Record<string, string>,
+  ): Promise<Answered>;
   key(wanted: Partial<NewKey>): { readonly keyId: string; readonly apiKey: string };
   /** As an agent pairs: each transcript is a millisecond newer than the one before. */
   pair(
@@ -152,7 +184,14 @@ export function handmadeToken(
   const { keyId, secret } = parseApiKey(apiKey);
   const iat = Math.floor(nowMs / 1000);
   const header = { alg: "HS256", typ: "JWT", kid: keyId, ...change.header };
-  const claims = { sub: keyId, iat, exp: iat + 60, jti: randomBytes(16).toString("hex"), bodyHash: sha256(""), ...change.claims };
+  const claims = {
+    sub: keyId,
+    iat,
+    exp: iat + 60,
+    jti: randomBytes(16).toString("hex"),
+    bodyHash: sha256(""),
+    ...change.claims,
+  };
   const text = `${encode(JSON.stringify(header))}.${encode(JSON.stringify(claims))}`;
   return `${text}.${createHmac("sha256", change.secret ?? secret)
     .update(text)
@@ -160,7 +199,8 @@ export function handmadeToken(
 }
 
 export const encode = (text: string): string => Buffer.from(text, "utf8").toString("base64url");
-export const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
+export const sha256 = (text: string | Uint8Array): string =>
+  createHash("sha256").update(text).digest("hex");
 
 interface AgentKeyPairs {
   readonly signer: KeyObject;
@@ -206,7 +246,12 @@ function ask(url: string, { method = "GET", headers = {}, body, agent }: Sent): 
       response.on("end", () => {
         const text = Buffer.concat(parts).toString("utf8");
         const isJson = (response.headers["content-type"] ?? "").includes("json") && text !== "";
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: isJson ? JSON.parse(text) : null });
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          body: isJson ? JSON.parse(text) : null,
+        });
       });
     });
     request.on("error", reject);
@@ -214,7 +259,10 @@ function ask(url: string, { method = "GET", headers = {}, body, agent }: Sent): 
   });
 }
 
-export async function startTestGateway(change: object = {}, log: Logger = pino({ level: "silent" })): Promise<TestGateway> {
+export async function startTestGateway(
+  change: object = {},
+  log: Logger = pino({ level: "silent" }),
+): Promise<TestGateway> {
   const dir = mkdtempSync(join(tmpdir(), "gateway-test-"));
   const clock: TestGateway["clock"] = { nowMs: Date.parse("2026-01-02T03:04:05.678Z") };
   const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, clock.nowMs);
@@ -275,8 +323,14 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     call: (method, path, body, headers = {}) =>
       gateway.send(path, {
         method,
-        headers: { signatureToken: handmadeToken(merchant.shopKey, clock.nowMs), "Content-Type": "application/json", ...headers },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+        headers: {
+          signatureToken: handmadeToken(merchant.shopKey, clock.nowMs),
+          "Content-Type": "application/json",
+          ...headers,
+        },
+        ...(body === undefined
+          ? {}
+          : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       }),
     key(wanted) {
       const made = addKey(operator, {
@@ -294,8 +348,16 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
       const { keyId, secret } = parseApiKey(apiKey);
       const at = clock.nowMs + pairings;
       pairings += 1;
-      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId, keys, namedAccounts(nodes)), at, ...changed });
-      return sealTranscript(transcript, { secret, linkKey: keys.link, proven: provenBy(transcript, keys.signer, nodes) });
+      const transcript = JSON.stringify({
+        ...transcriptOf(gateway, keyId, keys, namedAccounts(nodes)),
+        at,
+        ...changed,
+      });
+      return sealTranscript(transcript, {
+        secret,
+        linkKey: keys.link,
+        proven: provenBy(transcript, keys.signer, nodes),
+      });
     },
     async register(sealed) {
       const answered = await gateway.send("/agent/v1/pair", {

@@ -39,7 +39,11 @@ export class GatewaySide {
   readonly #known: Known;
   readonly #clock: () => number;
 
-  constructor(known: Known, clock: () => number, key: KeyObject = generateKeyPairSync("ed25519").privateKey) {
+  constructor(
+    known: Known,
+    clock: () => number,
+    key: KeyObject = generateKeyPairSync("ed25519").privateKey,
+  ) {
     this.#known = known;
     this.#clock = clock;
     this.key = key;
@@ -50,7 +54,13 @@ export class GatewaySide {
     const { agentId, wallet, merchant, receiver } = this.#known;
     const orderId = change.orderId ?? `order-${++this.#orders}`;
     const job: Job = {
-      ...{ agent: agentId, wallet, network: "eip155:31337", ledgerEpoch: this.ledgerEpoch, sequence: this.last.sequence + 1 },
+      ...{
+        agent: agentId,
+        wallet,
+        network: "eip155:31337",
+        ledgerEpoch: this.ledgerEpoch,
+        sequence: this.last.sequence + 1,
+      },
       ...{ previous: this.last.hash, issuedAt: at, expiresAt: at + 86_400_000, mode: "auto" },
       transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId }),
       ...{ orderId, currency: "usdt", amount: "1.5", address: receiver, tag: "" },
@@ -99,7 +109,11 @@ export class GatewaySide {
   /** What its own nodes show, for the run with this nonce. */
   sightings(answers: string, shown: Partial<Sightings>, key = this.key): Uint8Array {
     const about = { agent: this.#known.agentId, ledgerEpoch: this.ledgerEpoch, answers };
-    return sealEnvelope("sightings", { ...about, coins: [], next: [], orders: [], at: this.#clock(), ...shown }, key);
+    return sealEnvelope(
+      "sightings",
+      { ...about, coins: [], next: [], orders: [], at: this.#clock(), ...shown },
+      key,
+    );
   }
 
   ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {

@@ -90,7 +90,12 @@ export async function startHoldingProxy(nodeUrl: string, gate: Gate): Promise<Ho
   };
 }
 
-async function serve(node: URL, gate: Gate, asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+async function serve(
+  node: URL,
+  gate: Gate,
+  asked: IncomingMessage,
+  answer: ServerResponse,
+): Promise<void> {
   const { url: path = "/" } = asked;
   const body = await bytesOf(asked);
   const call = { path, body: body.toString("utf8") };
@@ -108,14 +113,24 @@ interface Told {
   readonly body: Buffer;
 }
 
-function forward(node: URL, { method, url: path, headers }: IncomingMessage, body: Buffer): Promise<Told> {
+function forward(
+  node: URL,
+  { method, url: path, headers }: IncomingMessage,
+  body: Buffer,
+): Promise<Told> {
   return new Promise((resolve, reject) => {
     const { connection: _, ...kept } = headers;
     const sent = { ...kept, host: node.host, "content-length": String(body.length) };
-    const question = request({ host: node.hostname, port: node.port, method, path, headers: sent }, (told) => {
-      const { connection, "transfer-encoding": encoding, ...rest } = told.headers;
-      bytesOf(told).then((bytes) => resolve({ status: told.statusCode ?? 502, headers: rest, body: bytes }), reject);
-    });
+    const question = request(
+      { host: node.hostname, port: node.port, method, path, headers: sent },
+      (told) => {
+        const { connection, "transfer-encoding": encoding, ...rest } = told.headers;
+        bytesOf(told).then(
+          (bytes) => resolve({ status: told.statusCode ?? 502, headers: rest, body: bytes }),
+          reject,
+        );
+      },
+    );
     question.once("error", reject);
     question.end(body);
   });

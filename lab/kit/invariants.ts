@@ -32,11 +32,14 @@ const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
 function of<K extends RecordKind>(world: World, ...kinds: readonly K[]): Of<K>[] {
-  return world.records.filter((record): record is Of<K> => (kinds as readonly string[]).includes(record.kind));
+  return world.records.filter((record): record is Of<K> =>
+    (kinds as readonly string[]).includes(record.kind),
+  );
 }
 
 function must(condition: boolean, invariant: string, record?: LedgerRecord): void {
-  if (!condition) throw new Error(record === undefined ? invariant : `${invariant}: ${JSON.stringify(record)}`);
+  if (!condition)
+    throw new Error(record === undefined ? invariant : `${invariant}: ${JSON.stringify(record)}`);
 }
 
 function jobOf(record: Of<"REQUESTED">): Job {
@@ -50,7 +53,11 @@ export function monotone(world: World): void {
   const before = { seq: 0, hash: zeroHash, at: 0 };
   let locked = false;
   for (const record of world.records) {
-    must(record.seq === before.seq + 1 && record.prev === before.hash && record.at >= before.at, "the ledger goes on", record);
+    must(
+      record.seq === before.seq + 1 && record.prev === before.hash && record.at >= before.at,
+      "the ledger goes on",
+      record,
+    );
     Object.assign(before, record);
     const acts: readonly RecordKind[] = [
       "REQUESTED",
@@ -111,8 +118,13 @@ export function bijection(world: World): void {
       next.set(account, BigInt(record.slot));
     } else if (bind(account, record.slot, record.transactionId, record)) {
       const wanted = next.get(account);
-      must(wanted === undefined || wanted === BigInt(record.slot), "nonces are allocated without gaps", record);
-      if (wanted !== undefined || isSince(world, record)) next.set(account, BigInt(record.slot) + 1n);
+      must(
+        wanted === undefined || wanted === BigInt(record.slot),
+        "nonces are allocated without gaps",
+        record,
+      );
+      if (wanted !== undefined || isSince(world, record))
+        next.set(account, BigInt(record.slot) + 1n);
     }
   }
 }
@@ -124,7 +136,9 @@ export function bijection(world: World): void {
 function isSince(world: World, { transactionId, seq }: Of<"INTENT">): boolean {
   const opened = of(world, "RECOVERED").findIndex((one) => one.seq > seq);
   const last = of(world, "RECOVERED").at(opened === -1 ? -1 : opened - 1)?.seq ?? 0;
-  return of(world, "REQUESTED").some((one) => one.transactionId === transactionId && one.seq > last);
+  return of(world, "REQUESTED").some(
+    (one) => one.transactionId === transactionId && one.seq > last,
+  );
 }
 
 /**
@@ -144,7 +158,11 @@ export function writeAhead(world: World): void {
     }
     if (record.kind === "SIGNED") {
       const key = `${record.transactionId} ${record.attempt}`;
-      must(intents.get(key)?.digest === record.digest, "an attempt is intended before it is signed", record);
+      must(
+        intents.get(key)?.digest === record.digest,
+        "an attempt is intended before it is signed",
+        record,
+      );
       must(!signed.has(key), "an attempt is signed once", record);
       signed.set(key, record);
     }
@@ -153,13 +171,21 @@ export function writeAhead(world: World): void {
       signed.clear();
     }
     if (record.kind === "RELEASED" || record.kind === "REPORTED") {
-      must(hashes.get(record.acked.seq) === record.acked.hash, "an acknowledgement is of this ledger", record);
+      must(
+        hashes.get(record.acked.seq) === record.acked.hash,
+        "an acknowledgement is of this ledger",
+        record,
+      );
       must(record.acked.seq < record.seq, "an acknowledgement is of the past", record);
     }
     if (record.kind !== "RELEASED") continue;
     for (const { transactionId, attempt } of record.released) {
       const made = signed.get(`${transactionId} ${attempt}`);
-      must(made !== undefined && made.seq <= record.acked.seq, "a released attempt is known to the gateway", record);
+      must(
+        made !== undefined && made.seq <= record.acked.seq,
+        "a released attempt is known to the gateway",
+        record,
+      );
       released.add(made?.raw ?? "");
     }
   }
@@ -172,22 +198,43 @@ export function writeAhead(world: World): void {
  */
 function asApproved(world: World): void {
   const approved = new Map<string, Of<"APPROVED">>();
-  const intents = new Map<string, { readonly intent: Of<"INTENT">; readonly yes: Of<"APPROVED"> | undefined }>();
+  const intents = new Map<
+    string,
+    { readonly intent: Of<"INTENT">; readonly yes: Of<"APPROVED"> | undefined }
+  >();
   for (const record of of(world, "APPROVED", "INTENT", "SIGNED")) {
     if (record.kind === "APPROVED") approved.set(record.transactionId, record);
     if (record.kind === "INTENT") {
-      intents.set(`${record.transactionId} ${record.attempt}`, { intent: record, yes: approved.get(record.transactionId) });
+      intents.set(`${record.transactionId} ${record.attempt}`, {
+        intent: record,
+        yes: approved.get(record.transactionId),
+      });
     }
     if (record.kind !== "SIGNED") continue;
     const { intent, yes } = intents.get(`${record.transactionId} ${record.attempt}`) ?? {};
     const transaction = transactionOf(record.raw);
     if (intent !== undefined && isCancel(intent)) {
-      const isNothing = transaction.value === 0n && transaction.data === "0x" && transaction.to === transaction.from;
-      must(isNothing && transaction.from === intent.account, "a cancel pays nothing, to the account itself", record);
-      must(transaction.nonce === Number(intent.slot), "a cancel is on the slot that the withdrawal has", record);
+      const isNothing =
+        transaction.value === 0n &&
+        transaction.data === "0x" &&
+        transaction.to === transaction.from;
+      must(
+        isNothing && transaction.from === intent.account,
+        "a cancel pays nothing, to the account itself",
+        record,
+      );
+      must(
+        transaction.nonce === Number(intent.slot),
+        "a cancel is on the slot that the withdrawal has",
+        record,
+      );
       continue;
     }
-    must(yes !== undefined && intent !== undefined && yes.seq < intent.seq, "a signed payment was approved", record);
+    must(
+      yes !== undefined && intent !== undefined && yes.seq < intent.seq,
+      "a signed payment was approved",
+      record,
+    );
     if (yes === undefined || intent === undefined) continue;
     const native = yes.contract === "";
     must(
@@ -195,9 +242,21 @@ function asApproved(world: World): void {
       "account and nonce are the intent's",
       record,
     );
-    must(`eip155:${transaction.chainId}` === yes.network, "the network is the approved one", record);
-    must(transaction.to === (native ? yes.address : yes.contract), "it goes where was approved", record);
-    must(transaction.value === (native ? BigInt(yes.amountUnits) : 0n), "the native amount is the approved one", record);
+    must(
+      `eip155:${transaction.chainId}` === yes.network,
+      "the network is the approved one",
+      record,
+    );
+    must(
+      transaction.to === (native ? yes.address : yes.contract),
+      "it goes where was approved",
+      record,
+    );
+    must(
+      transaction.value === (native ? BigInt(yes.amountUnits) : 0n),
+      "the native amount is the approved one",
+      record,
+    );
     const call = `0xa9059cbb${yes.address.slice(2).toLowerCase().padStart(64, "0")}${BigInt(yes.amountUnits).toString(16).padStart(64, "0")}`;
     must(transaction.data === (native ? "0x" : call), "the call is the approved one", record);
     must(transaction.hash === record.txHash, "the hash is that of the bytes", record);
@@ -216,9 +275,21 @@ function truth(world: World): void {
   const requested = new Set<string>();
   const cancelled = new Set<string>();
   const payments = new Set<string>();
-  const confirmed = new Map(of(world, "ENDED").flatMap(({ ended: ids, seq }) => ids.map((id) => [id, seq] as const)));
+  const confirmed = new Map(
+    of(world, "ENDED").flatMap(({ ended: ids, seq }) => ids.map((id) => [id, seq] as const)),
+  );
   let isRecovered = false;
-  const kinds = ["REQUESTED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED", "RECOVERED"] as const;
+  const kinds = [
+    "REQUESTED",
+    "APPROVED",
+    "HELD",
+    "REFUSED",
+    "EXPIRED",
+    "INTENT",
+    "SIGNED",
+    "OBSERVED",
+    "RECOVERED",
+  ] as const;
   for (const record of of(world, ...kinds)) {
     if (record.kind === "RECOVERED") {
       // Kept withdrawals are decided again, and the others are asked for again.
@@ -231,7 +302,11 @@ function truth(world: World): void {
     must(!dead.has(id) && !isOver, "nothing follows the end", record);
     const isVersion = record.kind === "INTENT" || record.kind === "SIGNED";
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
-    must(!ended.has(id) || isVersion || isEnd, "an end that was told is followed by another or by attempts of the slot", record);
+    must(
+      !ended.has(id) || isVersion || isEnd,
+      "an end that was told is followed by another or by attempts of the slot",
+      record,
+    );
     if (record.kind === "REQUESTED") {
       must(!requested.has(id), "an order is requested once", record);
       requested.add(id);
@@ -273,18 +348,25 @@ function paused(world: World): void {
   for (const record of world.records) {
     if (record.kind === "PAUSED" && record.network === undefined) isPaused = record.paused;
     if (record.kind === "PAUSED" && record.network !== undefined) {
-      const place = record.currency === undefined ? record.network : `${record.network}/${record.currency}`;
+      const place =
+        record.currency === undefined ? record.network : `${record.network}/${record.currency}`;
       if (record.paused) stopped.add(place);
       else stopped.delete(place);
     }
-    if (record.kind === "REQUESTED") currencies.set(record.transactionId, jobIn(record.job).currency);
+    if (record.kind === "REQUESTED")
+      currencies.set(record.transactionId, jobIn(record.job).currency);
     if (record.kind === "INTENT") networks.set(record.transactionId, record.network);
-    if (record.kind === "INTENT" && isCancel(record)) cancels.add(`${record.transactionId} ${record.attempt}`);
+    if (record.kind === "INTENT" && isCancel(record))
+      cancels.add(`${record.transactionId} ${record.attempt}`);
     if (record.kind !== "SIGNED") continue;
     const network = networks.get(record.transactionId) ?? "";
     const place = `${network}/${currencies.get(record.transactionId) ?? ""}`;
     const isStopped = record.attempt === 1 && (stopped.has(network) || stopped.has(place));
-    must(!isStopped, "no first attempt is signed on a stopped network or in a stopped currency", record);
+    must(
+      !isStopped,
+      "no first attempt is signed on a stopped network or in a stopped currency",
+      record,
+    );
     must(
       !isPaused || cancels.has(`${record.transactionId} ${record.attempt}`),
       "a paused signer signs nothing that pays",
@@ -300,10 +382,23 @@ interface Counted {
   readonly units: bigint;
 }
 
-function mustFit(counted: readonly Counted[], currency: string, limits: KnownLimits, record: LedgerRecord): void {
+function mustFit(
+  counted: readonly Counted[],
+  currency: string,
+  limits: KnownLimits,
+  record: LedgerRecord,
+): void {
   const sum = (spanMs: number): bigint =>
-    counted.reduce((all, one) => (one.currency === currency && one.at > record.at - spanMs ? all + one.units : all), 0n);
-  must(limits.perHour === null || sum(hourMs) <= limits.perHour, "no hour is above its limit", record);
+    counted.reduce(
+      (all, one) =>
+        one.currency === currency && one.at > record.at - spanMs ? all + one.units : all,
+      0n,
+    );
+  must(
+    limits.perHour === null || sum(hourMs) <= limits.perHour,
+    "no hour is above its limit",
+    record,
+  );
   must(sum(dayMs) <= limits.perDay, "no day is above its limit", record);
 }
 
@@ -312,7 +407,9 @@ function mustFit(counted: readonly Counted[], currency: string, limits: KnownLim
  * asked when.
  */
 function withinLimits(world: World): void {
-  const currencyOf = new Map(of(world, "REQUESTED").map((record) => [record.transactionId, jobOf(record).currency]));
+  const currencyOf = new Map(
+    of(world, "REQUESTED").map((record) => [record.transactionId, jobOf(record).currency]),
+  );
   const counted: Counted[] = [];
   const bound: Counted[] = [];
   const fees = new Map<string, { currency: string; at: number; wei: bigint }>();
@@ -340,7 +437,8 @@ function withinLimits(world: World): void {
     if (record.kind === "APPROVED") {
       const units = BigInt(record.amountUnits);
       const before = take(counted, id);
-      const isCounted = before !== undefined && before.at > record.at - hourMs && before.units >= units;
+      const isCounted =
+        before !== undefined && before.at > record.at - hourMs && before.units >= units;
       counted.push({ id, currency, at: record.at, units });
       must(units <= limits.perWithdrawal, "no withdrawal is above its limit", record);
       if (!isCounted) mustFit(counted, currency, limits, record);
@@ -356,7 +454,8 @@ function withinLimits(world: World): void {
     const isHigher = wei > before;
     fees.set(id, { currency, at: record.at, wei: isHigher ? wei : before });
     let sum = 0n;
-    for (const fee of fees.values()) if (fee.currency === currency && fee.at > record.at - dayMs) sum += fee.wei;
+    for (const fee of fees.values())
+      if (fee.currency === currency && fee.at > record.at - dayMs) sum += fee.wei;
     must(sum <= limits.feePerDay, "no day's fees are above their ceiling", record);
   }
 }
@@ -376,13 +475,27 @@ function authentic(world: World): void {
       must(world.genuine.has(record.job), "a recorded job is genuine", record);
       must(jobHashOf(record.job) === record.jobHash, "a job's hash is that of its text", record);
       const job = jobOf(record);
-      must(job.previous === hash && job.sequence === sequence, "a job follows the one before", record);
+      must(
+        job.previous === hash && job.sequence === sequence,
+        "a job follows the one before",
+        record,
+      );
     }
     hash = record.jobHash;
   }
 }
 
-const invariants = { monotone, bijection, writeAhead, asApproved, truth, paused, withinLimits, payable, authentic };
+const invariants = {
+  monotone,
+  bijection,
+  writeAhead,
+  asApproved,
+  truth,
+  paused,
+  withinLimits,
+  payable,
+  authentic,
+};
 
 /** All of them. */
 export function assertSafe(world: World): void {

@@ -19,7 +19,9 @@ import { deployToken } from "./token.ts";
 
 /** From dist/lab/kit/ the tree's root is three folders up, from lab/kit/ two. */
 const here = fileURLToPath(new URL(".", import.meta.url));
-export const projectRoot = /[/\\]dist[/\\]lab[/\\]kit[/\\]?$/.test(here) ? join(here, "..", "..", "..") : join(here, "..", "..");
+export const projectRoot = /[/\\]dist[/\\]lab[/\\]kit[/\\]?$/.test(here)
+  ? join(here, "..", "..", "..")
+  : join(here, "..", "..");
 
 /** As gateway.config.json has them. */
 export interface Served {
@@ -63,7 +65,11 @@ export interface KitOptions {
 /** An answer of `/ready`. */
 interface Ready {
   readonly ok: boolean;
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+  readonly checks: readonly {
+    readonly name: string;
+    readonly ok: boolean;
+    readonly detail: string;
+  }[];
 }
 
 export interface Kit {
@@ -128,7 +134,8 @@ export function localGateway(kit: {
   readonly confirmations: number | "finalized";
   readonly preset?: string;
 }) {
-  const id = kit.preset === undefined ? { family: "evm", chainId: localChainId } : { preset: kit.preset };
+  const id =
+    kit.preset === undefined ? { family: "evm", chainId: localChainId } : { preset: kit.preset };
   return {
     listen: { host: "127.0.0.1", port: kit.port },
     publicUrl: `http://127.0.0.1:${kit.port}`,
@@ -152,7 +159,12 @@ export function localGateway(kit: {
         minWithdrawAmount: "0.01",
       },
     },
-    prices: { manual: { eth: { usd: "3000", eur: "2600", try: "126000" }, usdt: { usd: "1", eur: "0.87", try: "42" } } },
+    prices: {
+      manual: {
+        eth: { usd: "3000", eur: "2600", try: "126000" },
+        usdt: { usd: "1", eur: "0.87", try: "42" },
+      },
+    },
     limits: { readsPerSecond: 1000, writesPerSecond: 1000, burst: 5 },
     callbacks: { allowPrivate: true },
   };
@@ -183,7 +195,10 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
   const confirmations = options.confirmations ?? "finalized";
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-"));
   const log = (name: string): string => join(dir, `${name}.log`);
-  const anvil = await startAnvil({ chainId: chainIdOf(options.preset), blockTimeMs: options.blockTimeMs ?? 1000 });
+  const anvil = await startAnvil({
+    chainId: chainIdOf(options.preset),
+    blockTimeMs: options.blockTimeMs ?? 1000,
+  });
   const proxy = options.proxied === true ? await startProxy(Number(new URL(anvil.url).port)) : null;
 
   const gatewayDir = join(dir, "gateway");
@@ -193,11 +208,18 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     const done =
       options.inProcess === true
         ? await runGatewayCommand(args)
-        : await run(gatewayNode, [gatewayJs, ...args], { cwd: dir, logFile: log("gateway-commands") });
-    if (done.code !== 0) throw new Error(`gateway ${args.join(" ")} ended with ${done.code}:\n${done.output}`);
+        : await run(gatewayNode, [gatewayJs, ...args], {
+            cwd: dir,
+            logFile: log("gateway-commands"),
+          });
+    if (done.code !== 0)
+      throw new Error(`gateway ${args.join(" ")} ended with ${done.code}:\n${done.output}`);
     return done.output;
   };
-  const [{ address: token }] = await Promise.all([deployToken(anvil.url), command("init", "--dir", gatewayDir)]);
+  const [{ address: token }] = await Promise.all([
+    deployToken(anvil.url),
+    command("init", "--dir", gatewayDir),
+  ]);
   const gatewayConfigPath = join(gatewayDir, "gateway.config.json");
   const port = await freePort();
   const base = JSON.parse(readFileSync(gatewayConfigPath, "utf8")) as Record<string, unknown>;
@@ -227,7 +249,9 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     "--config-out",
     configPath,
   );
-  const { merchantId, apiKey, shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as {
+  const { merchantId, apiKey, shopKey } = JSON.parse(
+    made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1),
+  ) as {
     merchantId: string;
     apiKey: string;
     shopKey: string;
@@ -239,9 +263,16 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     policy: Record<string, object>;
   };
   for (const currency of Object.keys({ ...kitPolicy, ...options.policy }))
-    config.policy[currency] = { ...(kitPolicy[currency] ?? config.policy[currency]), ...options.policy?.[currency] };
+    config.policy[currency] = {
+      ...(kitPolicy[currency] ?? config.policy[currency]),
+      ...options.policy?.[currency],
+    };
   if (proxy !== null) config.chains.local!.nodes = [`http://127.0.0.1:${proxy.port}`];
-  writeFileSync(configPath, `${JSON.stringify({ ...config, mnemonic, apiKey, encKey }, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(
+    configPath,
+    `${JSON.stringify({ ...config, mnemonic, apiKey, encKey }, null, 2)}\n`,
+    { mode: 0o600 },
+  );
 
   const stateDir = join(dir, "state");
   const kit: Kit = {
@@ -263,13 +294,18 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
     gateway: null,
     crypto: null,
     async startGateway(withinMs = options.readyMs ?? 60_000, isReady = ({ ok }) => ok) {
-      const started = start(gatewayNode, [...kit.gatewayNodeOptions, gatewayJs, "start", "--config", gatewayConfigPath], {
-        cwd: dir,
-        logFile: log("gateway"),
-      });
+      const started = start(
+        gatewayNode,
+        [...kit.gatewayNodeOptions, gatewayJs, "start", "--config", gatewayConfigPath],
+        {
+          cwd: dir,
+          logFile: log("gateway"),
+        },
+      );
       kit.gateway = started;
       const ready = async (): Promise<true | undefined> => {
-        if (started.child.exitCode !== null) throw new Error(`the gateway ended with ${started.child.exitCode}`);
+        if (started.child.exitCode !== null)
+          throw new Error(`the gateway ended with ${started.child.exitCode}`);
         const answer = await fetch(`${kit.gatewayUrl}/ready`);
         const { checks } = (await answer.json()) as Pick<Ready, "checks">;
         if (isReady({ ok: answer.ok, checks })) return true;
@@ -293,21 +329,38 @@ export async function startKit(options: KitOptions = {}): Promise<Kit> {
       const started = start(node, args, { cwd: dir, logFile: log("crypto") });
       kit.crypto = started;
       const ready = async (): Promise<true | undefined> => {
-        if (started.child.exitCode !== null) throw new Error(`crypto ended with ${started.child.exitCode}`);
+        if (started.child.exitCode !== null)
+          throw new Error(`crypto ended with ${started.child.exitCode}`);
         return started.output().includes("crypto: ready") ? true : undefined;
       };
       await until("crypto ready", options.readyMs ?? 60_000, ready, started.output);
     },
-    signerPid: () => (kit.crypto === null ? undefined : childrenOf(kit.crypto.pid, join("agent", "signer", "main.js"))[0]),
-    courierPid: () => (kit.crypto === null ? undefined : childrenOf(kit.crypto.pid, join("agent", "courier", "main.js"))[0]),
+    signerPid: () =>
+      kit.crypto === null
+        ? undefined
+        : childrenOf(kit.crypto.pid, join("agent", "signer", "main.js"))[0],
+    courierPid: () =>
+      kit.crypto === null
+        ? undefined
+        : childrenOf(kit.crypto.pid, join("agent", "courier", "main.js"))[0],
     operate: (...args) => command(...args, "--config", gatewayConfigPath),
     cli: (...args) =>
       options.inProcess === true
         ? runAgentCommand([...args, "--state", stateDir])
-        : run(node, [join(root, "autowithdraw.js"), ...args, "--state", stateDir], { cwd: dir, logFile: log("cli") }),
+        : run(node, [join(root, "autowithdraw.js"), ...args, "--state", stateDir], {
+            cwd: dir,
+            logFile: log("cli"),
+          }),
     async fund(wei, units) {
-      const mint = { to: token, data: tokenCall("mint", kit.hotWalletAddress, units), gas: "0x30d40" };
-      const coins = wei > 0n ? [sendUnlocked(anvil.url, { to: kit.hotWalletAddress, value: `0x${wei.toString(16)}` })] : [];
+      const mint = {
+        to: token,
+        data: tokenCall("mint", kit.hotWalletAddress, units),
+        gas: "0x30d40",
+      };
+      const coins =
+        wei > 0n
+          ? [sendUnlocked(anvil.url, { to: kit.hotWalletAddress, value: `0x${wei.toString(16)}` })]
+          : [];
       await Promise.all([...coins, ...(units > 0n ? [sendUnlocked(anvil.url, mint)] : [])]);
       await settle(anvil.url, 4);
     },

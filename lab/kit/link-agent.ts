@@ -19,7 +19,13 @@ import type {
   Welcome,
 } from "../../protocol/messages.ts";
 import { kindsKnown, linkPathNaming } from "../../protocol/messages.ts";
-import { parseAck, parseChallenge, parseHeartbeat, parseJobs, parseWelcome } from "../../protocol/payloads.ts";
+import {
+  parseAck,
+  parseChallenge,
+  parseHeartbeat,
+  parseJobs,
+  parseWelcome,
+} from "../../protocol/payloads.ts";
 import { parseRecovery, type Recovery } from "../../protocol/recovery.ts";
 import { parseSightings, type Sightings } from "../../protocol/sightings.ts";
 import type { AgentKeys } from "./gateway-database.ts";
@@ -63,7 +69,9 @@ export function statementOf(
   bodies: readonly EntryBody[],
   change: Partial<Statement> = {},
 ): Statement {
-  const entries = bodies.map((body, index) => ({ ...body, seq: after + index + 1, at: 5_000 }) as Entry);
+  const entries = bodies.map(
+    (body, index) => ({ ...body, seq: after + index + 1, at: 5_000 }) as Entry,
+  );
   const previous = after === 0 ? zeroHash : hashAt(after);
   return {
     agent,
@@ -105,8 +113,20 @@ export class LinkAgent {
     });
     this.socket.on("error", () => {});
     this.socket.on("message", (data: Buffer) => {
-      const kinds = ["challenge", "welcome", "jobs", "ack", "heartbeat", "sightings", "recovery"] as const;
-      const { kind, payload } = openEnvelope(data, { kinds, publicKey: this.#gatewayKey, bytesMax: 65_536 });
+      const kinds = [
+        "challenge",
+        "welcome",
+        "jobs",
+        "ack",
+        "heartbeat",
+        "sightings",
+        "recovery",
+      ] as const;
+      const { kind, payload } = openEnvelope(data, {
+        kinds,
+        publicKey: this.#gatewayKey,
+        bytesMax: 65_536,
+      });
       this.frames.push({ kind, bytes: data.length, message: parsers[kind]!(payload) });
       this.#wakeAll();
     });

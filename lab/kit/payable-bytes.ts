@@ -46,7 +46,8 @@ export function payable(world: {
     const slot = `${chainId} ${from} ${nonce}`;
     if (seq < recoveredSeq) kept.add(slot);
     const order = orders.get(transactionId);
-    if (order === undefined || kept.has(slot) || order.mode === "sweep" || order.mode === "topup") continue;
+    if (order === undefined || kept.has(slot) || order.mode === "sweep" || order.mode === "topup")
+      continue;
     const isCancel = to === from && data === "0x";
     const units = isCancel ? 0n : data === "0x" ? value : BigInt(`0x${data.slice(-64)}`);
     const bytes = signed.get(order.currency) ?? [];
@@ -55,7 +56,8 @@ export function payable(world: {
   }
   for (const [currency, bytes] of signed) {
     const limits = world.limits[currency];
-    if (limits === undefined) throw new Error(`something of ${currency} is signed, which has no limits`);
+    if (limits === undefined)
+      throw new Error(`something of ${currency} is signed, which has no limits`);
     payableWithin(bytes, limits);
   }
 }

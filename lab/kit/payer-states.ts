@@ -28,27 +28,60 @@ export const returnUrl = "https://shop.example.com/thanks?order=1042";
 interface Wanted {
   readonly currency: "eth" | "usdt-erc20" | "usdt-trc20";
   readonly credit?: Partial<DepositCredit>;
-  readonly paid?: readonly { readonly currency: string; readonly units: bigint; readonly isFinal: boolean }[];
+  readonly paid?: readonly {
+    readonly currency: string;
+    readonly units: bigint;
+    readonly isFinal: boolean;
+  }[];
   readonly arriving?: bigint; // units without a block
   readonly endsInMinutes?: number;
 }
 
-const paidUsdt = (units: bigint, isFinal = true) => ({ currency: "usdt-trc20", units: units * usdt, isFinal });
+const paidUsdt = (units: bigint, isFinal = true) => ({
+  currency: "usdt-trc20",
+  units: units * usdt,
+  isFinal,
+});
 const completed = { status: 1, stage: "completed" } as const;
 const expired = { status: 2, stage: "expired", code: "deposit_expired" } as const;
 
 const wanted: Readonly<Record<PayerState, Wanted>> = {
   waiting: { currency: "usdt-trc20" },
   unconfirmed: { currency: "eth", credit: { stage: "unconfirmed" }, arriving: ether / 4n },
-  seen: { currency: "eth", credit: { stage: "confirming" }, paid: [{ currency: "eth", units: ether / 4n, isFinal: false }] },
-  short: { currency: "eth", credit: { stage: "partial" }, paid: [{ currency: "eth", units: ether / 10n, isFinal: true }] },
+  seen: {
+    currency: "eth",
+    credit: { stage: "confirming" },
+    paid: [{ currency: "eth", units: ether / 4n, isFinal: false }],
+  },
+  short: {
+    currency: "eth",
+    credit: { stage: "partial" },
+    paid: [{ currency: "eth", units: ether / 10n, isFinal: true }],
+  },
   over: { currency: "usdt-trc20", credit: completed, paid: [paidUsdt(30n)] },
-  completed: { currency: "eth", credit: completed, paid: [{ currency: "eth", units: ether / 4n, isFinal: true }] },
+  completed: {
+    currency: "eth",
+    credit: completed,
+    paid: [{ currency: "eth", units: ether / 4n, isFinal: true }],
+  },
   ending: { currency: "usdt-trc20", endsInMinutes: -5 },
   expired: { currency: "usdt-trc20", credit: expired, endsInMinutes: -30 },
-  expiredWithMoney: { currency: "usdt-trc20", credit: expired, paid: [paidUsdt(10n)], endsInMinutes: -30 },
-  late: { currency: "usdt-trc20", credit: { ...expired, late: 1 }, paid: [paidUsdt(25n)], endsInMinutes: -30 },
-  otherCoin: { currency: "eth", paid: [{ currency: "usdc-erc20", units: 750n * usdt, isFinal: true }] },
+  expiredWithMoney: {
+    currency: "usdt-trc20",
+    credit: expired,
+    paid: [paidUsdt(10n)],
+    endsInMinutes: -30,
+  },
+  late: {
+    currency: "usdt-trc20",
+    credit: { ...expired, late: 1 },
+    paid: [paidUsdt(25n)],
+    endsInMinutes: -30,
+  },
+  otherCoin: {
+    currency: "eth",
+    paid: [{ currency: "usdc-erc20", units: 750n * usdt, isFinal: true }],
+  },
   outOfService: { currency: "usdt-erc20" },
 };
 
@@ -70,13 +103,23 @@ const config = {
 const hex = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /** A token that only this state has, so that a picture of the page has always the same path. */
-export const tokenOf = (state: PayerState): string => createHash("md5").update(state).digest("base64url");
+export const tokenOf = (state: PayerState): string =>
+  createHash("md5").update(state).digest("base64url");
 
 const coin = { amount: "0.25", units: ether / 4n, quote: "" };
-const quote = { fiatCurrency: "TRY", fiatAmount: "1071", price: "42", priceUpdatedAt: "2026-01-02T03:04:00.000Z" };
+const quote = {
+  fiatCurrency: "TRY",
+  fiatAmount: "1071",
+  price: "42",
+  priceUpdatedAt: "2026-01-02T03:04:00.000Z",
+};
 const token = { amount: "25.5", units: (255n * usdt) / 10n, quote: JSON.stringify(quote) };
 
-function put({ service, merchant, clock }: TestGateway, state: PayerState, { currency, ...more }: Wanted): void {
+function put(
+  { service, merchant, clock }: TestGateway,
+  state: PayerState,
+  { currency, ...more }: Wanted,
+): void {
   const { credit, paid = [], arriving, endsInMinutes = 47 } = more;
   const id = hex(state).slice(0, 32);
   const { network = "" } = service.config.currencies[currency] ?? {};
@@ -85,19 +128,49 @@ function put({ service, merchant, clock }: TestGateway, state: PayerState, { cur
   const { amount, units, quote } = currency === "eth" ? coin : token;
   service.store.write((database) => {
     insertDeposit(database, {
-      ...{ id, merchant: merchant.merchantId, orderId: `in-${1042 + states.indexOf(state)}`, contentHash: hex(id) },
-      ...{ currency, network, amount, amountUnits: `${units}`, receiverAddress: address, depositAddress: address },
+      ...{
+        id,
+        merchant: merchant.merchantId,
+        orderId: `in-${1042 + states.indexOf(state)}`,
+        contentHash: hex(id),
+      },
+      ...{
+        currency,
+        network,
+        amount,
+        amountUnits: `${units}`,
+        receiverAddress: address,
+        depositAddress: address,
+      },
       ...{ tag: "", stage: "waiting", metadata: "", quote, payToken: tokenOf(state), returnUrl },
-      ...{ createdAt: clock.nowMs, changedAt: clock.nowMs, expiresAt: clock.nowMs + endsInMinutes * minuteMs },
+      ...{
+        createdAt: clock.nowMs,
+        changedAt: clock.nowMs,
+        expiresAt: clock.nowMs + endsInMinutes * minuteMs,
+      },
     });
     if (arriving !== undefined)
       keepArriving(database, {
-        ...{ transactionId: id, txHash, units: `${arriving}`, firstAt: clock.nowMs, seenAt: clock.nowMs },
+        ...{
+          transactionId: id,
+          txHash,
+          units: `${arriving}`,
+          firstAt: clock.nowMs,
+          seenAt: clock.nowMs,
+        },
         ...{ isReplaceable: 0, isHeld: 0 },
       });
     for (const one of paid) {
       const payment = {
-        ...{ network, txHash, logIndex: 1, address, currency: one.currency, units: `${one.units}`, transactionId: id },
+        ...{
+          network,
+          txHash,
+          logIndex: 1,
+          address,
+          currency: one.currency,
+          units: `${one.units}`,
+          transactionId: id,
+        },
         ...({ block: 100, blockHash: hex("block"), final: one.isFinal ? 1 : 0 } as const),
       };
       if (one.isFinal) keepFinalPayment(database, payment);
@@ -105,7 +178,14 @@ function put({ service, merchant, clock }: TestGateway, state: PayerState, { cur
     }
     const counted = paid.filter((one) => one.isFinal && one.currency === currency);
     updateDeposit(database, id, {
-      ...{ status: 0, stage: "waiting", code: "", late: 0, finalBlock: null, changedAt: clock.nowMs },
+      ...{
+        status: 0,
+        stage: "waiting",
+        code: "",
+        late: 0,
+        finalBlock: null,
+        changedAt: clock.nowMs,
+      },
       amountReceivedUnits: `${counted.reduce((sum, { units }) => sum + units, 0n)}`,
       txHash: counted.length > 0 ? txHash : "",
       ...credit,
@@ -119,7 +199,8 @@ export async function startStatesGateway(): Promise<StatesGateway> {
   const gateway = await startTestGateway(config);
   const { service, operator, merchant } = gateway;
   Object.assign(service, {
-    outOfService: (currency: string) => (currency === wanted.outOfService.currency ? "its contract is silent" : ""),
+    outOfService: (currency: string) =>
+      currency === wanted.outOfService.currency ? "its contract is silent" : "",
   });
   changePage(operator, merchant.merchantId, {
     ...{ shownName: shop, contact: "help@shop.example.com", origins: [new URL(returnUrl).origin] },

@@ -25,7 +25,11 @@ export function start(
   args: readonly string[],
   options: { cwd?: string; logFile: string; env?: NodeJS.ProcessEnv },
 ): Started {
-  const child = spawn(program, args, { cwd: options.cwd, env: options.env ?? process.env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, {
+    cwd: options.cwd,
+    env: options.env ?? process.env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const log = createWriteStream(options.logFile, { flags: "a", mode: 0o600 });
   // Put together when somebody asks: anybody who prints much must not be slowed down by who
   // listens.
@@ -83,7 +87,8 @@ export function childrenOf(pid: number, part: string): number[] {
     try {
       const stat = readFileSync(`/proc/${name}/stat`, "utf8");
       const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-      if (parent === pid && readFileSync(`/proc/${name}/cmdline`, "utf8").includes(part)) found.push(Number(name));
+      if (parent === pid && readFileSync(`/proc/${name}/cmdline`, "utf8").includes(part))
+        found.push(Number(name));
     } catch {
       // It ended between the listing and the look: then it is no child any more.
     }
@@ -131,5 +136,7 @@ export async function until<T>(
     const pauseMs = Math.max(everyMs, Math.min(Date.now() - lookedAt, pauseMsMax));
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
-  throw new Error(`${what}: not within ${timeoutMs} ms${last === "" ? "" : ` (last: ${last})`}\n${context()}`);
+  throw new Error(
+    `${what}: not within ${timeoutMs} ms${last === "" ? "" : ` (last: ${last})`}\n${context()}`,
+  );
 }

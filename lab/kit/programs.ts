@@ -23,7 +23,10 @@ const programs: Readonly<Record<string, (parts: readonly Uint8Array[]) => object
 /**
  * As `Terminal.runProgram`: a program that throws ends with 1 and without an answer, as Node does.
  */
-export async function runProgramHere(name: string, parts: readonly Uint8Array[]): Promise<ProgramEnd> {
+export async function runProgramHere(
+  name: string,
+  parts: readonly Uint8Array[],
+): Promise<ProgramEnd> {
   const answer = programs[name];
   if (answer === undefined) throw new Error(`lab/kit/programs.ts has no program ${name}`);
   try {

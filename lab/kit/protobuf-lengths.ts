@@ -35,7 +35,10 @@ export function leadsBeyond(bytes: Uint8Array, nested: Nested): boolean {
   return false;
 }
 
-function varintAt(bytes: Uint8Array, at: number): { readonly value: bigint; readonly end: number } | null {
+function varintAt(
+  bytes: Uint8Array,
+  at: number,
+): { readonly value: bigint; readonly end: number } | null {
   let value = 0n;
   for (let place = 0; place < 10; place += 1) {
     const byte = bytes[at + place];

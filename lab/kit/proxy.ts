@@ -31,7 +31,8 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     let last = Promise.resolve();
     from.on("data", (chunk: Buffer) => {
       if (mode === "half" && isAnswer) return;
-      if (mode === "slow") last = last.then(() => new Promise((resolve) => setTimeout(resolve, slowMs)));
+      if (mode === "slow")
+        last = last.then(() => new Promise((resolve) => setTimeout(resolve, slowMs)));
       // In order, also when the mode changes while something waits.
       last = last.then(() => {
         if (to.destroyed || to.write(chunk)) return;

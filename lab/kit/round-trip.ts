@@ -55,14 +55,21 @@ const waitMs = 120_000;
 
 export async function listSweeps(kit: Kit): Promise<readonly ListedSweep[]> {
   const said = await kit.operate("sweeps", "list", "--limit", "10000", "--json");
-  return (JSON.parse(said.slice(said.indexOf("{"))) as { readonly sweeps: readonly ListedSweep[] }).sweeps;
+  return (JSON.parse(said.slice(said.indexOf("{"))) as { readonly sweeps: readonly ListedSweep[] })
+    .sweeps;
 }
 
 /** Waits until what an address was paid is swept. Throws when the sweep fails. */
-export async function completedSweep(kit: Kit, from: string, currency: string): Promise<ListedSweep> {
+export async function completedSweep(
+  kit: Kit,
+  from: string,
+  currency: string,
+): Promise<ListedSweep> {
   return until(`the sweep of ${currency} from ${from}`, waitMs, async () => {
     const all = await listSweeps(kit);
-    const one = all.find((each) => each.kind === "sweep" && each.from === from && each.currency === currency);
+    const one = all.find(
+      (each) => each.kind === "sweep" && each.from === from && each.currency === currency,
+    );
     if (one?.status === 2) throw new Error(`the sweep of ${currency} failed: ${one.code}`);
     return one?.status === 1 ? one : undefined;
   });
@@ -78,7 +85,10 @@ type Tell = (who: string, what: string) => void;
 
 /** Kills signer, courier and gateway, one after the other; the gateway is started again here. */
 async function killEach(kit: Kit, tell: Tell): Promise<void> {
-  for (const [name, pid] of [["signer", kit.signerPid()] as const, ["courier", kit.courierPid()] as const]) {
+  for (const [name, pid] of [
+    ["signer", kit.signerPid()] as const,
+    ["courier", kit.courierPid()] as const,
+  ]) {
     if (pid === undefined) throw new Error(`the ${name} does not run`);
     process.kill(pid, "SIGKILL");
     tell("demo", `kill -9 of the ${name} (process ${pid})`);
@@ -92,7 +102,12 @@ async function killEach(kit: Kit, tell: Tell): Promise<void> {
 }
 
 /** All trips side by side: paid in, swept while each process is killed, paid out again. */
-export async function roundTrips(kit: Kit, shop: Shop, trips: readonly Trip[], tell: Tell): Promise<readonly Shown[]> {
+export async function roundTrips(
+  kit: Kit,
+  shop: Shop,
+  trips: readonly Trip[],
+  tell: Tell,
+): Promise<readonly Shown[]> {
   const paid = await Promise.all(
     trips.map(async (trip) => {
       const { currency, amount } = trip;
@@ -124,30 +139,65 @@ interface Swept {
 }
 
 /** Exactly what the sweep brought goes out again. */
-async function payOutAgain(kit: Kit, shop: Shop, { trip, address, depositId, sweep }: Swept, tell: Tell): Promise<Shown> {
+async function payOutAgain(
+  kit: Kit,
+  shop: Shop,
+  { trip, address, depositId, sweep }: Swept,
+  tell: Tell,
+): Promise<Shown> {
   const { currency, network, amount, decimal } = trip;
-  const topUp = (await listSweeps(kit)).find((one) => one.kind === "topup" && one.sweep === sweep.transactionId);
+  const topUp = (await listSweeps(kit)).find(
+    (one) => one.kind === "topup" && one.sweep === sweep.transactionId,
+  );
   const swept = unitsOf(sweep.amount, decimal);
   const fee = trip.paysFees ? unitsOf(sweep.fee, decimal) : 0n;
   const left = await trip.held(address);
   const paid = unitsOf(amount, decimal);
-  if (left + swept + fee !== paid) throw new Error(`${paid} ${currency} came, ${swept} were swept and ${left} are left`);
-  tell("agent", `swept ${sweep.amount} ${currency}${topUp === undefined ? "" : ` after a top-up of ${topUp.amount}`}`);
+  if (left + swept + fee !== paid)
+    throw new Error(`${paid} ${currency} came, ${swept} were swept and ${left} are left`);
+  tell(
+    "agent",
+    `swept ${sweep.amount} ${currency}${topUp === undefined ? "" : ` after a top-up of ${topUp.amount}`}`,
+  );
   const withdrawalId = await payOut(shop, trip, sweep.amount, tell);
   return {
-    ...{ network, currency, depositId, deposited: amount, sweepId: sweep.transactionId, swept: sweep.amount },
+    ...{
+      network,
+      currency,
+      depositId,
+      deposited: amount,
+      sweepId: sweep.transactionId,
+      swept: sweep.amount,
+    },
     ...{ topUp: topUp?.amount ?? "", withdrawalId, withdrawn: sweep.amount },
   };
 }
 
 /** A deposit that came to the hot wallet itself goes out again as it came. */
-async function payOutUnswept(kit: Kit, shop: Shop, trip: Trip, depositId: string, tell: Tell): Promise<Shown> {
+async function payOutUnswept(
+  kit: Kit,
+  shop: Shop,
+  trip: Trip,
+  depositId: string,
+  tell: Tell,
+): Promise<Shown> {
   const { currency, network, amount } = trip;
   const sweeps = (await listSweeps(kit)).filter((one) => one.network === network);
-  if (sweeps.length > 0) throw new Error(`${sweeps.length} sweeps on ${network}, where no deposit has an address of its own`);
+  if (sweeps.length > 0)
+    throw new Error(
+      `${sweeps.length} sweeps on ${network}, where no deposit has an address of its own`,
+    );
   const withdrawalId = await payOut(shop, trip, amount, tell);
   const unswept = { sweepId: "", swept: "", topUp: "" };
-  return { network, currency, depositId, deposited: amount, ...unswept, withdrawalId, withdrawn: amount };
+  return {
+    network,
+    currency,
+    depositId,
+    deposited: amount,
+    ...unswept,
+    withdrawalId,
+    withdrawn: amount,
+  };
 }
 
 /** Pays an amount to a new receiver, and compares what came there. */
@@ -156,12 +206,20 @@ async function payOut(shop: Shop, trip: Trip, amount: string, tell: Tell): Promi
   const receiver = trip.newReceiver();
   const before = await trip.held(receiver);
   const out = await until(`the withdrawal of ${amount} ${currency}`, waitMs, async () => {
-    const answer = await shop.autoWithdraw({ currency, amount, receiver, orderId: `out-again-${currency}` });
+    const answer = await shop.autoWithdraw({
+      currency,
+      amount,
+      receiver,
+      orderId: `out-again-${currency}`,
+    });
     return answer.status === 200 ? answer : undefined;
   });
-  await until(`its end`, waitMs, async () => ((await shop.transaction(out.transactionId)).status === 1 ? true : undefined));
+  await until(`its end`, waitMs, async () =>
+    (await shop.transaction(out.transactionId)).status === 1 ? true : undefined,
+  );
   const got = (await trip.held(receiver)) - before;
-  if (got !== unitsOf(amount, decimal)) throw new Error(`the receiver got ${got} base units of ${currency}, not ${amount}`);
+  if (got !== unitsOf(amount, decimal))
+    throw new Error(`the receiver got ${got} base units of ${currency}, not ${amount}`);
   tell("gateway", `${amount} ${currency} paid out again, to the last unit`);
   return out.transactionId;
 }

@@ -4,7 +4,11 @@
  */
 
 /** One JSON-RPC call; throws with the node's own words when it answers an error. */
-export async function rpc(url: string, method: string, params: readonly unknown[] = []): Promise<unknown> {
+export async function rpc(
+  url: string,
+  method: string,
+  params: readonly unknown[] = [],
+): Promise<unknown> {
   const answer = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -38,7 +42,10 @@ export async function transactionCount(url: string, address: string): Promise<nu
  */
 let lastSend: Promise<unknown> = Promise.resolve();
 
-function sendInTurn(url: string, transaction: Readonly<Record<string, string | undefined>>): Promise<unknown> {
+function sendInTurn(
+  url: string,
+  transaction: Readonly<Record<string, string | undefined>>,
+): Promise<unknown> {
   const send = lastSend.then(() => rpc(url, "eth_sendTransaction", [transaction]));
   lastSend = send.catch(() => null);
   return send;
@@ -48,13 +55,19 @@ function sendInTurn(url: string, transaction: Readonly<Record<string, string | u
  * A transaction of one of the local chain's own unlocked accounts; resolves when it is in a block
  * with success. Several may be asked for at once: they leave one after the other.
  */
-export async function sendUnlocked(url: string, transaction: Readonly<Record<string, string>>): Promise<string> {
+export async function sendUnlocked(
+  url: string,
+  transaction: Readonly<Record<string, string>>,
+): Promise<string> {
   const from = ((await rpc(url, "eth_accounts")) as string[])[0];
   const hash = (await sendInTurn(url, { from, ...transaction })) as string;
   for (let tries = 0; tries < 200; tries += 1) {
-    const receipt = (await rpc(url, "eth_getTransactionReceipt", [hash])) as { status: string } | null;
+    const receipt = (await rpc(url, "eth_getTransactionReceipt", [hash])) as {
+      status: string;
+    } | null;
     if (receipt !== null) {
-      if (receipt.status !== "0x1") throw new Error(`transaction ${hash} of the local chain's own account failed`);
+      if (receipt.status !== "0x1")
+        throw new Error(`transaction ${hash} of the local chain's own account failed`);
       return hash;
     }
     await new Promise((resolve) => setTimeout(resolve, 100));

@@ -37,14 +37,18 @@ interface MostPayable {
 export function mostPayable(signed: readonly SignedBytes[]): MostPayable {
   const most = { atOnce: 0n, inHour: 0n, inDay: 0n };
   const begun = new Map<string, number>();
-  for (const { slot, signedAt } of signed) begun.set(slot, Math.min(begun.get(slot) ?? signedAt, signedAt));
+  for (const { slot, signedAt } of signed)
+    begun.set(slot, Math.min(begun.get(slot) ?? signedAt, signedAt));
   // A signer that was away may sign bytes after their own end: these never lift a later window.
   const countedFrom = ({ slot, signedAt, validUntilMs }: SignedBytes): number =>
     slot === "" ? Math.min(signedAt, validUntilMs ?? signedAt) : (begun.get(slot) ?? signedAt);
   for (const nowMs of new Set(signed.map(({ signedAt }) => signedAt))) {
     const before = signed.filter((one) => one.signedAt <= nowMs);
-    const within = (spanMs: number): readonly SignedBytes[] => before.filter((one) => countedFrom(one) > nowMs - spanMs);
-    const ending = before.filter(({ validUntilMs }) => validUntilMs !== null && validUntilMs >= nowMs);
+    const within = (spanMs: number): readonly SignedBytes[] =>
+      before.filter((one) => countedFrom(one) > nowMs - spanMs);
+    const ending = before.filter(
+      ({ validUntilMs }) => validUntilMs !== null && validUntilMs >= nowMs,
+    );
     most.atOnce = larger(most.atOnce, sumOf(ending));
     most.inHour = larger(most.inHour, sumOf(within(hourMs)));
     most.inDay = larger(most.inDay, sumOf(within(dayMs)));
@@ -58,7 +62,10 @@ export function mostPayable(signed: readonly SignedBytes[]): MostPayable {
  * On a chain whose attempts end by expiry, gateway and courier together can give a limit back once
  * within a window.
  */
-export function payableWithin(signed: readonly SignedBytes[], { perHour, perDay }: ByteLimits): void {
+export function payableWithin(
+  signed: readonly SignedBytes[],
+  { perHour, perDay }: ByteLimits,
+): void {
   const must = (condition: boolean, invariant: string): void => {
     if (!condition) throw new Error(invariant);
   };
@@ -68,7 +75,10 @@ export function payableWithin(signed: readonly SignedBytes[], { perHour, perDay 
     most.atOnce <= perDay && (perHour === null || most.atOnce <= perHour),
     "the sum that can be paid at once is within each limit",
   );
-  must(perHour === null || most.inHour <= times * perHour, "the sum signed in an hour is within its limit");
+  must(
+    perHour === null || most.inHour <= times * perHour,
+    "the sum signed in an hour is within its limit",
+  );
   must(most.inDay <= times * perDay, "the sum signed in a day is within its limit");
 }
 

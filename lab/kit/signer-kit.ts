@@ -63,7 +63,15 @@ interface Keys {
 export function keysOf(family: FamilyName, networks: readonly string[]): Keys {
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), [family]);
   const wallet = walletOf(accounts);
-  return { wallet, vault: unlockVault({ wallet, networks, accounts, signerSeed: new Secret(new Uint8Array(32).fill(7)) }) };
+  return {
+    wallet,
+    vault: unlockVault({
+      wallet,
+      networks,
+      accounts,
+      signerSeed: new Secret(new Uint8Array(32).fill(7)),
+    }),
+  };
 }
 
 export const { wallet, vault } = keysOf("evm", ["eip155:31337"]);
@@ -78,7 +86,14 @@ export const settings: SignerSettings = {
     usdc: { chain: "mainnet", decimal: 6, contract: otherToken },
   },
   policy: {
-    eth: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", maxFee: "0.01", maxFeePerDay: "0.1", holdAbove: "1" },
+    eth: {
+      maxPerWithdrawal: "2",
+      maxPerHour: "5",
+      maxPerDay: "10",
+      maxFee: "0.01",
+      maxFeePerDay: "0.1",
+      holdAbove: "1",
+    },
     usdt: { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10" },
   },
   stuckAfterMinutes: 60,
@@ -92,7 +107,11 @@ export const settings: SignerSettings = {
 /** The gateway side's knowledge of this signer. */
 export const known = { agentId, wallet, merchant, receiver: shop, begun };
 
-export const txParams = { gasLimit: "65000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
+export const txParams = {
+  gasLimit: "65000",
+  maxFeePerGas: "2000000000",
+  maxPriorityFeePerGas: "1000000000",
+};
 
 export interface KitOptions {
   readonly settings?: SignerSettings;
@@ -132,13 +151,24 @@ export class Kit {
 
   constructor(options: KitOptions = {}) {
     this.#options = options;
-    this.gateway = new GatewaySide({ ...known, wallet: this.keys.wallet }, () => this.now, options.gatewayKey);
+    this.gateway = new GatewaySide(
+      { ...known, wallet: this.keys.wallet },
+      () => this.now,
+      options.gatewayKey,
+    );
     const gatewayKey = publicKeyHex(this.gateway.key);
     if (options.found !== undefined) this.disk = options.found;
     else
       createLedger(
         this.disk,
-        { kind: "PAIRED", agent: agentId, merchant, wallet: this.keys.wallet, ledgerEpoch: 1, gatewayKey },
+        {
+          kind: "PAIRED",
+          agent: agentId,
+          merchant,
+          wallet: this.keys.wallet,
+          ledgerEpoch: 1,
+          gatewayKey,
+        },
         () => this.now,
         testSeal,
       );
@@ -177,19 +207,39 @@ export class Kit {
     const run = new Run(this.#run.toString(16).padStart(64, "0"), clock());
     const { ledger, checkpoint, records } = openLedger({
       ...{ disk: this.disk, seal: testSeal, clock: () => ledgerTime(run, clock(), monotonic()) },
-      ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),
+      ...(this.#options.segmentBytesMax === undefined
+        ? {}
+        : { segmentBytesMax: this.#options.segmentBytesMax }),
     });
     const snapshot = (checkpoint as CoreSnapshot | null) ?? undefined;
-    const core = new Core(readRules(this.settings, this.keys.vault.accounts), ledger.past, snapshot);
+    const core = new Core(
+      readRules(this.settings, this.keys.vault.accounts),
+      ledger.past,
+      snapshot,
+    );
     for (const record of records) core.apply(record);
     this.poisoned = null;
     this.signer = new Signer({
-      ...{ core, ledger, run, clock, monotonic, vault: this.keys.vault, chains: this.settings.chains },
+      ...{
+        core,
+        ledger,
+        run,
+        clock,
+        monotonic,
+        vault: this.keys.vault,
+        chains: this.settings.chains,
+      },
       config: this.settings.config,
       mark: new StopMark(this.beside),
       push: (message) => this.#pushed(message),
-      log: (event, message, context) => this.logged.push(`${agentEvents[event][1]} ${context?.code ?? ""} ${message}`),
-      ...{ soon: (act) => act(), later: (act) => act(), next: (act) => act(), ...this.#options.turns },
+      log: (event, message, context) =>
+        this.logged.push(`${agentEvents[event][1]} ${context?.code ?? ""} ${message}`),
+      ...{
+        soon: (act) => act(),
+        later: (act) => act(),
+        next: (act) => act(),
+        ...this.#options.turns,
+      },
       onPoisoned: (fault) => {
         this.poisoned = fault.code;
       },
@@ -199,7 +249,12 @@ export class Kit {
       ...{ residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) },
     });
     this.#operator = operatorVerbs(this.signer, {
-      ...{ isolation: "L0 one user", encKeyFrom: "config", config: this.settings.config, isCourierConnected: () => true },
+      ...{
+        isolation: "L0 one user",
+        encKeyFrom: "config",
+        config: this.settings.config,
+        isCourierConnected: () => true,
+      },
       stuckAfterMinutes: this.settings.stuckAfterMinutes,
       later: (act) => act(),
     });
@@ -224,15 +279,21 @@ export class Kit {
 
   /** Asks over the courier's socket as the line server would; the answer may come later. */
   send(verb: string, body: object, answer: (answer: AnyAnswer) => void = () => {}): void {
-    const order = (verb === "sign" || verb === "replace") && this.namesPins ? orderAsked(body, this.core) : null;
+    const order =
+      (verb === "sign" || verb === "replace") && this.namesPins
+        ? orderAsked(body, this.core)
+        : null;
     const pin = verb === "sign" && this.namesPins ? pinAsked(body, this.core) : null;
-    if (pin !== null || order !== null) this.sight({ coins: pin === null ? [] : [pin], orders: order === null ? [] : [order] });
+    if (pin !== null || order !== null)
+      this.sight({ coins: pin === null ? [] : [pin], orders: order === null ? [] : [order] });
     this.#sendOnce(verb, body, answer);
   }
 
   /** The gateway's word on coins and next slots, for this run; the signer's answer. */
   sight(shown: Partial<Sightings>): AnyAnswer {
-    return this.#wait((answer) => this.#sendOnce("sightings", { frames: [this.gateway.sightings(this.nonce, shown)] }, answer));
+    return this.#wait((answer) =>
+      this.#sendOnce("sightings", { frames: [this.gateway.sightings(this.nonce, shown)] }, answer),
+    );
   }
 
   #sendOnce(verb: string, body: object, answer: (answer: AnyAnswer) => void): void {
@@ -256,7 +317,10 @@ export class Kit {
    * courier gets it, or the operator's no.
    */
   begin(nonce: string, quorum = 2): AnyAnswer {
-    const account = { network: networkOf(this.settings.chains.local as never), account: this.keys.vault.accounts[0]!.id };
+    const account = {
+      network: networkOf(this.settings.chains.local as never),
+      account: this.keys.vault.accounts[0]!.id,
+    };
     this.sight({ next: [{ ...account, slot: nonce, isUnused: nonce === "0" }] });
     const claim = { chain: "local", slot: nonce, quorum };
     const said = this.ask("adopt", claim);
@@ -271,9 +335,15 @@ export class Kit {
 
   /** The decision is ann's, unless the body names somebody else. */
   operate(verb: string, body: object = {}): AnyAnswer {
-    const named = ["approve", "refuse", "manualReplacement", "pause"].includes(verb) ? { approver: "ann" } : {};
+    const named = ["approve", "refuse", "manualReplacement", "pause"].includes(verb)
+      ? { approver: "ann" }
+      : {};
     const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...named, ...body }));
-    return this.#wait((answer) => this.#operator(request as never, (given) => answer(this.#seen(given) as unknown as AnyAnswer)));
+    return this.#wait((answer) =>
+      this.#operator(request as never, (given) =>
+        answer(this.#seen(given) as unknown as AnyAnswer),
+      ),
+    );
   }
 
   admit(frame: Uint8Array): AnyAnswer {
@@ -299,7 +369,10 @@ export class Kit {
   request(change: Partial<Job> = {}): OperatorView {
     this.gateway.job(change, this.now);
     const answer = this.admit(this.gateway.jobs([this.gateway.texts.at(-1)!], { at: this.now }));
-    return operatorViewOf(this.core.book.find(answer.withdrawals[0]!.transactionId)!, this.core.policy);
+    return operatorViewOf(
+      this.core.book.find(answer.withdrawals[0]!.transactionId)!,
+      this.core.policy,
+    );
   }
 
   /**
@@ -346,7 +419,8 @@ export class Kit {
     this.settle();
     const { ledger } = this.signer;
     const from = this.#records.length + 1;
-    if (from <= ledger.durableHead.seq) this.#records.push(...ledger.read(from, ledger.durableHead.seq));
+    if (from <= ledger.durableHead.seq)
+      this.#records.push(...ledger.read(from, ledger.durableHead.seq));
     return this.#records;
   }
 
@@ -360,7 +434,8 @@ export class Kit {
       got = answer;
     });
     this.settle();
-    if (got === undefined) throw new Error(`no answer${this.poisoned === null ? "" : `: ${this.poisoned}`}`);
+    if (got === undefined)
+      throw new Error(`no answer${this.poisoned === null ? "" : `: ${this.poisoned}`}`);
     return got;
   }
 
@@ -368,33 +443,43 @@ export class Kit {
     if (message.push === "statement") {
       const { durableHead } = this.signer.ledger;
       for (const frame of message.frames)
-        if (this.#open(frame).head.seq > durableHead.seq) throw new Error("a statement of what is not on disk");
+        if (this.#open(frame).head.seq > durableHead.seq)
+          throw new Error("a statement of what is not on disk");
     }
     this.pushes.push(message);
     this.#seen(message);
   }
 
   #seen<T>(message: T): T {
-    for (const [raw] of JSON.stringify(message).matchAll(/"raw":"0x[0-9a-f]+"/g)) this.left.add(raw.slice(7, -1));
+    for (const [raw] of JSON.stringify(message).matchAll(/"raw":"0x[0-9a-f]+"/g))
+      this.left.add(raw.slice(7, -1));
     return message;
   }
 
   /** Verified and read as the gateway does; a head that does not cover its entries is refused. */
   #open(frame: Uint8Array): Statement {
     const publicKey = createPublicKey(this.keys.vault.signerKey);
-    return parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+    return parseStatement(
+      openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload,
+    );
   }
 
   #store(frame: Uint8Array): void {
     const statement = this.#open(frame);
     const stored = this.gateway.stored?.seq ?? 0;
-    if (statement.after > stored) throw new Error(`a gap in the statements: after ${statement.after}, stored ${stored}`);
+    if (statement.after > stored)
+      throw new Error(`a gap in the statements: after ${statement.after}, stored ${stored}`);
     this.statements.push(statement);
     if (statement.head.seq <= stored) return;
-    const goesOn = statement.after === stored && statement.previous === (this.gateway.stored?.hash ?? zeroHash);
-    if (!goesOn) throw new Error(`a statement after ${statement.after} does not go on from what is stored, ${stored}`);
+    const goesOn =
+      statement.after === stored && statement.previous === (this.gateway.stored?.hash ?? zeroHash);
+    if (!goesOn)
+      throw new Error(
+        `a statement after ${statement.after} does not go on from what is stored, ${stored}`,
+      );
     this.gateway.stored = statement.head;
     for (const entry of statement.entries)
-      if (entry.kind === "observed" && entry.stage === "final") this.gateway.ended.add(entry.transactionId);
+      if (entry.kind === "observed" && entry.stage === "final")
+        this.gateway.ended.add(entry.transactionId);
   }
 }

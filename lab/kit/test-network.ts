@@ -46,11 +46,19 @@ const acts: Readonly<Record<string, (asked: Asked) => Promise<object>>> = {
   async fund(asked) {
     const to = text(asked, "address");
     await sendUnlocked(url, { to, value: `0x${BigInt(text(asked, "wei")).toString(16)}` });
-    await sendUnlocked(url, { to: token, data: tokenCall("mint", to, BigInt(text(asked, "units"))), gas: "0x30d40" });
+    await sendUnlocked(url, {
+      to: token,
+      data: tokenCall("mint", to, BigInt(text(asked, "units"))),
+      gas: "0x30d40",
+    });
     return {};
   },
   async withdraw(asked) {
-    const order = { currency: text(asked, "currency"), amount: text(asked, "amount"), orderId: text(asked, "orderId") };
+    const order = {
+      currency: text(asked, "currency"),
+      amount: text(asked, "amount"),
+      orderId: text(asked, "orderId"),
+    };
     return { ...(await theShop().autoWithdraw({ ...order, receiver: text(asked, "receiver") })) };
   },
   async record(asked) {
@@ -61,23 +69,34 @@ const acts: Readonly<Record<string, (asked: Asked) => Promise<object>>> = {
   },
   async received(asked) {
     const address = text(asked, "address");
-    return { wei: `${await balanceWei(url, address)}`, units: `${await tokenUnits(url, token, address)}` };
+    return {
+      wei: `${await balanceWei(url, address)}`,
+      units: `${await tokenUnits(url, token, address)}`,
+    };
   },
   async count(asked) {
-    return { count: await transactionCount(url, text(asked, "address")), block: Number(await rpc(url, "eth_blockNumber")) };
+    return {
+      count: await transactionCount(url, text(asked, "address")),
+      block: Number(await rpc(url, "eth_blockNumber")),
+    };
   },
 };
 
 async function carryOut(line: string): Promise<void> {
   const asked = JSON.parse(line) as Asked;
-  const say = (answer: object): void => void process.stdout.write(`${JSON.stringify({ id: asked.id, ...answer })}\n`);
+  const say = (answer: object): void =>
+    void process.stdout.write(`${JSON.stringify({ id: asked.id, ...answer })}\n`);
   try {
     const act = acts[text(asked, "act")];
     if (act === undefined) throw new Error(`there is no act ${asked.act}`);
     say({ ok: true, answer: await act(asked) });
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : "";
-    say({ ok: false, error: `${asked.act}: ${error instanceof Error ? error.message : String(error)}${cause}` });
+    const cause =
+      error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : "";
+    say({
+      ok: false,
+      error: `${asked.act}: ${error instanceof Error ? error.message : String(error)}${cause}`,
+    });
   }
 }
 

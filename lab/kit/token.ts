@@ -38,9 +38,14 @@ export async function deployToken(
   { name = "Test Dollar", symbol = "TUSD", decimals = 6 }: TokenOptions = {},
 ): Promise<{ readonly address: string; readonly txHash: string }> {
   const { bytecode } = compileFile(new URL("token.sol", import.meta.url), "Token");
-  const args = AbiCoder.defaultAbiCoder().encode(["string", "string", "uint8"], [name, symbol, decimals]);
+  const args = AbiCoder.defaultAbiCoder().encode(
+    ["string", "string", "uint8"],
+    [name, symbol, decimals],
+  );
   const txHash = await sendUnlocked(url, { data: bytecode + args.slice(2), gas: "0x1e8480" });
-  const receipt = (await rpc(url, "eth_getTransactionReceipt", [txHash])) as { readonly contractAddress: string };
+  const receipt = (await rpc(url, "eth_getTransactionReceipt", [txHash])) as {
+    readonly contractAddress: string;
+  };
   return { address: getAddress(receipt.contractAddress), txHash };
 }
 
@@ -48,7 +53,9 @@ export async function deployToken(
 export async function deployFeeToken(url: string): Promise<string> {
   const { bytecode } = compileFile(new URL("fee-token.sol", import.meta.url), "FeeToken");
   const txHash = await sendUnlocked(url, { data: bytecode, gas: "0x1e8480" });
-  const receipt = (await rpc(url, "eth_getTransactionReceipt", [txHash])) as { readonly contractAddress: string };
+  const receipt = (await rpc(url, "eth_getTransactionReceipt", [txHash])) as {
+    readonly contractAddress: string;
+  };
   return getAddress(receipt.contractAddress);
 }
 
@@ -82,7 +89,9 @@ function compile(file: URL, contract: string): CompiledContract {
 /** .cache/contracts of the root, which is three folders up from dist/lab/kit/, else two. */
 function cacheFolder(): string {
   const here = fileURLToPath(new URL(".", import.meta.url));
-  const root = /[/\\]dist[/\\]lab[/\\]kit[/\\]?$/.test(here) ? join(here, "..", "..", "..") : join(here, "..", "..");
+  const root = /[/\\]dist[/\\]lab[/\\]kit[/\\]?$/.test(here)
+    ? join(here, "..", "..", "..")
+    : join(here, "..", "..");
   const folder = join(root, ".cache", "contracts");
   mkdirSync(folder, { recursive: true });
   return folder;
@@ -106,7 +115,9 @@ function readOutput(text: string, contract: string): CompiledContract {
   const errors = (output.errors ?? []).filter((error) => error.severity === "error");
   const found = output.contracts?.file?.[contract];
   if (errors.length > 0 || found === undefined) {
-    throw new Error(`${contract} does not compile: ${errors.map((error) => error.formattedMessage).join("\n")}`);
+    throw new Error(
+      `${contract} does not compile: ${errors.map((error) => error.formattedMessage).join("\n")}`,
+    );
   }
   return { abi: found.abi, bytecode: `0x${found.evm.bytecode.object}` };
 }
@@ -119,7 +130,11 @@ interface CompilerOutput {
       Readonly<
         Record<
           string,
-          { readonly abi: readonly unknown[]; readonly evm: { readonly bytecode: { readonly object: string } } } | undefined
+          | {
+              readonly abi: readonly unknown[];
+              readonly evm: { readonly bytecode: { readonly object: string } };
+            }
+          | undefined
         >
       >
     >

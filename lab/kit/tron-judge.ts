@@ -17,7 +17,9 @@ interface BinaryReader {
 }
 
 /** The protobuf reader that tronweb brings. */
-const { BinaryReader } = createRequire(createRequire(import.meta.url).resolve("tronweb"))("google-protobuf") as {
+const { BinaryReader } = createRequire(createRequire(import.meta.url).resolve("tronweb"))(
+  "google-protobuf",
+) as {
   readonly BinaryReader: new (bytes: Uint8Array) => BinaryReader;
 };
 
@@ -55,7 +57,10 @@ interface RawData {
   readonly contract: readonly {
     readonly type: string;
     readonly Permission_id: number;
-    readonly parameter: { readonly value: Readonly<Record<string, string | number>>; readonly type_url: string };
+    readonly parameter: {
+      readonly value: Readonly<Record<string, string | number>>;
+      readonly type_url: string;
+    };
   }[];
   readonly data: string;
   readonly fee_limit: number;
@@ -101,7 +106,11 @@ export function readByTronweb(rawData: Uint8Array): Reading {
     amountUnits: call?.amountUnits ?? String(value.amount),
     refBlockBytes: json.ref_block_bytes.toLowerCase(),
     refBlockHash: json.ref_block_hash.toLowerCase(),
-    ...{ expirationMs: `${json.expiration}`, timestampMs: `${json.timestamp}`, feeLimitSun: `${json.fee_limit}` },
+    ...{
+      expirationMs: `${json.expiration}`,
+      timestampMs: `${json.timestamp}`,
+      feeLimitSun: `${json.fee_limit}`,
+    },
     more: [...more, ...rest].filter((each) => each !== "" && each !== 0).join(),
   };
 }
@@ -110,15 +119,26 @@ export function readByTronweb(rawData: Uint8Array): Reading {
  * The arguments of transfer(address,uint256), by tronweb's decoder, which takes no dirt in the
  * padding.
  */
-function callByTronweb(data: string): { readonly destination: string; readonly amountUnits: string } {
+function callByTronweb(data: string): {
+  readonly destination: string;
+  readonly amountUnits: string;
+} {
   if (data.slice(0, 8).toLowerCase() !== "a9059cbb") throw new Error("tronweb reads another call");
-  const decoded = utils.abi.decodeParams(["to", "value"], ["address", "uint256"], `0x${data.slice(8)}`, false);
+  const decoded = utils.abi.decodeParams(
+    ["to", "value"],
+    ["address", "uint256"],
+    `0x${data.slice(8)}`,
+    false,
+  );
   const [destination, units] = [decoded.to, decoded.value] as [string, bigint];
   return { destination: addressOf(destination), amountUnits: `${units}` };
 }
 
 /** The bytes that tronweb makes of its own JSON. */
-export function encodeByTronweb(json: RawData): { readonly rawData: string; readonly txId: string } {
+export function encodeByTronweb(json: RawData): {
+  readonly rawData: string;
+  readonly txId: string;
+} {
   const pb = utils.transaction.txJsonToPb({ raw_data: json, visible: false } as never);
   return {
     rawData: utils.transaction.txPbToRawDataHex(pb).toLowerCase(),
@@ -128,7 +148,8 @@ export function encodeByTronweb(json: RawData): { readonly rawData: string; read
 
 /** The JSON of a transfer, as a node would hand it to tronweb. */
 export function jsonOf(transfer: Transfer): RawData {
-  const { sender, contract, destination, amountUnits, feeLimitSun, expirationMs, timestampMs } = transfer;
+  const { sender, contract, destination, amountUnits, feeLimitSun, expirationMs, timestampMs } =
+    transfer;
   const hex = (address: string): string => TronWeb.address.toHex(address);
   const parameters = [
     { type: "address", value: destination },
@@ -144,11 +165,22 @@ export function jsonOf(transfer: Transfer): RawData {
   const value: Record<string, string | number> =
     contract === ""
       ? { owner_address: hex(sender), to_address: hex(destination), amount: Number(amountUnits) }
-      : { owner_address: hex(sender), contract_address: hex(contract), data: call(), call_value: 0 };
+      : {
+          owner_address: hex(sender),
+          contract_address: hex(contract),
+          data: call(),
+          call_value: 0,
+        };
   const type = contract === "" ? "TransferContract" : "TriggerSmartContract";
   const { refBlockBytes, refBlockHash } = readingOf(transfer);
   return {
-    contract: [{ type, Permission_id: 0, parameter: { value, type_url: `type.googleapis.com/protocol.${type}` } }],
+    contract: [
+      {
+        type,
+        Permission_id: 0,
+        parameter: { value, type_url: `type.googleapis.com/protocol.${type}` },
+      },
+    ],
     ...{ data: "", scripts: "", auths: [], fee_limit: Number(feeLimitSun) },
     ...{ ref_block_bytes: refBlockBytes, ref_block_hash: refBlockHash },
     ...{ expiration: Number(expirationMs), timestamp: Number(timestampMs) },
@@ -174,7 +206,9 @@ function plainFields(bytes: Uint8Array): ReadonlyMap<number, string | Uint8Array
 }
 
 /** Amount, times and fee limit to the last digit, by Google's reader alone. */
-export function exactNumbers(rawData: Uint8Array): Pick<Reading, "amountUnits" | "expirationMs" | "timestampMs" | "feeLimitSun"> {
+export function exactNumbers(
+  rawData: Uint8Array,
+): Pick<Reading, "amountUnits" | "expirationMs" | "timestampMs" | "feeLimitSun"> {
   const raw = plainFields(rawData);
   const inside = (fields: ReadonlyMap<number, string | Uint8Array>, number: number): Uint8Array => {
     const value = fields.get(number);
@@ -183,7 +217,8 @@ export function exactNumbers(rawData: Uint8Array): Pick<Reading, "amountUnits" |
   const value = plainFields(inside(plainFields(inside(plainFields(inside(raw, 11)), 2)), 2));
   const data = inside(value, 4);
   return {
-    amountUnits: data.length > 0 ? `${BigInt(`0x${hexOf(data.subarray(36))}`)}` : String(value.get(3) ?? "0"),
+    amountUnits:
+      data.length > 0 ? `${BigInt(`0x${hexOf(data.subarray(36))}`)}` : String(value.get(3) ?? "0"),
     expirationMs: String(raw.get(8) ?? "0"),
     timestampMs: String(raw.get(14) ?? "0"),
     feeLimitSun: String(raw.get(18) ?? "0"),

@@ -33,17 +33,39 @@ interface Times {
 }
 
 /** Made and signed by tronweb. */
-export function signedBy(from: Inhabitant, type: string, value: Record<string, unknown>, times: Times): Signed {
-  const parameter = { value: { owner_address: from.hex, ...value }, type_url: `type.googleapis.com/protocol.${type}` };
-  const { reference, expirationMs: expiration, timestampMs: timestamp, feeLimitSun = 100_000_000 } = times;
+export function signedBy(
+  from: Inhabitant,
+  type: string,
+  value: Record<string, unknown>,
+  times: Times,
+): Signed {
+  const parameter = {
+    value: { owner_address: from.hex, ...value },
+    type_url: `type.googleapis.com/protocol.${type}`,
+  };
+  const {
+    reference,
+    expirationMs: expiration,
+    timestampMs: timestamp,
+    feeLimitSun = 100_000_000,
+  } = times;
   const rawData = {
     contract: [{ parameter, type }],
-    ...{ ref_block_bytes: reference.refBytes, ref_block_hash: reference.refHash, expiration, timestamp },
+    ...{
+      ref_block_bytes: reference.refBytes,
+      ref_block_hash: reference.refHash,
+      expiration,
+      timestamp,
+    },
     ...(type === "TriggerSmartContract" ? { fee_limit: feeLimitSun } : {}),
   };
   const unsigned = { visible: false, txID: "", raw_data: rawData };
   const message: unknown = utils.transaction.txJsonToPb(unsigned);
   const txID = utils.transaction.txPbToTxID(message).replace(/^0x/, "");
   const raw_data_hex = utils.transaction.txPbToRawDataHex(message).toLowerCase();
-  return utils.crypto.signTransaction(from.key, { ...unsigned, txID, raw_data_hex } as never) as unknown as Signed;
+  return utils.crypto.signTransaction(from.key, {
+    ...unsigned,
+    txID,
+    raw_data_hex,
+  } as never) as unknown as Signed;
 }

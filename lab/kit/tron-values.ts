@@ -8,7 +8,9 @@ import type { Seeded } from "./seeded.ts";
 
 /** Bytes of a key by chance, never zero and below the order. */
 export function keyBy(random: Seeded): Uint8Array {
-  return Uint8Array.from({ length: 32 }, (_, at) => (at === 0 ? 1 + random.below(254) : random.below(256)));
+  return Uint8Array.from({ length: 32 }, (_, at) =>
+    at === 0 ? 1 + random.below(254) : random.below(256),
+  );
 }
 
 /** Any address: 20 bytes by chance behind the prefix. */
@@ -23,11 +25,13 @@ export function addressBy(random: Seeded): string {
 /** Every bit length is as likely as any other, so that the borders of the encodings are met. */
 function bitsBy(random: Seeded, max: number): bigint {
   let value = 0n;
-  for (let bit = 1 + random.below(max); bit > 0; bit--) value = value * 2n + BigInt(random.below(2));
+  for (let bit = 1 + random.below(max); bit > 0; bit--)
+    value = value * 2n + BigInt(random.below(2));
   return value;
 }
 
-const within = (least: bigint, value: bigint, most: bigint): bigint => (value < least ? least : value > most ? most : value);
+const within = (least: bigint, value: bigint, most: bigint): bigint =>
+  value < least ? least : value > most ? most : value;
 
 /** `coarse` keeps every number below 2^53, where tronweb itself is exact. */
 export function transferBy(random: Seeded, sender: string, isCoarse: boolean): Transfer {
@@ -58,4 +62,8 @@ export const plain: Transfer = {
   feeLimitSun: 0n,
 };
 /** USDT's contract. */
-export const token: Transfer = { ...plain, contract: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", feeLimitSun: 13_000_000n };
+export const token: Transfer = {
+  ...plain,
+  contract: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+  feeLimitSun: 13_000_000n,
+};

@@ -39,7 +39,9 @@ export function callAddressesUnused({ config, store, signals, log, clock, run }:
     signals.on("look", (look) => {
       if (look.network !== network) return;
       askAhead(memory, look.account);
-      last = last.then(() => lookAhead(watched, memory, { number: Number.MAX_SAFE_INTEGER, hash: "" }));
+      last = last.then(() =>
+        lookAhead(watched, memory, { number: Number.MAX_SAFE_INTEGER, hash: "" }),
+      );
     });
   }
 }

@@ -42,10 +42,22 @@ export interface Look {
 }
 
 /** Opens an address as a reader with this language, scheme and width. */
-export async function openPage(browser: Browser, url: string, { language, scheme, width, script = true }: Wish): Promise<Look> {
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { language, scheme, width, script = true }: Wish,
+): Promise<Look> {
   const context = await browser.newContext({
-    ...{ locale: language, colorScheme: scheme, viewport: { width, height: 800 }, javaScriptEnabled: script },
-    ...{ timezoneId: "Europe/Istanbul", permissions: script ? ["clipboard-read", "clipboard-write"] : [] },
+    ...{
+      locale: language,
+      colorScheme: scheme,
+      viewport: { width, height: 800 },
+      javaScriptEnabled: script,
+    },
+    ...{
+      timezoneId: "Europe/Istanbul",
+      permissions: script ? ["clipboard-read", "clipboard-write"] : [],
+    },
   });
   const page = await context.newPage();
   const problems: string[] = [];
@@ -65,7 +77,8 @@ export async function openPage(browser: Browser, url: string, { language, scheme
     );
   });
   page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") problems.push(`console: ${message.text()}`);
+    if (message.type() === "error" || message.type() === "warning")
+      problems.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
   await page.goto(url, { waitUntil: "load" });

@@ -51,7 +51,8 @@ async function lookAt(name: string, url: string): Promise<void> {
         const full = `${name}-${language}-${scheme}-${width}`;
         const found = [...(await violationsOf(look.page)), ...look.problems];
         for (const one of found) process.stderr.write(`pages: ${full}: ${one}\n`);
-        if (values.out !== undefined) await look.page.screenshot({ path: join(values.out, `${full}.png`), fullPage: true });
+        if (values.out !== undefined)
+          await look.page.screenshot({ path: join(values.out, `${full}.png`), fullPage: true });
         if (name !== "docs") bytesMost = Math.max(bytesMost, look.bytes());
         looks += 1;
         problems += found.length;
@@ -63,8 +64,10 @@ const chain = await startPayerChain();
 for (const state of reachedStates) await lookAt(state, `${chain.url}${chain.pathOf[state]}`);
 await chain.close();
 const { gateway, pathOf } = await startStatesGateway();
-for (const state of ["waiting", "over"] as const) await lookAt(`tron-${state}`, `${gateway.url}${pathOf[state]}`);
-for (const state of ["unconfirmed", "ending"] as const) await lookAt(state, `${gateway.url}${pathOf[state]}`);
+for (const state of ["waiting", "over"] as const)
+  await lookAt(`tron-${state}`, `${gateway.url}${pathOf[state]}`);
+for (const state of ["unconfirmed", "ending"] as const)
+  await lookAt(state, `${gateway.url}${pathOf[state]}`);
 await lookAt("docs", `${gateway.url}/docs`);
 await gateway.close();
 await browser.close();

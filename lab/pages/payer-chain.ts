@@ -14,7 +14,8 @@ import { deployToken } from "../kit/token.ts";
 /** States that need a slow chain; payer-states.ts has them by rows. */
 export type RowState = "unconfirmed" | "ending";
 type PayerState = Exclude<AnyState, RowState>;
-const isReached = (state: AnyState): state is PayerState => state !== "unconfirmed" && state !== "ending";
+const isReached = (state: AnyState): state is PayerState =>
+  state !== "unconfirmed" && state !== "ending";
 export const reachedStates: readonly PayerState[] = payerStates.filter(isReached);
 
 export interface PayerChain {
@@ -43,7 +44,9 @@ const ether = 10n ** 18n;
 const usdt = 10n ** 6n;
 
 type Coin = "eth" | "usdt" | "usdc";
-type Basket = { readonly amount: string } | { readonly fiatCurrency: "TRY"; readonly fiatAmount: string };
+type Basket =
+  | { readonly amount: string }
+  | { readonly fiatCurrency: "TRY"; readonly fiatAmount: string };
 const ordered: Readonly<Record<PayerState, Basket & { readonly currency: Coin }>> = {
   waiting: { currency: "usdt", fiatCurrency: "TRY", fiatAmount: "1071" },
   seen: { currency: "eth", amount: "0.25" },
@@ -82,7 +85,11 @@ class Story {
 
   #client(): Client {
     const { gatewayUrl, shopKey } = this.kit;
-    return createClient({ baseUrl: gatewayUrl, key: { apiKey: shopKey }, now: () => Date.now() + this.#aheadMs });
+    return createClient({
+      baseUrl: gatewayUrl,
+      key: { apiKey: shopKey },
+      now: () => Date.now() + this.#aheadMs,
+    });
   }
 
   async order(...states: readonly PayerState[]): Promise<void> {
@@ -177,7 +184,8 @@ async function play(story: Story): Promise<void> {
   await story.pay("completed", "eth", ether / 4n);
   await story.pay("otherCoin", "usdc", 750n * usdt);
   await story.mine(confirmations);
-  for (const state of ["late", "short", "over", "completed", "otherCoin"] as const) await story.reach(state);
+  for (const state of ["late", "short", "over", "completed", "otherCoin"] as const)
+    await story.reach(state);
   await story.pay("seen", "eth", ether / 4n);
   await story.mine(2);
   await story.breakUsdc();
@@ -190,18 +198,35 @@ async function startShop(): Promise<Story> {
   let usdc = "";
   const kit = await startKit({
     ...{ preset: "ethereum", confirmations, blockTimeMs: 250 },
-    settings: { lifetimes: { depositMinutes: lifetimeMinutes }, limits: { payerReadsPerSecond: 1000 } },
+    settings: {
+      lifetimes: { depositMinutes: lifetimeMinutes },
+      limits: { payerReadsPerSecond: 1000 },
+    },
     async alsoServes(url) {
       usdc = (await deployToken(url, { symbol: "USDC" })).address;
-      const currency = { chain: "local", decimal: 6, contract: usdc, name: "USD Coin", symbol: "USDC", minPaymentAmount: "1" };
-      return { chains: {}, currencies: { usdc: currency }, prices: { usdc: { usd: "1", eur: "0.87", try: "42" } } };
+      const currency = {
+        chain: "local",
+        decimal: 6,
+        contract: usdc,
+        name: "USD Coin",
+        symbol: "USDC",
+        minPaymentAmount: "1",
+      };
+      return {
+        chains: {},
+        currencies: { usdc: currency },
+        prices: { usdc: { usd: "1", eur: "0.87", try: "42" } },
+      };
     },
   });
   const settings = ["--shown-name", shop, "--contact", "help@shop.example.com", "--origin", origin];
   kit.gatewayNodeOptions = movedClock(0, aheadMs);
   try {
     await kit.startGateway();
-    const [paired] = await Promise.all([kit.pair(), kit.operate("merchant", "page", kit.merchantId, ...settings)]);
+    const [paired] = await Promise.all([
+      kit.pair(),
+      kit.operate("merchant", "page", kit.merchantId, ...settings),
+    ]);
     if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
     await kit.startCrypto();
     return new Story(kit, usdc);

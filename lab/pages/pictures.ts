@@ -42,7 +42,8 @@ const orders = [
 /** The commands of an operator with their output. */
 async function operate(kit: Kit): Promise<string> {
   const shop = createShop(kit);
-  const isFunded = async (): Promise<true | undefined> => ((await shop.balance("usdt")).available === "10000" ? true : undefined);
+  const isFunded = async (): Promise<true | undefined> =>
+    (await shop.balance("usdt")).available === "10000" ? true : undefined;
   await until("the balance at the gateway", 60_000, isFunded);
   for (const { isHeld, ...order } of orders) {
     const { transactionId } = await shop.autoWithdraw(order);
@@ -84,7 +85,10 @@ ${spans.join("\n")}
 /** Writes every picture into a folder that is there. */
 export async function takePictures(browser: Browser, folder: string): Promise<void> {
   await takePages(browser, folder);
-  const kit = await startPairedKit({ preset: "ethereum", blockTimeMs: 500 }, { wei: 10n * ether, units: 10_000_000_000n });
+  const kit = await startPairedKit(
+    { preset: "ethereum", blockTimeMs: 500 },
+    { wei: 10n * ether, units: 10_000_000_000n },
+  );
   try {
     writeFileSync(join(folder, "terminal.svg"), terminalOf(await operate(kit)));
   } finally {

@@ -3,7 +3,16 @@
  * bundle that holds the file are as the patch makes them, and the test runs on these.
  */
 import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
-import { cpSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import ts from "typescript";
 import { projectRoot } from "../kit/kit.ts";
@@ -34,7 +43,11 @@ export interface FailedTest {
 type Ran = Pick<SpawnSyncReturns<string>, "status" | "stderr">;
 
 /** Runs a Node program in a folder to its end. */
-function runNode(args: readonly string[], cwd: string, added: Readonly<Record<string, string>> = {}): Promise<Ran> {
+function runNode(
+  args: readonly string[],
+  cwd: string,
+  added: Readonly<Record<string, string>> = {},
+): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, ...added };
     const child = spawn(process.execPath, args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
@@ -55,9 +68,15 @@ export function findHolders(): Holders {
   const script = `const { listInputs } = await import("./scripts/bundle.js");
     process.stdout.write(JSON.stringify(await listInputs(process.cwd())));`;
   const args = ["--input-type=module", "-e", script];
-  const told = spawnSync(process.execPath, args, { cwd: projectRoot, encoding: "utf8", maxBuffer: 1 << 26 });
+  const told = spawnSync(process.execPath, args, {
+    cwd: projectRoot,
+    encoding: "utf8",
+    maxBuffer: 1 << 26,
+  });
   if (told.status !== 0) throw new Error(`the tree cannot be bundled: ${told.stderr}`);
-  const inputs = Object.entries(JSON.parse(told.stdout) as Readonly<Record<string, readonly string[]>>);
+  const inputs = Object.entries(
+    JSON.parse(told.stdout) as Readonly<Record<string, readonly string[]>>,
+  );
   return (file) => inputs.filter(([, files]) => files.includes(file)).map(([name]) => name);
 }
 
@@ -74,7 +93,11 @@ export class TreeCopy {
   /** Sources are links until one is written over; bundles are written into dist/, a copy. */
   constructor(holders: Holders) {
     this.#holders = holders;
-    const listed = spawnSync("git", ["ls-files", "-z"], { cwd: projectRoot, encoding: "utf8", maxBuffer: 1 << 26 });
+    const listed = spawnSync("git", ["ls-files", "-z"], {
+      cwd: projectRoot,
+      encoding: "utf8",
+      maxBuffer: 1 << 26,
+    });
     mkdirSync(join(projectRoot, ".cache"), { recursive: true });
     this.#folder = mkdtempSync(join(projectRoot, ".cache", "repairs-"));
     for (const path of listed.stdout.split("\0").filter((name) => name !== "")) {
@@ -90,7 +113,11 @@ export class TreeCopy {
     const verdict = await this.#whilePatched(row, async (trouble): Promise<Verdict> => {
       if (trouble !== "") return trouble;
       // Tests of the developers' checkers are a step of `npm run check`, and in no other tier.
-      return (await this.#runTest(row, "quick")) ?? (await this.#runTest(row, "checkers")) ?? "no test has this title";
+      return (
+        (await this.#runTest(row, "quick")) ??
+        (await this.#runTest(row, "checkers")) ??
+        "no test has this title"
+      );
     });
     return verdict ?? `its text does not stand once in ${row.file}`;
   }
@@ -105,8 +132,11 @@ export class TreeCopy {
     const passedOver = new Set<string>();
     for (let many = 6; left.length > 0; many *= 2) {
       const some = left.splice(0, many);
-      const failed = await this.#whilePatched(patch, (trouble) => (trouble === "" ? this.#failuresOf(some) : []));
-      if (failed === null) throw new Error(`a patch of ${patch.file} has no place, or more than one`);
+      const failed = await this.#whilePatched(patch, (trouble) =>
+        trouble === "" ? this.#failuresOf(some) : [],
+      );
+      if (failed === null)
+        throw new Error(`a patch of ${patch.file} has no place, or more than one`);
       for (const one of failed) {
         if (passedOver.has(one.file)) continue;
         passedOver.add(one.file);
@@ -117,7 +147,10 @@ export class TreeCopy {
   }
 
   /** Null where the patch has no place. `trouble`: the reason why nothing could be built, or "". */
-  async #whilePatched<T>(patch: Patch, job: (trouble: string) => T | Promise<T>): Promise<T | null> {
+  async #whilePatched<T>(
+    patch: Patch,
+    job: (trouble: string) => T | Promise<T>,
+  ): Promise<T | null> {
     const path = join(this.#folder, patch.file);
     const patched = takeOut(patch, readFileSync(path, "utf8"));
     if (patched === null) return null;
@@ -174,9 +207,12 @@ export class TreeCopy {
   async #runTest({ test, title }: Repair, tier: "quick" | "checkers"): Promise<Verdict | null> {
     const pattern = title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     const { files, said } = await this.#run([test, "-t", pattern], tier);
-    if (files === null) return said.includes("No test files found") ? null : `${test} did not run: ${said}`;
+    if (files === null)
+      return said.includes("No test files found") ? null : `${test} did not run: ${said}`;
     const ran = files.flatMap(({ assertionResults }) => assertionResults);
-    const titled = ran.filter(({ fullName, status }) => fullName.includes(title) && ["passed", "failed"].includes(status));
+    const titled = ran.filter(
+      ({ fullName, status }) => fullName.includes(title) && ["passed", "failed"].includes(status),
+    );
     if (titled.length === 0) return null;
     return titled.some(({ status }) => status === "failed") ? "red" : `${test} stays green`;
   }
@@ -192,7 +228,10 @@ export class TreeCopy {
   }
 
   /** Runs the test runner; null in the place of what it reports where it reports nothing. */
-  async #run(words: readonly string[], tier: string): Promise<{ files: readonly ReportedFile[] | null; said: string }> {
+  async #run(
+    words: readonly string[],
+    tier: string,
+  ): Promise<{ files: readonly ReportedFile[] | null; said: string }> {
     const report = join(this.#folder, "report.json");
     rmSync(report, { force: true });
     const runner = join(this.#folder, "node_modules", "vitest", "vitest.mjs");
@@ -200,7 +239,12 @@ export class TreeCopy {
     const { stderr } = await runNode(args, this.#folder, { TEST_TIER: tier });
     const said = stderr.slice(-400);
     try {
-      return { files: (JSON.parse(readFileSync(report, "utf8")) as { testResults: readonly ReportedFile[] }).testResults, said };
+      return {
+        files: (
+          JSON.parse(readFileSync(report, "utf8")) as { testResults: readonly ReportedFile[] }
+        ).testResults,
+        said,
+      };
     } catch {
       return { files: null, said };
     }

@@ -12,7 +12,8 @@ import { mutants } from "../simulation/mutants/all.ts";
 import type { Mutant } from "../simulation/mutants/mutant.ts";
 
 /** Imports that are loaded: neither those of types alone nor those of packages. */
-const importForm = /(?:^|\n)(?:import|export)(?! type\b)[^;]*?from "(\.[^"]+)"|(?:import|mock)\(\s*"(\.[^"]+)"/g;
+const importForm =
+  /(?:^|\n)(?:import|export)(?! type\b)[^;]*?from "(\.[^"]+)"|(?:import|mock)\(\s*"(\.[^"]+)"/g;
 
 /** Tests that read each source as a text: they would see any change of it. */
 const readers = ["test/system/mutants.test.ts", "test/system/repairs.test.ts"];
@@ -56,7 +57,10 @@ export function testsReaching(file: string): readonly string[] {
 
 /** The commit of the tree, in hex. */
 export function commitHash(): string {
-  return spawnSync("git", ["rev-parse", "HEAD"], { cwd: projectRoot, encoding: "utf8" }).stdout.trim();
+  return spawnSync("git", ["rev-parse", "HEAD"], {
+    cwd: projectRoot,
+    encoding: "utf8",
+  }).stdout.trim();
 }
 
 /** So many mutants, drawn by a text: the same for the same text. */

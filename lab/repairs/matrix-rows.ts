@@ -46,7 +46,8 @@ export const matrixRepairs: readonly Repair[] = [
   },
   {
     name: "unread-address-is-passed-over",
-    fault: "One address that cannot be read, next to leave, stopped all further orders of its merchant.",
+    fault:
+      "One address that cannot be read, next to leave, stopped all further orders of its merchant.",
     file: "gateway/deposits/deposit-account.ts",
     find: "if (!isUnread(address)) break;",
     replace: "if (isUnread(address) || since < Number.POSITIVE_INFINITY) break;",
@@ -82,7 +83,8 @@ export const matrixRepairs: readonly Repair[] = [
   },
   {
     name: "price-that-lacks-stops-no-chain",
-    fault: "One price that no server gave took the whole chain from the agent: nothing was looked for, sent again or judged.",
+    fault:
+      "One price that no server gave took the whole chain from the agent: nothing was looked for, sent again or judged.",
     file: "chains/utxo/node-sender.ts",
     find: 'parts.read("market", feeMarketNow)',
     replace: "feeMarketNow()",

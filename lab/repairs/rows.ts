@@ -11,7 +11,8 @@ export type { Repair } from "./repair.ts";
 export const repairs: readonly Repair[] = [
   {
     name: "coin-shown-on-a-full-disk",
-    fault: "A coin that a node showed while the signer's disk was full left the hours of before standing.",
+    fault:
+      "A coin that a node showed while the signer's disk was full left the hours of before standing.",
     file: "agent/signer/handlers/coin-looks.ts",
     find: "const gainedMs = isShown ? -(one.unseen?.watchedMs ?? 0) :",
     replace: "const gainedMs = isShown ? 0 :",
@@ -20,7 +21,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "lost-payment-of-another-currency",
-    fault: "A payment in another currency whose block left held back refunds of a deposit that never counted it.",
+    fault:
+      "A payment in another currency whose block left held back refunds of a deposit that never counted it.",
     file: "gateway/store/gone-payments.ts",
     find: "const countedFor = `g.network = ? AND g.currency = ? AND",
     replace: "const countedFor = `g.network = ? AND ? <> '' AND",
@@ -29,7 +31,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "deposit-that-lost-its-payment-is-not-renewed",
-    fault: "A payer was asked again for a payment whose block had left the chain and that came back.",
+    fault:
+      "A payer was asked again for a payment whose block had left the chain and that came back.",
     file: "gateway/withdrawals/renewal.ts",
     find: " || listGoneOf(database, id).length > 0) return true;",
     replace: ") return listGoneOf(database, id) !== null;",
@@ -38,7 +41,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "proven-payment-is-read-first",
-    fault: "A payment that an operator named could have been added to a sum twice, before its ledger was read and then.",
+    fault:
+      "A payment that an operator named could have been added to a sum twice, before its ledger was read and then.",
     file: "gateway/watcher/proven.ts",
     find: "if (payment.block > readTo)",
     replace: "if (payment.block < 0)",
@@ -56,7 +60,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "given-up-gap-holds-requests",
-    fault: "A gap that was given up held nothing, and a request in a token that was paid in it ended unpaid.",
+    fault:
+      "A gap that was given up held nothing, and a request in a token that was paid in it ended unpaid.",
     file: "gateway/watcher/ends.ts",
     find: "if (isHeldByGap(database, id)) return [];",
     replace: 'if (isHeldByGap(database, "none")) return [];',
@@ -65,7 +70,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "comparison-before-payouts",
-    fault: "Comparison of balances used up the questions that a server allows in an hour, and payouts waited.",
+    fault:
+      "Comparison of balances used up the questions that a server allows in an hour, and payouts waited.",
     file: "gateway/watcher/compare.ts",
     find: 'const hasRoom = hasRoomFor("comparison", chain.reader.status());',
     replace: 'const hasRoom = hasRoomFor("comparison", []);',
@@ -83,7 +89,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "one-question-once",
-    fault: "Questions that several parts asked in one moment were sent once each, in a family that had no rule for it.",
+    fault:
+      "Questions that several parts asked in one moment were sent once each, in a family that had no rule for it.",
     file: "chains/providers/question-pool.ts",
     find: "if (asked !== undefined) return asked;",
     replace: "if (asked !== undefined && node === null) return asked;",
@@ -110,7 +117,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "hour-without-end",
-    fault: "A server was asked as often as the work wanted, whatever its provider allows in an hour.",
+    fault:
+      "A server was asked as often as the work wanted, whatever its provider allows in an hour.",
     file: "chains/providers/node-gate.ts",
     find: 'if (use === "read") refuseAboveHour(node);',
     replace: 'if (use === "write") refuseAboveHour(node);',
@@ -119,7 +127,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "path-that-a-server-lacks",
-    fault: "A server without a path was told as a wrong address, a wrong key or too many questions.",
+    fault:
+      "A server without a path was told as a wrong address, a wrong key or too many questions.",
     file: "chains/providers/status-failure.ts",
     find: "if (status !== notFound)",
     replace: "if (status !== notFound || path !== undefined)",
@@ -128,7 +137,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "credit-of-a-block-that-left",
-    fault: "A credited payment whose block left the chain counted on in books and balance, named nowhere.",
+    fault:
+      "A credited payment whose block left the chain counted on in books and balance, named nowhere.",
     file: "gateway/watcher/deposits.ts",
     find: "const touched = loseGone(chain, inside, read);",
     replace: "const touched = loseGone(chain, inside, read.slice(0, 0));",
@@ -146,7 +156,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "open-request-with-a-lost-payment",
-    fault: "An open request counted a payment that left the chain, and its replacement completed it by half of the money.",
+    fault:
+      "An open request counted a payment that left the chain, and its replacement completed it by half of the money.",
     file: "gateway/store/gone-payments.ts",
     find: '=== undefined ? "revoked" : "open";',
     replace: '=== undefined ? "open" : "open";',
@@ -173,7 +184,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "renewal-of-what-may-be-paid",
-    fault: "A deposit was asked for again although its payment may have been in blocks that could not be read.",
+    fault:
+      "A deposit was asked for again although its payment may have been in blocks that could not be read.",
     file: "gateway/withdrawals/renewal.ts",
     find: "gapOver(database, network, addresses, createdAt) !== undefined",
     replace: "gapOver(database, network, addresses, createdAt) === null",
@@ -182,7 +194,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "gap-reaches-as-far-as-the-cursor",
-    fault: "A gap was open beyond the blocks that were kept, and a stop there had payments added to a sum twice.",
+    fault:
+      "A gap was open beyond the blocks that were kept, and a stop there had payments added to a sum twice.",
     file: "gateway/watcher/deposits.ts",
     find: "toBlock: group.last.number, summedTo: summed }",
     replace: "toBlock: read.at(-1)?.number ?? 0, summedTo: summed }",
@@ -218,7 +231,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "looks-without-answers-end-no-hold",
-    fault: "Hours in which no node answered would have counted as hours in which none showed the payment.",
+    fault:
+      "Hours in which no node answered would have counted as hours in which none showed the payment.",
     file: "gateway/watcher/arriving.ts",
     find: "answeredAt: answer === null ? null : nowMs, missedMs };",
     replace: "answeredAt: answer === null ? (before?.answeredAt ?? null) : nowMs, missedMs };",
@@ -236,7 +250,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "own-transactions-by-account",
-    fault: "A thousand transactions of one merchant's wallet that nothing explains stopped the chain for everybody.",
+    fault:
+      "A thousand transactions of one merchant's wallet that nothing explains stopped the chain for everybody.",
     file: "gateway/store/outgoing-holds.ts",
     find: 'WHERE account = ? AND network = ? AND final = 0";',
     replace: 'WHERE account > substr(?, 1, 0) AND network = ? AND final = 0";',
@@ -254,7 +269,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "seen-transactions-end",
-    fault: "A transaction of a wallet that a reorganisation took out for good held a place permanently.",
+    fault:
+      "A transaction of a wallet that a reorganisation took out for good held a place permanently.",
     file: "gateway/watcher/outgoing-transactions.ts",
     find: "store.write((database) => forgetSeenBefore(database, network, beforeMs));",
     replace: "store.write((database) => forgetSeenBefore(database, network, beforeMs - 2e13));",
@@ -272,7 +288,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "refunded-money-completes-nothing",
-    fault: "Money that was paid back still counted: an open request completed with it, and an expired one by hand.",
+    fault:
+      "Money that was paid back still counted: an open request completed with it, and an expired one by hand.",
     file: "gateway/watcher/credit.ts",
     find: "const keptUnits = units - refundedUnits;",
     replace: "const keptUnits = refundedUnits > -1n ? units : 0n;",
@@ -290,7 +307,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "word-on-an-order-for-good",
-    fault: "The gateway's word that nothing pays an order was never too old, although the chain showed its payment since.",
+    fault:
+      "The gateway's word that nothing pays an order was never too old, although the chain showed its payment since.",
     file: "agent/signer/handlers/known-sightings.ts",
     find: "return heardMs !== undefined && nowMs - heardMs < orderMs;",
     replace: "return heardMs !== undefined && nowMs > -orderMs;",
@@ -308,7 +326,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "list-of-one-account-stops-all",
-    fault: "One account's list that left a payment out stopped the reading of XRP for every merchant.",
+    fault:
+      "One account's list that left a payment out stopped the reading of XRP for every merchant.",
     file: "gateway/faults/blame.ts",
     find: '    "NODE_LIST_SHORT",\n',
     replace: "",
@@ -317,7 +336,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "gaps-that-overlap",
-    fault: "Two gaps that came to overlap after the cursor had gone back ended the gateway at each start.",
+    fault:
+      "Two gaps that came to overlap after the cursor had gone back ended the gateway at each start.",
     file: "gateway/store/gaps.ts",
     find: "const at = [network, account, fromBlock - 1, toBlock + 1] as const;",
     replace: "const at = [network, account, fromBlock - 1, fromBlock] as const;",
@@ -335,7 +355,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "revoked-by-what-is-kept",
-    fault: "A deposit stayed Completed by money that its shop had paid back, when its other payment left the chain.",
+    fault:
+      "A deposit stayed Completed by money that its shop had paid back, when its other payment left the chain.",
     file: "gateway/operator/revoking.ts",
     find: "!isPaidBy(database, row, BigInt(next.amountReceivedUnits))",
     replace: '!isPaidBy(database, { ...row, id: "" }, BigInt(next.amountReceivedUnits))',
@@ -344,7 +365,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "back-though-paid-back",
-    fault: "A revoked deposit was Completed again by its payment although too much of it had been paid back meanwhile.",
+    fault:
+      "A revoked deposit was Completed again by its payment although too much of it had been paid back meanwhile.",
     file: "gateway/watcher/credit.ts",
     find: "if (isBack && ((request.refundedUnits ?? 0n) === 0n || isPaid(request, receivedUnits)))",
     replace: "if (isBack)",
@@ -353,7 +375,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "hold-by-a-block",
-    fault: "A payment of a block lost its hold when a slow node still listed it at the end of the hours, and counted as late.",
+    fault:
+      "A payment of a block lost its hold when a slow node still listed it at the end of the hours, and counted as late.",
     file: "gateway/watcher/arriving.ts",
     find: "payments.filter(({ txHash }) => !hashes.has(txHash))",
     replace: "payments.slice()",
@@ -389,7 +412,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "order-again-before-the-end",
-    fault: "A payer who had paid in time was told that nothing came, and to order again, while the record was open.",
+    fault:
+      "A payer who had paid in time was told that nothing came, and to order again, while the record was open.",
     file: "gateway/pages/state.ts",
     find: 'if (status === 0) return "ending";',
     replace: 'if (status === 0 && sum > 0n) return "ending";',
@@ -402,22 +426,26 @@ export const repairs: readonly Repair[] = [
       "A database and a ledger from before the first look at a coin's chain paid an order again, although a final block had its payment.",
     file: "gateway/watcher/deposits.ts",
     find: "const paired = familyOf(network).slots.isCounted ? null : oldestPairingAt(store.database, network);",
-    replace: 'const paired = familyOf(network).slots.isCounted ? null : oldestPairingAt(store.database, "");',
+    replace:
+      'const paired = familyOf(network).slots.isCounted ? null : oldestPairingAt(store.database, "");',
     test: "test/watcher/watcher-beginning.test.ts",
     title: "is before the pairing of the first agent",
   },
   {
     name: "time-of-a-dropped-block",
-    fault: "One overdue request whose block's time no node told stopped the deposits of its chain for good.",
+    fault:
+      "One overdue request whose block's time no node told stopped the deposits of its chain for good.",
     file: "gateway/watcher/block-times.ts",
     find: "if (time.ok) return time.value * 1000 < atMs;",
-    replace: "if (!time.ok && atMs > 0) throw time.fault;\n    if (time.ok) return time.value * 1000 < atMs;",
+    replace:
+      "if (!time.ok && atMs > 0) throw time.fault;\n    if (time.ok) return time.value * 1000 < atMs;",
     test: "test/watcher/watcher-ends.test.ts",
     title: "a block whose time no node tells",
   },
   {
     name: "time-of-the-head-and-level",
-    fault: "A head whose time no node told kept a chain of Tron from being read to its newest block.",
+    fault:
+      "A head whose time no node told kept a chain of Tron from being read to its newest block.",
     file: "gateway/watcher/level.ts",
     find: "if (!time.ok) return time;",
     replace: "if (!time.ok) throw time.fault;",
@@ -426,16 +454,19 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "changed-key-of-tron",
-    fault: "An account whose permissions had been given to another key went on being signed for, in silence.",
+    fault:
+      "An account whose permissions had been given to another key went on being signed for, in silence.",
     file: "chains/tron/answers.ts",
     find: "const isKeyChanged = owner !== undefined && !isOwnedBy(address, owner);",
-    replace: "const isKeyChanged = owner !== undefined && isOwnedBy(address, owner) && address === undefined;",
+    replace:
+      "const isKeyChanged = owner !== undefined && isOwnedBy(address, owner) && address === undefined;",
     test: "test/chains/tron-answers.test.ts",
     title: "whose owner permission names another key",
   },
   {
     name: "heavy-pages-of-xrp",
-    fault: "Twelve payments with long metadata stopped the deposits of every account of XRP for good.",
+    fault:
+      "Twelve payments with long metadata stopped the deposits of every account of XRP for good.",
     file: "chains/xrp/node-history.ts",
     find: "await sizes.of(node).ask(pageSize, (limit) => pool.ask(node, question(marker, limit)))",
     replace: "await pool.ask(node, question(marker, sizes.of(node).now))",
@@ -534,7 +565,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "check-asks-receipts-of-tron",
-    fault: "The check asked for no receipt by its id, without which no payment on Tron is ever found.",
+    fault:
+      "The check asked for no receipt by its id, without which no payment on Tron is ever found.",
     file: "chains/tron/node-probe.ts",
     find: '  await lacks.ask("both", "a receipt by its id", receiptQuestion("/walletsolidity", "0".repeat(64)));\n',
     replace: "",
@@ -543,7 +575,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "unknown-words-refused",
-    fault: "A refusal in words that no row knows was shown as bytes that nodes have (Bitcoin, Litecoin, XRP).",
+    fault:
+      "A refusal in words that no row knows was shown as bytes that nodes have (Bitcoin, Litecoin, XRP).",
     file: "chains/providers/broadcasts.ts",
     find: "return { node, standing: kind, meaning, text, ...",
     replace: 'return { node, standing: meaning === "" ? "taken" : kind, meaning, text, ...',
@@ -552,7 +585,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "refused-litecoin-offered-again",
-    fault: "Bytes that every node refused for their fee stayed at that fee where nodes replace nothing.",
+    fault:
+      "Bytes that every node refused for their fee stayed at that fee where nodes replace nothing.",
     file: "agent/courier/scheduler/sending.ts",
     find: "?.isReplaced !== true && !isRefused) return;",
     replace: "?.isReplaced !== true) return;",
@@ -588,7 +622,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "flags-of-xrp-read",
-    fault: "Bytes that a node of the XRP Ledger dropped without a known code were told as broadcast.",
+    fault:
+      "Bytes that a node of the XRP Ledger dropped without a known code were told as broadcast.",
     file: "chains/xrp/node-refusals.ts",
     find: "const isOpen = /^te[cr]/.test(result) && kept === null;",
     replace: "const isOpen = true;",
@@ -597,7 +632,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "least-tip-followed",
-    fault: "A node's least tip was approached by an eighth each half minute, for a quarter of an hour.",
+    fault:
+      "A node's least tip was approached by an eighth each half minute, for a quarter of an hour.",
     file: "agent/courier/scheduler/sending.ts",
     find: "marketWithNamed(item, newest, account.chainState.feeMarket)",
     replace: "account.chainState.feeMarket",
@@ -606,7 +642,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "output-without-a-reader",
-    fault: "A line of the log or of a command, written after its reader had gone, ended the process.",
+    fault:
+      "A line of the log or of a command, written after its reader had gone, ended the process.",
     file: "base/unread-output.ts",
     find: 'if (error.code !== "EPIPE") throw error;',
     replace: 'if (error.code !== "") throw error;',
@@ -642,7 +679,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "silent-connections-bounded",
-    fault: "One address block could hold every descriptor of the gateway without one whole request.",
+    fault:
+      "One address block could hold every descriptor of the gateway without one whole request.",
     file: "gateway/api/connection-places.ts",
     find: "closed?.destroy();",
     replace: "closed?.resume();",
@@ -687,7 +725,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "nodes-asked-as-root",
-    fault: "The check that a reload runs read the answers of nodes as root, outside of the sandbox.",
+    fault:
+      "The check that a reload runs read the answers of nodes as root, outside of the sandbox.",
     file: "agent/check/main.ts",
     find: "becomeOwner(courierFolder);",
     replace: 'becomeOwner(courierFolder === "" ? "" : "/");',
@@ -780,7 +819,8 @@ export const repairs: readonly Repair[] = [
     fault: "A gateway with two networks of XRP wrote a config.json that the agent refuses.",
     file: "gateway/operator/agent-config.ts",
     find: "namesNetwork(chain.family) || isFirst(chain)",
-    replace: 'namesNetwork(chain.family) || familyOf(chain.network).exclusion.kind !== "expiry" || isFirst(chain)',
+    replace:
+      'namesNetwork(chain.family) || familyOf(chain.network).exclusion.kind !== "expiry" || isFirst(chain)',
     test: "test/gateway/preset-configs.test.ts",
     title: "writes a file that the agent takes for each pair of presets",
   },
@@ -796,7 +836,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "blocks-with-unread-payments-are-forgotten",
-    fault: "A block with a payment that the nodes showed oddly for a moment was kept, and the payment was never read.",
+    fault:
+      "A block with a payment that the nodes showed oddly for a moment was kept, and the payment was never read.",
     file: "chains/evm/node-payments.ts",
     find: "if (ours.unread.length > 0) kept.forget(content);",
     replace: "if (ours.unread.length < 0) kept.forget(content);",
@@ -805,7 +846,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "receipts-that-cannot-be-read-are-not-kept",
-    fault: "A receipt with an odd cost stayed in the memory, and its payout was judged by it until a restart.",
+    fault:
+      "A receipt with an odd cost stayed in the memory, and its payout was judged by it until a restart.",
     file: "chains/evm/node-finality.ts",
     find: "seenLogsMax || !isRead(receipt)) return;",
     replace: 'seenLogsMax || (receipt.txHash === "" && !isRead(receipt))) return;',
@@ -814,7 +856,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "payouts-are-read-whole-in-their-block",
-    fault: "The sender of a payout was read after its block counted as read, so the block stayed in the memory.",
+    fault:
+      "The sender of a payout was read after its block counted as read, so the block stayed in the memory.",
     file: "chains/evm/node-evidence.ts",
     find: "        asPayout,",
     replace: "        (one) => (asPayout === undefined ? [] : [one.hash]),",
@@ -823,7 +866,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "tron-payouts-are-read-whole-in-their-block",
-    fault: "The fields of a Tron payout were read after its block counted as read, so the block stayed in the memory.",
+    fault:
+      "The fields of a Tron payout were read after its block counted as read, so the block stayed in the memory.",
     file: "chains/tron/node-blocks.ts",
     find: "wholeOf(transactions.find((one) => one.txHash === txHash))",
     replace: "wholeOf(undefined) ?? transactions.find((one) => one.txHash === txHash)",
@@ -841,7 +885,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "an-mweb-address-gets-its-own-words",
-    fault: "Every real MWEB address was refused as too long, and its own words were said to nobody.",
+    fault:
+      "Every real MWEB address was refused as too long, and its own words were said to nobody.",
     file: "chains/utxo/address.ts",
     find: "  // An MWEB address is longer than any other.\n",
     replace: '  if (text.length > lengthMax) return refuse("ADDRESS_FORMAT", "too long");\n',
@@ -868,7 +913,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "a-pin-is-read-before-nodes-are-asked",
-    fault: "A pin of an agent that is no coin became a question that nodes refuse, and the chain stood still for all merchants.",
+    fault:
+      "A pin of an agent that is no coin became a question that nodes refuse, and the chain stood still for all merchants.",
     file: "gateway/hub/effect.ts",
     find: "pin !== undefined && findFamily(network)?.readPin(pin) !== pin",
     replace: "pin !== undefined && findFamily(network) === undefined",
@@ -877,7 +923,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "an-end-is-read-before-use",
-    fault: "An agent named any time as the end of an attempt, and nodes were asked for blocks of that time before all others.",
+    fault:
+      "An agent named any time as the end of an attempt, and nodes were asked for blocks of that time before all others.",
     file: "gateway/hub/effect.ts",
     find: "exclusion === null || validUntilMs === undefined || exclusion",
     replace: "exclusion === null || validUntilMs === undefined || nowMs > 0 || exclusion",
@@ -913,7 +960,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "an-order-of-recovery-names-hashes-and-pins-of-its-chain",
-    fault: "A gateway's recovery order named a pin that is no coin, and the courier asked its nodes with it.",
+    fault:
+      "A gateway's recovery order named a pin that is no coin, and the courier asked its nodes with it.",
     file: "agent/signer/state/recovered-ledger.ts",
     find: "!isTxHash(txHash) || (pin !== undefined && readPin(pin) === null)",
     replace: "isTxHash(txHash) && pin !== undefined && readPin(pin) === null && txHash === pin",
@@ -922,10 +970,12 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "audit-path-of-the-whole-process",
-    fault: "A new act of the signer that the path itself does not load stood in no list, and the check passed.",
+    fault:
+      "A new act of the signer that the path itself does not load stood in no list, and the check passed.",
     file: "scripts/audit-path.js",
     find: "for (const other of importsOf(file)) if (!reached.has(other))",
-    replace: "for (const other of importsOf(file)) if (judged.includes(file) && !reached.has(other))",
+    replace:
+      "for (const other of importsOf(file)) if (judged.includes(file) && !reached.has(other))",
     test: "test/system/audit-path.test.ts",
     title: "refuses a new handler and a new verb in a copy of the tree",
   },
@@ -950,7 +1000,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "refund-of-the-signed-job",
-    fault: "An order that the shop sent again with another deposit kept that one, though the signed job names its own.",
+    fault:
+      "An order that the shop sent again with another deposit kept that one, though the signed job names its own.",
     file: "gateway/recovery/job-restore.ts",
     find: " || row.refundOf !== (job.refundOf ?? row.refundOf)",
     replace: "",
@@ -959,7 +1010,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "refund-that-waits-and-is-too-much",
-    fault: "A refund that was taken before the agent told of an earlier one was paid in addition to it.",
+    fault:
+      "A refund that was taken before the agent told of an earlier one was paid in addition to it.",
     file: "gateway/withdrawals/jobs.ts",
     find: "refundedUnits(database, refundOf) <= BigInt(deposit.amountReceivedUnits)",
     replace: "refundedUnits(database, refundOf) >= 0n",
@@ -968,7 +1020,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "signer-gives-way-to-a-newer-config",
-    fault: "A signer that missed its stop went on by the limits of the old config.json beside a courier with the new one.",
+    fault:
+      "A signer that missed its stop went on by the limits of the old config.json beside a courier with the new one.",
     file: "agent/signer/sockets/courier.ts",
     find: "isOlder(source.config, body.config)",
     replace: "isOlder(source.config, source.config)",
@@ -977,7 +1030,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "courier-gives-way-to-a-newer-config",
-    fault: "A courier went on by the old config.json beside a signer that had been restarted with the new one.",
+    fault:
+      "A courier went on by the old config.json beside a signer that had been restarted with the new one.",
     file: "agent/courier/courier.ts",
     find: "if (isNews && isOlder(own, hello.config)) {",
     replace: "if (isNews && isOlder(own, own)) {",
@@ -986,7 +1040,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "file-of-its-own-moves-nobody",
-    fault: "Signer and courier with two files of their own would have ended in turn for each other without end.",
+    fault:
+      "Signer and courier with two files of their own would have ended in turn for each other without end.",
     file: "agent/courier/courier.ts",
     find: "const isNews = hello.config.digest !== signerDigest;",
     replace: "const isNews = signerDigest !== hello.config.digest + hello.nonce;",
@@ -1000,7 +1055,8 @@ export const repairs: readonly Repair[] = [
     find: "if (last.isOutdated && !options.renewal.renew()) return exitCodes.no;",
     replace: "if (last.isOutdated) options.renewal.renew();",
     test: "test/launcher/launcher-parts.test.ts",
-    title: "a supervisor whose child gives way to a newer config.json ends where only a new start of it reads the file",
+    title:
+      "a supervisor whose child gives way to a newer config.json ends where only a new start of it reads the file",
   },
   {
     name: "few-packages-beside-a-secret",
@@ -1014,7 +1070,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "hint-by-cause",
-    fault: "A difference of a hot wallet had the hint of a deposit address, which leads to booking a theft as explained.",
+    fault:
+      "A difference of a hot wallet had the hint of a deposit address, which leads to booking a theft as explained.",
     file: "gateway/books/keeping.ts",
     find: 'if (kind === "hot") return "hot";',
     replace: 'if (kind === "hot") void kind;',
@@ -1059,7 +1116,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "no-price-is-a-check",
-    fault: "Nothing but a log line and a late alert said that no price holds, though quotes were refused.",
+    fault:
+      "Nothing but a log line and a late alert said that no price holds, though quotes were refused.",
     file: "gateway/reporting/probes.ts",
     find: "pricesProbe(config, prices),",
     replace: "...(false ? [pricesProbe(config, prices)] : []),",
@@ -1077,7 +1135,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "first-configuration-by-presets",
-    fault: "The first configuration named its chain without a preset, so a merchant got fees of another kind.",
+    fault:
+      "The first configuration named its chain without a preset, so a merchant got fees of another kind.",
     file: "gateway/operator/folder.ts",
     find: 'chains: { ethereum: { preset: "ethereum", nodes',
     replace: 'chains: { ethereum: { family: "evm", chainId: 1, confirmations: "finalized", nodes',
@@ -1095,7 +1154,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "links-without-amount",
-    fault: "A payment link of an EVM record without an amount was a broken invariant, and the outbox met it at each start.",
+    fault:
+      "A payment link of an EVM record without an amount was a broken invariant, and the outbox met it at each start.",
     file: "chains/evm/payment-uri.ts",
     find: `invariant(chainId !== undefined, "a payment link has an EVM network");`,
     replace: `invariant(chainId !== undefined && units > 0n, "a payment link has an EVM network");`,
@@ -1140,7 +1200,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "page-fails-alone",
-    fault: "A request that the payment page cannot show was answered with a fault of the server, and nobody was told.",
+    fault:
+      "A request that the payment page cannot show was answered with a fault of the server, and nobody was told.",
     file: "gateway/api/payer.ts",
     find: "putAside(service, keyOf(shown.row), page.error);",
     replace: "",
@@ -1149,7 +1210,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "page-state-fails-alone",
-    fault: "The state of a payment page that cannot be shown was answered without anybody being told.",
+    fault:
+      "The state of a payment page that cannot be shown was answered without anybody being told.",
     file: "gateway/api/payer.ts",
     find: "putAside(service, keyOf(shown.row), state.error);",
     replace: "",
@@ -1158,7 +1220,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "stray-finds-owner",
-    fault: "A payment with a tag that nobody gave out walked over all such payments before it to find the account's owner.",
+    fault:
+      "A payment with a tag that nobody gave out walked over all such payments before it to find the account's owner.",
     file: "gateway/store/forgotten-addresses.ts",
     find: "FROM accountOwners WHERE network = ? AND account = ?",
     replace: "FROM accountOwners WHERE +network = ? AND +account = ?",
@@ -1167,7 +1230,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "later-database-untouched",
-    fault: "A database of a later version was opened for work, which changes its file, before it was refused.",
+    fault:
+      "A database of a later version was opened for work, which changes its file, before it was refused.",
     file: "gateway/store/store.ts",
     find: "    const meta = readMeta(path);",
     replace: "    openRaw(path).close();\n    const meta = readMeta(path);",
@@ -1176,7 +1240,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "copy-before-upgrade",
-    fault: "A database of an earlier version was refused, with no way to this one; an upgrade without a copy has no way back.",
+    fault:
+      "A database of an earlier version was refused, with no way to this one; an upgrade without a copy has no way back.",
     file: "gateway/store/migrate.ts",
     find: "    copyStore(whole, copy, options.nowMs, steps);\n",
     replace: "",
@@ -1194,7 +1259,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "end-by-the-time-of-blocks",
-    fault: "The block of a request's end was the head at the pass that saw the end, however late that was.",
+    fault:
+      "The block of a request's end was the head at the pass that saw the end, however late that was.",
     file: "gateway/watcher/ends.ts",
     find: "memory.ends.set(id, Math.max(floor, block.value));",
     replace: "memory.ends.set(id, Math.max(head.number, floor, block.value));",
@@ -1212,7 +1278,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "odd-transaction-passes-over-itself",
-    fault: "One transaction with an odd field, listed for an account, kept the whole list from being read.",
+    fault:
+      "One transaction with an odd field, listed for an account, kept the whole list from being read.",
     file: "chains/xrp/node-answers.ts",
     find: "      unread.push({ ...placeOf(entry.tx), fault });",
     replace: "      throw [fault, unread, placeOf(entry.tx)][0];",
@@ -1221,7 +1288,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "one-balance-refused-alone",
-    fault: "A token whose contract reverts kept every balance that was asked for with it from being read.",
+    fault:
+      "A token whose contract reverts kept every balance that was asked for with it from being read.",
     file: "chains/providers/results.ts",
     find: '    if (!result.ok && result.fault.code === "NODE_QUOTA") throw result.fault;',
     replace: "    if (!result.ok) throw result.fault;",
@@ -1230,7 +1298,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "token-reverts-alone",
-    fault: "A token whose contract reverts stopped new requests, all sweeps and /ready of its whole chain.",
+    fault:
+      "A token whose contract reverts stopped new requests, all sweeps and /ready of its whole chain.",
     file: "gateway/watcher/items.ts",
     find: "    const units = answer === undefined ? null : faults.settle(key, answer, isWaited);",
     replace:
@@ -1243,13 +1312,15 @@ export const repairs: readonly Repair[] = [
     fault: "One merchant's address that could not be read stopped the sweeps of all merchants.",
     file: "gateway/watcher/watcher.ts",
     find: 'const isSpanRead = tip !== null && isAllRead && this.#detail === "";',
-    replace: 'const isSpanRead = tip !== null && isAllRead && this.#detail === "" && chain.faults.list().length === 0;',
+    replace:
+      'const isSpanRead = tip !== null && isAllRead && this.#detail === "" && chain.faults.list().length === 0;',
     test: "test/watcher/fault-matrix.test.ts",
     title: "'address', 'bitcoin'",
   },
   {
     name: "unread-payment-is-not-guessed",
-    fault: "A payment that could not be read was credited by the balance, and again once it was read.",
+    fault:
+      "A payment that could not be read was credited by the balance, and again once it was read.",
     file: "gateway/watcher/readings.ts",
     find: "if (isUnread(database, network, of.address)) return false;",
     replace: 'if (isUnread(database, network, "")) return false;',
@@ -1305,10 +1376,12 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "mempool-read-before-orders",
-    fault: "A payment that both sides forgot and that only a mempool had was paid a second time from another coin.",
+    fault:
+      "A payment that both sides forgot and that only a mempool had was paid a second time from another coin.",
     file: "gateway/watcher/level.ts",
     find: '  if (reader.unconfirmed === undefined) return "";',
-    replace: '  if (reader.unconfirmed === undefined || reader.unconfirmed !== undefined) return "";',
+    replace:
+      '  if (reader.unconfirmed === undefined || reader.unconfirmed !== undefined) return "";',
     test: "test/watcher/payout-level.test.ts",
     title: "is level when its mempool was read too",
   },
@@ -1324,7 +1397,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "minute-of-blocks-before-orders",
-    fault: "Nodes of Tron show no transaction before a block has it, so one that both sides forgot was paid again at once.",
+    fault:
+      "Nodes of Tron show no transaction before a block has it, so one that both sides forgot was paid again at once.",
     file: "gateway/watcher/level.ts",
     find: "  return good(time.value >= memory.firstMs + exclusion.unseenMs);",
     replace: "  return good(time.value + exclusion.unseenMs >= memory.firstMs);",
@@ -1333,7 +1407,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "seen-payments-of-wallets",
-    fault: "A payment of a hot wallet that nothing explains was not known before its block was final.",
+    fault:
+      "A payment of a hot wallet that nothing explains was not known before its block was final.",
     file: "gateway/watcher/deposits.ts",
     find: "      chain.reader.outgoing(blocks, senders.payers, false),",
     replace: "      chain.reader.outgoing([], senders.payers, false),",
@@ -1351,7 +1426,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "mempool-list-not-cut",
-    fault: "Outsiders who filled a node's list of the mempool hid the wallet's own transactions in it.",
+    fault:
+      "Outsiders who filled a node's list of the mempool hid the wallet's own transactions in it.",
     file: "chains/utxo/node-unconfirmed.ts",
     find: "    if (listed < counted) {",
     replace: "    if (listed < 0 && counted > 0) {",
@@ -1370,7 +1446,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "second-attempt-of-a-paid-order",
-    fault: "On Tron the second attempt of an order, which both copies had forgotten and which was paid, was made again.",
+    fault:
+      "On Tron the second attempt of an order, which both copies had forgotten and which was paid, was made again.",
     file: "agent/signer/handlers/expiry-exclusion.ts",
     find: "unclearedRefusal(context, withdrawal) ?? offered(context, account, claimed)",
     replace: "offered(context, account, claimed)",
@@ -1379,7 +1456,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "signature-without-the-gateways-word",
-    fault: "One order that looked paid stopped all chains of its agent until a person came, because its signature was held back.",
+    fault:
+      "One order that looked paid stopped all chains of its agent until a person came, because its signature was held back.",
     file: "agent/signer/handlers/sign.ts",
     find: "unclearedRefusal(context, withdrawal) ?? offered(context, account, txParams)",
     replace: "offered(context, account, txParams)",
@@ -1397,7 +1475,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "sightings-of-this-run",
-    fault: "What the gateway's nodes showed an earlier run could be shown again to a restored ledger.",
+    fault:
+      "What the gateway's nodes showed an earlier run could be shown again to a restored ledger.",
     file: "agent/signer/handlers/sightings.ts",
     find: "if (sightings.answers !== run.runId)",
     replace: 'if (sightings.answers === "" && run.runId === "")',
@@ -1433,7 +1512,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "theft-stops-first-payments",
-    fault: "A Bitcoin wallet was emptied coin by coin while its agent said that all is well and went on signing.",
+    fault:
+      "A Bitcoin wallet was emptied coin by coin while its agent said that all is well and went on signing.",
     file: "agent/signer/handlers/sign.ts",
     find: "const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job);",
     replace: "const stopped = pausedBy(context);",
@@ -1442,7 +1522,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "theft-stops-once",
-    fault: "A foreign transaction that an operator had explained would have stopped its network again and again.",
+    fault:
+      "A foreign transaction that an operator had explained would have stopped its network again and again.",
     file: "agent/signer/handlers/foreign.ts",
     find: "return !core.stops.knows(network, txHash) && !core.book.hasSigned(network, txHash);",
     replace: "return !core.book.hasSigned(network, txHash);",
@@ -1451,7 +1532,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "moved-stops-its-currency",
-    fault: "A token began to take a fee, and an agent paid in it again and again, each time less than the order said.",
+    fault:
+      "A token began to take a fee, and an agent paid in it again and again, each time less than the order said.",
     file: "agent/signer/handlers/foreign.ts",
     find: "const stopped = core.stops.on(network) ?? held;",
     replace: "const stopped = core.stops.on(network);",
@@ -1460,7 +1542,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "moved-is-over-by-both-words",
-    fault: "A withdrawal whose payment moved something else was over by one side's word, and its slot and its limit free.",
+    fault:
+      "A withdrawal whose payment moved something else was over by one side's word, and its slot and its limit free.",
     file: "agent/signer/state/withdrawal.ts",
     find: "return unsignedEnds.has(state) || (isEnded && ended.has(state));",
     replace: 'return unsignedEnds.has(state) || isEnded || state === "moved";',
@@ -1469,10 +1552,12 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "moved-is-told-to-the-signer",
-    fault: "A courier kept it to itself that a payment moved something else, so the withdrawal never ended.",
+    fault:
+      "A courier kept it to itself that a payment moved something else, so the withdrawal never ended.",
     file: "agent/courier/scheduler/watching.ts",
     find: '  item.chainOutcome = { outcome, txHash, block };\n  if (outcome !== "moved") return;\n',
-    replace: '  if (outcome !== "moved") item.chainOutcome = { outcome, txHash, block };\n  if (outcome !== "moved") return;\n',
+    replace:
+      '  if (outcome !== "moved") item.chainOutcome = { outcome, txHash, block };\n  if (outcome !== "moved") return;\n',
     test: "test/courier/scheduler-watching.test.ts",
     title: "and that a token transfer moved otherwise, once with an alarm",
   },
@@ -1496,7 +1581,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "one-merchant-stops-no-other",
-    fault: "The server of one merchant signed less than its order said, and stopped the currency of all merchants.",
+    fault:
+      "The server of one merchant signed less than its order said, and stopped the currency of all merchants.",
     file: "gateway/watcher/moved.ts",
     find: 'const held = isContracts ? "" : merchant;',
     replace: 'const held = "";',
@@ -1505,7 +1591,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "moved-holds-once",
-    fault: "A currency that an operator had resumed was held again in the next pass, by the payment that was explained.",
+    fault:
+      "A currency that an operator had resumed was held again in the next pass, by the payment that was explained.",
     file: "gateway/watcher/moved.ts",
     find: "at })) return;",
     replace: "at })) chain.clock();",
@@ -1514,7 +1601,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "moved-asks-the-nodes",
-    fault: "An order was ended as moved while its attempt was not final, and could be paid after its reservation had ended.",
+    fault:
+      "An order was ended as moved while its attempt was not final, and could be paid after its reservation had ended.",
     file: "gateway/operator/moving.ts",
     find: 'if (judged.kind !== "stuck" || judged.code !== "WATCHER_CONTENT_DIFFERS")\n    return no(',
     replace:
@@ -1533,7 +1621,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "moved-end-is-told",
-    fault: "An operator's command ended a withdrawal beside the running gateway, and its agent heard it at the next start alone.",
+    fault:
+      "An operator's command ended a withdrawal beside the running gateway, and its agent heard it at the next start alone.",
     file: "gateway/hub/session.ts",
     find: '    this.#untold.addCommanded(listMovedEnded(this.#rooms.store.database, this.agentId ?? ""));\n',
     replace: "",
@@ -1542,7 +1631,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "moved-refund-counts",
-    fault: "A refund that moved less than it was asked for failed, and its deposit was paid back a second time as a whole.",
+    fault:
+      "A refund that moved less than it was asked for failed, and its deposit was paid back a second time as a whole.",
     file: "gateway/store/transactions.ts",
     find: "(t.status <> 2 OR m.sentUnits IS NOT NULL)",
     replace: "t.status <> 2",
@@ -1560,7 +1650,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "courier-watches-its-coins",
-    fault: "A courier read the list of its coins in each block, and did not notice one that nobody here had spent.",
+    fault:
+      "A courier read the list of its coins in each block, and did not notice one that nobody here had spent.",
     file: "agent/courier/scheduler/scheduler.ts",
     find: "  watchCoins(account, nowMs, out);\n",
     replace: "",
@@ -1588,7 +1679,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "earlier-agent-is-refused",
-    fault: "An agent of an earlier program would have been served, though it asks for no word on coins.",
+    fault:
+      "An agent of an earlier program would have been served, though it asks for no word on coins.",
     file: "gateway/hub/link-frames.ts",
     find: "return kinds < kindsKnown;",
     replace: "return kinds < 0;",
@@ -1624,7 +1716,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "order-by-height",
-    fault: "A node whose newest block had an earlier own time than its parent counted as the one that lags.",
+    fault:
+      "A node whose newest block had an earlier own time than its parent counted as the one that lags.",
     file: "chains/health.ts",
     find: "const there = seen.filter(({ head }) => head.number === height);",
     replace: "const there = seen.filter(({ head }) => height !== null && head.number > 0);",
@@ -1633,7 +1726,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "lists-against-balances",
-    fault: "A payment that two servers left out at a border of a page was never credited, and nobody was told.",
+    fault:
+      "A payment that two servers left out at a border of a page was never credited, and nobody was told.",
     file: "chains/xrp/node-sums.ts",
     find: "if (isWhole(list)) return keep(list);",
     replace: "if (isWhole(list) || !isWhole(list)) return keep(list);",
@@ -1642,16 +1736,20 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "two-sources-end-a-doubt",
-    fault: "One server whose tx forgot a validated transaction kept a paid payout confirming for hours.",
+    fault:
+      "One server whose tx forgot a validated transaction kept a paid payout confirming for hours.",
     file: "chains/xrp/node-judge.ts",
     find: "const user = isUsed ? await userOf(tools, payment, final.number) : null;",
-    replace: "const user = isUsed && included === undefined ? await userOf(tools, payment, final.number) : null;",
+    replace:
+      "const user = isUsed && included === undefined ? await userOf(tools, payment, final.number) : null;",
     test: "test/chains/xrp-sums.test.ts",
-    title: "one of two servers whose tx forgets a validated transaction keeps no payout from its end",
+    title:
+      "one of two servers whose tx forgets a validated transaction keeps no payout from its end",
   },
   {
     name: "absent-amount-is-no-zero",
-    fault: "A whole payment of XRP whose delivered_amount no server showed was no payment, and no trouble.",
+    fault:
+      "A whole payment of XRP whose delivered_amount no server showed was no payment, and no trouble.",
     file: "chains/xrp/node-answers.ts",
     find: 'if (kind === "Payment" && result === success && !isToken)',
     replace: 'if (kind === "Payment" && result === success && !isToken && delivered !== undefined)',
@@ -1669,7 +1767,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "lines-of-a-stock-rippled",
-    fault: "A stock rippled that names no network was 'another chain: correct the address or the chain id'.",
+    fault:
+      "A stock rippled that names no network was 'another chain: correct the address or the chain id'.",
     file: "chains/xrp/node-wire.ts",
     find: 'answered === "none" ? networkLines(networkId) : ""',
     replace: 'answered === "no name" ? networkLines(networkId) : ""',
@@ -1678,16 +1777,19 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "pace-by-block-time",
-    fault: "An idle gateway asked each server of Bitcoin 7,020 questions an hour; a public one allows 700.",
+    fault:
+      "An idle gateway asked each server of Bitcoin 7,020 questions an hour; a public one allows 700.",
     file: "chains/look-pause.ts",
     find: "return Math.min(pauseMsMax, Math.max(pauseMsMin, (blockMs ?? 0) / looksPerBlock));",
-    replace: "return Math.min(pauseMsMin, Math.max(pauseMsMin, (blockMs ?? 0) / looksPerBlock), pauseMsMax);",
+    replace:
+      "return Math.min(pauseMsMin, Math.max(pauseMsMin, (blockMs ?? 0) / looksPerBlock), pauseMsMax);",
     test: "test/watcher/questions-hour.test.ts",
     title: "ask each server of Bitcoin at most 360 questions in an hour",
   },
   {
     name: "few-places-rest",
-    fault: "An idle gateway looked at 32 unused addresses of Bitcoin each 7.5 minutes, beyond the 360 questions an hour.",
+    fault:
+      "An idle gateway looked at 32 unused addresses of Bitcoin each 7.5 minutes, beyond the 360 questions an hour.",
     file: "gateway/watcher/ahead.ts",
     find: "chain.hasLongBlocks ? resting(id) : placesAhead",
     replace: "chain.hasLongBlocks ? resting(id) + placesAhead : placesAhead",
@@ -1696,7 +1798,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "coin-listed-twice",
-    fault: "A server that lists a coin with its block and without one stopped every payout of the account.",
+    fault:
+      "A server that lists a coin with its block and without one stopped every payout of the account.",
     file: "chains/utxo/answers.ts",
     find: "  return list.map((one): UnspentOutput => {",
     replace:
@@ -1706,7 +1809,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "whole-lines-of-states",
-    fault: "The line to type for a payment that an order explains lacked its option, and the command refused it.",
+    fault:
+      "The line to type for a payment that an order explains lacked its option, and the command refused it.",
     file: "gateway/operator/state-ends.ts",
     find: ' withdrawals paid ORDER --transaction HASH --reason TEXT`, "it is the payment',
     replace: ' withdrawals paid ORDER HASH`, "it is the payment',
@@ -1715,16 +1819,19 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "borders-of-one-server",
-    fault: "One of two servers that left a payment out at a border of a page stopped every deposit of XRP.",
+    fault:
+      "One of two servers that left a payment out at a border of a page stopped every deposit of XRP.",
     file: "chains/xrp/node-history.ts",
     find: "for (const cut of [usualCut, ...otherCuts]) {",
     replace: "for (const cut of [usualCut, ...otherCuts].slice(0, 1)) {",
     test: "test/chains/xrp-sums.test.ts",
-    title: "a list of an account that one of two servers cuts short at a border is agreed by other borders",
+    title:
+      "a list of an account that one of two servers cuts short at a border is agreed by other borders",
   },
   {
     name: "turns-of-merchants",
-    fault: "Lists of a pass took things in the order of rows, so that a merchant with many delayed all others.",
+    fault:
+      "Lists of a pass took things in the order of rows, so that a merchant with many delayed all others.",
     file: "gateway/faults/turns.ts",
     find: "const turn = turnOf(one);",
     replace: 'const turn = { ...turnOf(one), merchant: "" };',
@@ -1733,7 +1840,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "ends-of-attempts-in-turn",
-    fault: "Ends of attempts were asked for by the end that an agent named, so that one agent took all questions of a pass.",
+    fault:
+      "Ends of attempts were asked for by the end that an agent named, so that one agent took all questions of a pass.",
     file: "gateway/watcher/void-attempts.ts",
     find: "const merchant = memory.turns.next(waiting.keys());",
     replace: "const merchant = [...waiting.keys()][0] ?? null;",
@@ -1742,7 +1850,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "sweeps-in-turn",
-    fault: "Addresses that were not worth their sweep were looked at before another merchant's at each block.",
+    fault:
+      "Addresses that were not worth their sweep were looked at before another merchant's at each block.",
     file: "gateway/sweeps/sweeps.ts",
     find: "const merchant = turns.next(waiting.keys());",
     replace: "const merchant = [...waiting.keys()].at(-1) ?? null;",
@@ -1760,7 +1869,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "unread-outlives-a-restart",
-    fault: "A restart read all unread transactions again at once, and forgot those beyond the faults that are kept.",
+    fault:
+      "A restart read all unread transactions again at once, and forgot those beyond the faults that are kept.",
     file: "gateway/watcher/unread.ts",
     find: "restUnread(database, kept, clock() + restMsOf(kept.tries, domains.transaction.restMaxMs));",
     replace: "restUnread(database, kept, 0 * restMsOf(kept.tries, domains.transaction.restMaxMs));",
@@ -1778,7 +1888,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "strays-are-sums",
-    fault: "Each drop with a tag of nobody was a row in three tables for good, and dust delayed all later payments.",
+    fault:
+      "Each drop with a tag of nobody was a row in three tables for good, and dust delayed all later payments.",
     file: "gateway/watcher/strays.ts",
     find: "const isDust = BigInt(payment.units) < leastUnits(chain, currency);",
     replace: "const isDust = BigInt(payment.units) < 0n && leastUnits(chain, currency) < 0n;",
@@ -1787,7 +1898,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "rows-of-a-request-are-bounded",
-    fault: "Each payment to one address cost all later ones more, because a request was judged by all of its rows.",
+    fault:
+      "Each payment to one address cost all later ones more, because a request was judged by all of its rows.",
     file: "gateway/watcher/strays.ts",
     find: "    if (!isFull) return asRow();",
     replace: "    if (!isFull || isFull) return asRow();",
@@ -1805,7 +1917,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "books-begin-sums",
-    fault: "A sum of payments that reached beyond the block of a closing would have been a difference of the books.",
+    fault:
+      "A sum of payments that reached beyond the block of a closing would have been a difference of the books.",
     file: "gateway/store/stray-sums.ts",
     find: "const fromBlock = block <= fineTo ? block :",
     replace: "const fromBlock = block < 0 ? block :",
@@ -1823,7 +1936,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "lost-content-is-a-gap",
-    fault: "One block whose content no node had any more stopped the deposits of its chain for good.",
+    fault:
+      "One block whose content no node had any more stopped the deposits of its chain for good.",
     file: "gateway/watcher/search.ts",
     find: "if (!isLong && !endsGap(",
     replace: "if (!(isLong && number < 0) && !endsGap(",
@@ -1835,7 +1949,8 @@ export const repairs: readonly Repair[] = [
     fault: "One account's list that could not be had stopped the deposits of every account of XRP.",
     file: "gateway/watcher/search.ts",
     find: "return { ...found, missing: missingOf(lacking) };",
-    replace: "for (const { fault } of lacking) throw fault;\n    return { ...found, missing: missingOf(lacking) };",
+    replace:
+      "for (const { fault } of lacking) throw fault;\n    return { ...found, missing: missingOf(lacking) };",
     test: "test/watcher/fault-matrix.test.ts",
     title: "'history', 'xrp'",
   },
@@ -1850,10 +1965,12 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "gap-credits-once",
-    fault: "A payment in blocks that could not be read would have counted by the balance, and again when it was read.",
+    fault:
+      "A payment in blocks that could not be read would have counted by the balance, and again when it was read.",
     file: "gateway/watcher/readings.ts",
     find: "if (gapOver(database, network, [of.address], issuedAt) !== undefined) return false;",
-    replace: "if (gapOver(database, network, [of.address], issuedAt + 1e15) !== undefined) return false;",
+    replace:
+      "if (gapOver(database, network, [of.address], issuedAt + 1e15) !== undefined) return false;",
     test: "test/watcher/watcher-gaps.test.ts",
     title: "is given up: the balance then says what came",
   },
@@ -1868,7 +1985,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "one-merchants-things-are-no-currencys",
-    fault: "Three addresses of one merchant that could not be read took their currency out of service for everybody.",
+    fault:
+      "Three addresses of one merchant that could not be read took their currency out of service for everybody.",
     file: "gateway/faults/book.ts",
     find: "asked.size && control?.ok !== true;",
     replace: "asked.size && control?.ok !== null;",
@@ -1877,7 +1995,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "sweep-leaves-its-fee-room",
-    fault: "A sweep of coins left one and a half times its fee on the address, as a coin that costs more to fetch.",
+    fault:
+      "A sweep of coins left one and a half times its fee on the address, as a coin that costs more to fetch.",
     file: "chains/families.ts",
     find: 'return mode === "sweep" && pinExclusionOf(network) !== null;',
     replace: 'return mode === "no mode" && pinExclusionOf(network) !== null;',
@@ -1886,7 +2005,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "change-below-its-fetching",
-    fault: "A payment made change that cost more to spend than it was worth, as long as nodes forwarded it.",
+    fault:
+      "A payment made change that cost more to spend than it was worth, as long as nodes forwarded it.",
     file: "chains/utxo/fees.ts",
     find: 'return least === "dust" ? dust :',
     replace: "return least !== null ? dust :",
@@ -1895,7 +2015,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "sweep-fee-counted-twice",
-    fault: "The fee of a sweep of coins would have been taken from the address beside its amount, in the sums of unswept money.",
+    fault:
+      "The fee of a sweep of coins would have been taken from the address beside its amount, in the sums of unswept money.",
     file: "gateway/store/unswept-balances.ts",
     find: "status !== 2 && isFeeInside(network, operation)",
     replace: 'status !== 2 && isFeeInside(network, "")',
@@ -1922,7 +2043,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "coin-of-sixty-kilobytes",
-    fault: "A deposit by a transaction above 60,000 bytes was credited, and its sweep stood in the queue permanently.",
+    fault:
+      "A deposit by a transaction above 60,000 bytes was credited, and its sweep stood in the queue permanently.",
     file: "chains/utxo/previous.ts",
     find: "previousBytesMax: number = 400_000 / 4;",
     replace: "previousBytesMax: number = 240_000 / 4;",
@@ -1940,7 +2062,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "available-without-a-way-to-pay",
-    fault: "The gateway promised money of the hot wallet that lay in a coin which no payment could spend.",
+    fault:
+      "The gateway promised money of the hot wallet that lay in a coin which no payment could spend.",
     file: "gateway/balance/funds.ts",
     find: " + unusableUnitsOf(database, balance.account, currency.id);",
     replace: " + unusableUnitsOf(database, balance.account, balance.account);",
@@ -1949,7 +2072,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "large-coin-told-as-fee",
-    fault: "A deposit address with such a coin was told as one that waits for funds or a lower fee.",
+    fault:
+      "A deposit address with such a coin was told as one that waits for funds or a lower fee.",
     file: "gateway/sweeps/sweeps.ts",
     find: "if (mostUnits <= 0n && large !== undefined)",
     replace: "if (mostUnits < 0n && large !== undefined)",
@@ -1967,7 +2091,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "payments-below-the-first-sequence-lock",
-    fault: "Payments of XRP below their account's first sequence locked the signer as a theft does, and nothing ended them.",
+    fault:
+      "Payments of XRP below their account's first sequence locked the signer as a theft does, and nothing ended them.",
     file: "agent/signer/handlers/adopt.ts",
     find: "  if (began !== undefined && began.slot === count && isBegun(account)) {",
     replace: '  if (began?.slot === "" && isBegun(account)) {',
@@ -1976,7 +2101,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "beginning-shown-by-the-gateway-alone",
-    fault: "An operator could have ended a payment below a sequence of which the courier's own nodes had shown nothing.",
+    fault:
+      "An operator could have ended a payment below a sequence of which the courier's own nodes had shown nothing.",
     file: "agent/signer/handlers/below-end.ts",
     find: '  if (began === undefined) return reachable("the courier\'s nodes have not shown where its account began");\n',
     replace: "  if (began === undefined) return { ok: true, plan: { slot, counted } };\n",
@@ -1985,7 +2111,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "beginning-shown-by-the-courier-alone",
-    fault: "An operator could have ended a payment by what a lying courier said of its account's beginning.",
+    fault:
+      "An operator could have ended a payment by what a lying courier said of its account's beginning.",
     file: "agent/signer/handlers/below-end.ts",
     find: '  if (!run.unreachable.has(transactionId) && !isEnded) return reachable("the gateway has not said so in this run");\n',
     replace: "",
@@ -2003,7 +2130,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "beginning-after-the-order-at-the-gateway",
-    fault: "The gateway would have named a payment as one that no ledger takes which a deleted account may have paid.",
+    fault:
+      "The gateway would have named a payment as one that no ledger takes which a deleted account may have paid.",
     file: "gateway/watcher/below-beginning.ts",
     find: "  return absentMs < createdAt;",
     replace: "  return createdAt > 0 && absentMs > 0;",
@@ -2012,7 +2140,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "beginning-by-the-oldest-listed",
-    fault: "A node that has forgotten an account's first ledgers would have moved its beginning up, above payments that it made.",
+    fault:
+      "A node that has forgotten an account's first ledgers would have moved its beginning up, above payments that it made.",
     file: "chains/xrp/node-began.ts",
     find: "  if ((await agreedAccount(pool, account, ledger - 1)) !== null) return null;\n",
     replace: "  await agreedAccount(pool, account, ledger - 1);\n",
@@ -2030,7 +2159,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "sequence-of-nobody-called-taken",
-    fault: "A courier called a sequence below its account's first one that another transaction had taken.",
+    fault:
+      "A courier called a sequence below its account's first one that another transaction had taken.",
     file: "agent/courier/scheduler/watching.ts",
     find: "began === null ? below : below.filter((item) => !isBefore(item, began.slot))",
     replace: "below",
@@ -2039,7 +2169,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "coin-spent-by-another-order",
-    fault: "A payment whose coin another order's payment to the same receiver had spent stayed stuck, and nothing ended it.",
+    fault:
+      "A payment whose coin another order's payment to the same receiver had spent stayed stuck, and nothing ended it.",
     file: "gateway/watcher/withdrawals.ts",
     find: "isUsed ? verdict.by : undefined;",
     replace: 'verdict.kind === "failed" ? verdict.final : undefined;',
@@ -2048,7 +2179,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "rest-by-a-clock-ahead",
-    fault: "A fault noted while the gateway's clock was a day ahead kept its address from being read, and swept, for a day.",
+    fault:
+      "A fault noted while the gateway's clock was a day ahead kept its address from being read, and swept, for a day.",
     file: "gateway/faults/domains.ts",
     find: "  return nowMs >= retryAtMs || retryAtMs - nowMs > restMaxMs;",
     replace: "  return nowMs >= retryAtMs || retryAtMs - nowMs > restMaxMs * 1e9;",
@@ -2057,7 +2189,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "coin-missed-by-the-gateway-alone",
-    fault: "An operator could have ended a payment that the courier's own nodes had not missed for a day.",
+    fault:
+      "An operator could have ended a payment that the courier's own nodes had not missed for a day.",
     file: "agent/signer/handlers/coin-end.ts",
     find: '  if (shown !== null) return refuse("REPLACEMENT_REACHABLE", shown);\n',
     replace: "",
@@ -2066,7 +2199,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "coin-missed-by-the-courier-alone",
-    fault: "An operator could have ended a payment that the gateway's nodes had missed for an hour only.",
+    fault:
+      "An operator could have ended a payment that the gateway's nodes had missed for an hour only.",
     file: "agent/signer/handlers/coin-end.ts",
     find: "if (!run.endable.has(transactionId) &&",
     replace: "if (!run.unreachable.has(transactionId) &&",
@@ -2075,7 +2209,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "renewal-owes-no-coin",
-    fault: "The renewal of an ended payment could have been paid beside it, from other coins of the wallet.",
+    fault:
+      "The renewal of an ended payment could have been paid beside it, from other coins of the wallet.",
     file: "agent/signer/handlers/pins.ts",
     find: '  if (left !== undefined) return refuse("ACCOUNT_COIN_OWED", left);\n',
     replace: "  if (left === coins[0]) return null;\n",
@@ -2093,10 +2228,12 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "owed-coin-spent-by-one-word",
-    fault: "The courier's word alone that another payment spent the owed coin would have freed the renewal.",
+    fault:
+      "The courier's word alone that another payment spent the owed coin would have freed the renewal.",
     file: "agent/signer/state/core.ts",
     find: "    if (!isOver(withdrawal)) return;\n    this.owed.spend(withdrawal, spentBy(withdrawal));\n",
-    replace: "    this.owed.spend(withdrawal, spentBy(withdrawal));\n    if (!isOver(withdrawal)) return;\n",
+    replace:
+      "    this.owed.spend(withdrawal, spentBy(withdrawal));\n    if (!isOver(withdrawal)) return;\n",
     test: "test/signer/coin-end.test.ts",
     title: "is free once another payment spent the coin",
   },
@@ -2111,7 +2248,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "end-before-the-gateways-day",
-    fault: "The agent's word would have ended a payment whose coin the gateway's nodes had missed for an hour.",
+    fault:
+      "The agent's word would have ended a payment whose coin the gateway's nodes had missed for an hour.",
     file: "gateway/hub/effect.ts",
     find: '  if (!isCoinGone) return { kind: "expire", code: coinEndedCode };\n',
     replace: "",
@@ -2120,7 +2258,8 @@ export const repairs: readonly Repair[] = [
   },
   {
     name: "ended-coin-comes-back",
-    fault: "A coin that appeared after the end would have left the order Failed while its bytes could be paid.",
+    fault:
+      "A coin that appeared after the end would have left the order Failed while its bytes could be paid.",
     file: "gateway/sweeps/unknown-coins.ts",
     find: "  const changed = await lookAtEnded(chain, ended, memory);\n",
     replace: "  const changed = await lookAtEnded(chain, ended.slice(0, 0), memory);\n",

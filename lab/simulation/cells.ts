@@ -24,7 +24,11 @@ export type Cells = Readonly<Record<string, Cell>>;
 const twice = "no withdrawal is paid twice";
 
 /** One run as a table; an empty one for a run of another world. */
-export function cellsOf({ restored, violation, apart }: Pick<RunResult, "restored" | "violation" | "apart">): Cells {
+export function cellsOf({
+  restored,
+  violation,
+  apart,
+}: Pick<RunResult, "restored" | "violation" | "apart">): Cells {
   if (restored === null) return {};
   const { family, isRecovered, restores, hidden, waited, left } = restored;
   const cell: Cell = {
@@ -42,7 +46,9 @@ export function together(one: Cells, other: Cells): Cells {
     const before = sums[name];
     const entries = Object.entries(cell) as [Column, number][];
     sums[name] =
-      before === undefined ? cell : (Object.fromEntries(entries.map(([key, count]) => [key, before[key] + count])) as Cell);
+      before === undefined
+        ? cell
+        : (Object.fromEntries(entries.map(([key, count]) => [key, before[key] + count])) as Cell);
   }
   return sums;
 }
@@ -54,7 +60,10 @@ export function linesOf(cells: Cells): readonly string[] {
   const keys = Object.keys(columns) as Column[];
   const first = Math.max(...names.map((name) => name.length));
   const row = (name: string, texts: readonly string[]): string =>
-    [name.padEnd(first), ...texts.map((text, at) => text.padStart((columns[keys[at] as Column] as string).length))].join("  ");
+    [
+      name.padEnd(first),
+      ...texts.map((text, at) => text.padStart((columns[keys[at] as Column] as string).length)),
+    ].join("  ");
   const head = row("", Object.values(columns));
   return [
     head,

@@ -34,12 +34,18 @@ const { values, whole } = readCommandLine({
       default: "1",
       says: "the first of them; with --world counted from that world's first, or the seed itself",
     },
-    workers: { takes: "N", default: String(Math.min(16, availableParallelism())), says: "so many processes" },
+    workers: {
+      takes: "N",
+      default: String(Math.min(16, availableParallelism())),
+      says: "so many processes",
+    },
     trace: { says: "everything that happened, with --seeds 1" },
     shrink: { says: "finds the faults that are enough, for every failing seed" },
     hostile: { says: "every run has a courier that lies, and is honest after a while" },
     patch: { takes: "FILE", says: "runs the code with one change: JSON {file, find, replace}" },
-    mutants: { says: "runs the code with each kept bug in turn; ends with 1 when one is not caught" },
+    mutants: {
+      says: "runs the code with each kept bug in turn; ends with 1 when one is not caught",
+    },
     only: { takes: "NAMES", says: "these mutants alone, by commas" },
     json: { says: "ends with one line of JSON" },
   },
@@ -72,19 +78,25 @@ async function tell(tree: Run, { seed, detail }: Failure, isShrunk: boolean): Pr
   say(`  again: npm run simulate -- --seeds 1 --from ${seed} --trace`);
   if (!isShrunk) return;
   const shrunk = await shrink(tree, await tree.runSeed(seed));
-  say(`  enough, in ${shrunk.result.steps} steps: ${shrunk.faults.join(", ") || "no fault at all"}`);
+  say(
+    `  enough, in ${shrunk.result.steps} steps: ${shrunk.faults.join(", ") || "no fault at all"}`,
+  );
 }
 
 /** The first seed of the run: in a world a place counted from its first seed, or a seed of it. */
 function firstSeed(name: string | undefined, from: number): number {
   if (name === undefined) return from;
-  if (!(name in worlds)) throw new Error(`there is no world ${name}: ${Object.keys(worlds).join(", ")}`);
+  if (!(name in worlds))
+    throw new Error(`there is no world ${name}: ${Object.keys(worlds).join(", ")}`);
   const world = name as WorldName;
   return isIn(world, from) ? from : worlds[world] + from;
 }
 
 async function main(): Promise<number> {
-  const seeds = whole("seeds", { least: 1, otherwise: values.mutants ? mutantSeedsDefault : seedsDefault });
+  const seeds = whole("seeds", {
+    least: 1,
+    otherwise: values.mutants ? mutantSeedsDefault : seedsDefault,
+  });
   const workers = whole("workers", { least: 1 });
   if (values.mutants) {
     const { only, json: isJson, world = null } = values;
@@ -107,17 +119,36 @@ async function main(): Promise<number> {
     toldMs = performance.now();
     say(`${seedsDone} of ${seeds} seeds`);
   };
-  const { failures, traceHash, steps, apart, cells } = await runShards({ folder, from, seeds, workers, onDone });
+  const { failures, traceHash, steps, apart, cells } = await runShards({
+    folder,
+    from,
+    seeds,
+    workers,
+    onDone,
+  });
   const elapsedMs = Math.round(performance.now() - begunMs);
   if (failures.length > 0) {
     const tree = await loadTree(folder);
     process.on("unhandledRejection", (error) => tree.rejected(error));
-    for (const [index, failure] of failures.slice(0, toldMax).entries()) await tell(tree, failure, values.shrink || index === 0);
+    for (const [index, failure] of failures.slice(0, toldMax).entries())
+      await tell(tree, failure, values.shrink || index === 0);
   }
   const tables = Object.keys(cells).length === 0 ? {} : { cells };
-  const summary = { seeds, from, violations: failures.length, apart, ...tables, traceHash, steps, elapsedMs };
+  const summary = {
+    seeds,
+    from,
+    violations: failures.length,
+    apart,
+    ...tables,
+    traceHash,
+    steps,
+    elapsedMs,
+  };
   const each = (elapsedMs / seeds).toFixed(2);
-  const unseen = apart === 0 ? "" : `, ${apart} paid twice by bytes that no node showed when the order came again`;
+  const unseen =
+    apart === 0
+      ? ""
+      : `, ${apart} paid twice by bytes that no node showed when the order came again`;
   if (!values.json) for (const line of linesOf(cells)) process.stdout.write(`${line}\n`);
   process.stdout.write(
     values.json

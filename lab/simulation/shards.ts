@@ -55,10 +55,17 @@ const partSeedsMax = 250;
 const workerFlags = ["--min-semi-space-size=64", "--max-semi-space-size=128", "--single-threaded"];
 
 /** @throws Error when a worker ends before its time */
-export async function runShards({ folder, from, seeds, workers, onDone }: ShardOptions): Promise<Summary> {
+export async function runShards({
+  folder,
+  from,
+  seeds,
+  workers,
+  onDone,
+}: ShardOptions): Promise<Summary> {
   const waiting: Part[] = [];
   const partSeeds = Math.min(partSeedsMax, Math.ceil(seeds / workers));
-  for (let at = 0; at < seeds; at += partSeeds) waiting.push({ from: from + at, seeds: Math.min(partSeeds, seeds - at) });
+  for (let at = 0; at < seeds; at += partSeeds)
+    waiting.push({ from: from + at, seeds: Math.min(partSeeds, seeds - at) });
   const done = new Map<number, Done>();
   const traces = createHash("sha256");
   const failures: Failure[] = [];
@@ -78,13 +85,19 @@ export async function runShards({ folder, from, seeds, workers, onDone }: ShardO
     }
     onDone(seedsDone, part.failures);
   };
-  await Promise.all(Array.from({ length: Math.min(workers, waiting.length) }, () => work(folder, waiting, take)));
+  await Promise.all(
+    Array.from({ length: Math.min(workers, waiting.length) }, () => work(folder, waiting, take)),
+  );
   return { failures, traceHash: traces.digest("hex"), steps, apart, cells };
 }
 
 function work(folder: string, waiting: Part[], take: (done: Done) => void): Promise<void> {
   const execArgv = [...process.execArgv, ...workerFlags];
-  const child: ChildProcess = fork(fileURLToPath(new URL("./worker.js", import.meta.url)), [folder], { execArgv });
+  const child: ChildProcess = fork(
+    fileURLToPath(new URL("./worker.js", import.meta.url)),
+    [folder],
+    { execArgv },
+  );
   return new Promise((resolve, reject) => {
     let isOver = false;
     const give = (): void => {

@@ -37,7 +37,10 @@ class Shrinking {
   async failsWith(kept: readonly string[]): Promise<boolean> {
     if (this.tries >= triesMax || kept.length >= this.faults.length) return false;
     this.tries += 1;
-    const again = await this.#tree.runSeed(this.result.seed, { only: new Set(kept), isReadable: false });
+    const again = await this.#tree.runSeed(this.result.seed, {
+      only: new Set(kept),
+      isReadable: false,
+    });
     if (again.violation?.invariant !== this.#invariant) return false;
     this.faults = again.taken;
     this.result = again;
@@ -55,7 +58,10 @@ class Shrinking {
       const size = Math.ceil(this.faults.length / parts);
       let wasSmaller = false;
       for (let at = 0; at < this.faults.length && !wasSmaller; at += size) {
-        wasSmaller = await this.failsWith([...this.faults.slice(0, at), ...this.faults.slice(at + size)]);
+        wasSmaller = await this.failsWith([
+          ...this.faults.slice(0, at),
+          ...this.faults.slice(at + size),
+        ]);
       }
       if (!wasSmaller && parts === this.faults.length) return;
       parts = wasSmaller ? Math.max(2, parts - 1) : Math.min(this.faults.length, parts * 2);

@@ -5,7 +5,15 @@
  * dist/simulated.
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { transformSync } from "esbuild";
@@ -32,11 +40,23 @@ interface Fake {
 const fakes: readonly Fake[] = [
   { from: "node:crypto", to: "lab/simulation/fakes/crypto.ts" },
   { file: "chains/curve/recover.ts", from: "./fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
-  { file: "agent/keystore/bip32.ts", from: "../../chains/curve/fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
-  { file: "agent/signer/vault/curve.ts", from: "../../../chains/curve/fast-curve.ts", to: "lab/simulation/fakes/curve.ts" },
+  {
+    file: "agent/keystore/bip32.ts",
+    from: "../../chains/curve/fast-curve.ts",
+    to: "lab/simulation/fakes/curve.ts",
+  },
+  {
+    file: "agent/signer/vault/curve.ts",
+    from: "../../../chains/curve/fast-curve.ts",
+    to: "lab/simulation/fakes/curve.ts",
+  },
   { from: "ws", to: "lab/simulation/fakes/socket.ts" },
   { file: "agent/ledger/disk.ts", from: "node:fs", to: "lab/simulation/fakes/files.ts" },
-  { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "lab/simulation/fakes/trusted.ts" },
+  {
+    file: "agent/ledger/disk.ts",
+    from: "../files/trusted.ts",
+    to: "lab/simulation/fakes/trusted.ts",
+  },
   { from: "../curve/account-node.ts", to: "lab/simulation/fakes/account-node.ts" },
   { from: "../curve/point.ts", to: "lab/simulation/fakes/curve-point.ts" },
   { file: "chains/evm/node-wire.ts", from: "./rpc.ts", to: "lab/simulation/fakes/rpc.ts" },
@@ -70,7 +90,8 @@ function sourceOf(file: string, patch: Patch | null): Source {
   const isPatched = patch?.file === file;
   const known = compiled.get(file);
   if (known !== undefined && !isPatched) return known;
-  const original = file === migrationFiles ? writeMigrations() : readFileSync(join(root, file), "utf8");
+  const original =
+    file === migrationFiles ? writeMigrations() : readFileSync(join(root, file), "utf8");
   const source = { file, text: compile(isPatched ? patched(original, patch) : original, file) };
   if (!isPatched) compiled.set(file, source);
   return source;
@@ -81,13 +102,16 @@ const migrationFiles = "gateway/store/migration-files.ts";
 
 function writeMigrations(): string {
   const folder = join(root, "gateway/store/migrations");
-  const texts = readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")] as const);
+  const texts = readdirSync(folder).map(
+    (name) => [name, readFileSync(join(folder, name), "utf8")] as const,
+  );
   return `export const migrationTexts = ${JSON.stringify(Object.fromEntries(texts))};\n`;
 }
 
 function patched(text: string, { file, find, replace }: Patch): string {
   const parts = text.split(find);
-  if (parts.length !== 2) throw new Error(`${file} holds the text to replace ${parts.length - 1} times: ${find}`);
+  if (parts.length !== 2)
+    throw new Error(`${file} holds the text to replace ${parts.length - 1} times: ${find}`);
   return parts.join(replace);
 }
 
@@ -109,7 +133,9 @@ const isOwn = (file: string): boolean => file.startsWith("lab/simulation/");
 
 /** The target of an import: another source, or null for a package. */
 function targetOf(file: string, name: string): string | null {
-  const fake = isOwn(file) ? undefined : fakes.find((one) => one.from === name && (one.file ?? file) === file);
+  const fake = isOwn(file)
+    ? undefined
+    : fakes.find((one) => one.from === name && (one.file ?? file) === file);
   if (fake !== undefined) return fake.to;
   return name.startsWith(".") ? posix.join(posix.dirname(file), name) : null;
 }
@@ -120,7 +146,10 @@ function relative(from: string, to: string): string {
 }
 
 /** The file as it stands in the tree, and what it leads to. */
-function turned({ file, text }: Source): { readonly text: string; readonly leads: readonly string[] } {
+function turned({ file, text }: Source): {
+  readonly text: string;
+  readonly leads: readonly string[];
+} {
   const leads: string[] = [];
   const lead = (to: string): string => {
     leads.push(to);
@@ -130,7 +159,9 @@ function turned({ file, text }: Source): { readonly text: string; readonly leads
     const to = targetOf(file, name);
     return to === null ? whole : `${before}${quote}${lead(to)}${quote}`;
   });
-  const used = isOwn(file) ? [] : timerNames.filter((name) => new RegExp(`(?<![.\\w])${name}\\b`).test(text));
+  const used = isOwn(file)
+    ? []
+    : timerNames.filter((name) => new RegExp(`(?<![.\\w])${name}\\b`).test(text));
   if (used.length > 0) result = `import { ${used.join(", ")} } from "${lead(timers)}";\n${result}`;
   return { text: result, leads };
 }

@@ -3,13 +3,30 @@
  * and its ledger is what the story says. Each word waits until the gateway has acknowledged it.
  */
 import { createHash } from "node:crypto";
-import { deriveAccounts, namedAccounts, proveAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  namedAccounts,
+  proveAccounts,
+  type WalletAccount,
+} from "../../agent/keystore/nodes.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { FamilyName } from "../../chains/family.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { agentIdOf, walletFingerprintOf } from "../../protocol/identity.ts";
-import type { DecisionEntry, Entry, PairedAccount, PairedCurrency, SignedEntry } from "../../protocol/messages.ts";
-import { accountDigestOf, parseApiKey, type SealedTranscript, sealTranscript, signTranscript } from "../../protocol/pairing.ts";
+import type {
+  DecisionEntry,
+  Entry,
+  PairedAccount,
+  PairedCurrency,
+  SignedEntry,
+} from "../../protocol/messages.ts";
+import {
+  accountDigestOf,
+  parseApiKey,
+  type SealedTranscript,
+  sealTranscript,
+  signTranscript,
+} from "../../protocol/pairing.ts";
 import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../kit/link-agent.ts";
 import { fixedKey, fixedRandom, fixedSeed } from "./setting.ts";
 import type { World } from "./world.ts";
@@ -30,7 +47,11 @@ export class FixtureAgent {
   constructor(
     world: World,
     name: string,
-    { merchant, apiKey, families }: { merchant: string; apiKey: string; families: readonly FamilyName[] },
+    {
+      merchant,
+      apiKey,
+      families,
+    }: { merchant: string; apiKey: string; families: readonly FamilyName[] },
   ) {
     this.name = name;
     this.merchant = merchant;
@@ -62,7 +83,9 @@ export class FixtureAgent {
 
   depositsId(network: string): string {
     const family = familyOf(network).name;
-    return this.accounts.find((one) => one.family === family && one.purpose === "deposits")?.id ?? "";
+    return (
+      this.accounts.find((one) => one.family === family && one.purpose === "deposits")?.id ?? ""
+    );
   }
 
   /** A transcript with the proofs of every key in it, of these currencies. */
@@ -87,9 +110,18 @@ export class FixtureAgent {
   }
 
   async connect(): Promise<void> {
-    const keys = { id: this.id, signerKey: this.#signer, linkKey: this.#linkKey, hotWalletAddress: this.accounts[0]?.id ?? "" };
+    const keys = {
+      id: this.id,
+      signerKey: this.#signer,
+      linkKey: this.#linkKey,
+      hotWalletAddress: this.accounts[0]?.id ?? "",
+    };
     this.#link = new LinkAgent(this.#world.port, keys, this.#world.gatewayPublicKey);
-    await this.#link.hello({ ledgerEpoch: this.ledgerEpoch, software: "autowithdraw 0.1.0", at: this.#world.nowMs });
+    await this.#link.hello({
+      ledgerEpoch: this.ledgerEpoch,
+      software: "autowithdraw 0.1.0",
+      at: this.#world.nowMs,
+    });
     await this.#link.next("welcome");
   }
 
@@ -120,11 +152,18 @@ export class FixtureAgent {
     while ((await link.next("ack")).head.seq < head.seq);
   }
 
-  decide(transactionId: string, decision: DecisionEntry["decision"], code = "", address = ""): Promise<void> {
+  decide(
+    transactionId: string,
+    decision: DecisionEntry["decision"],
+    code = "",
+    address = "",
+  ): Promise<void> {
     return this.say({ kind: "decision", transactionId, decision, code, address });
   }
 
-  sign(signed: Omit<SignedEntry, "kind" | "seq" | "at" | "feeMax"> & { readonly feeMax?: string }): Promise<void> {
+  sign(
+    signed: Omit<SignedEntry, "kind" | "seq" | "at" | "feeMax"> & { readonly feeMax?: string },
+  ): Promise<void> {
     return this.say({ kind: "signed", feeMax: "2100000", ...signed });
   }
 

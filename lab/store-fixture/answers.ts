@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { unpackFixture } from "./opened.ts";
 import { type Answers, askAll } from "./questions.ts";
 
-const textOf = (answers: Answers): string => `${JSON.stringify(Object.fromEntries(answers), null, 1)}\n`;
+const textOf = (answers: Answers): string =>
+  `${JSON.stringify(Object.fromEntries(answers), null, 1)}\n`;
 
 async function write(folder: string, others: string | undefined): Promise<void> {
   const fixture = unpackFixture(folder);
@@ -20,7 +21,9 @@ async function write(folder: string, others: string | undefined): Promise<void> 
       writeFileSync(first, textOf(answers));
       return;
     }
-    const known = new Map(Object.entries(JSON.parse(readFileSync(first, "utf8")) as Record<string, readonly string[]>));
+    const known = new Map(
+      Object.entries(JSON.parse(readFileSync(first, "utf8")) as Record<string, readonly string[]>),
+    );
     const isOther = ([question, lines]: readonly [string, readonly string[]]): boolean =>
       JSON.stringify(known.get(question)) !== JSON.stringify(lines);
     writeFileSync(others, textOf(new Map([...answers].filter(isOther))));

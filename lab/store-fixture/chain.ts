@@ -53,7 +53,12 @@ interface MadeBlock {
 export interface KeptChain {
   readonly final: number;
   readonly times: readonly number[]; // each block's own, in seconds since 1970
-  readonly moves: readonly (readonly [block: number, account: string, contract: string, units: string])[];
+  readonly moves: readonly (readonly [
+    block: number,
+    account: string,
+    contract: string,
+    units: string,
+  ])[];
 }
 
 export class FixtureChain {
@@ -66,7 +71,10 @@ export class FixtureChain {
   #blocks: MadeBlock[] = [];
   #salt = "";
 
-  constructor(network: string, { lag, decimals, at }: { lag: number; decimals: ReadonlyMap<string, number>; at: number }) {
+  constructor(
+    network: string,
+    { lag, decimals, at }: { lag: number; decimals: ReadonlyMap<string, number>; at: number },
+  ) {
     this.network = network;
     this.lag = lag;
     this.decimals = decimals;
@@ -84,10 +92,18 @@ export class FixtureChain {
   /** The spelling of a transaction's hash on this chain. */
   hashOf(text: string): string {
     const digits = createHash("sha256").update(`${this.network} ${text}`).digest("hex");
-    return [digits, `0x${digits}`, digits.toUpperCase()].find((hash) => familyOf(this.network).isTxHash(hash)) ?? digits;
+    return (
+      [digits, `0x${digits}`, digits.toUpperCase()].find((hash) =>
+        familyOf(this.network).isTxHash(hash),
+      ) ?? digits
+    );
   }
 
-  mine(at: number, payments: readonly ChainPayment[] = [], grants: MadeBlock["grants"] = []): number {
+  mine(
+    at: number,
+    payments: readonly ChainPayment[] = [],
+    grants: MadeBlock["grants"] = [],
+  ): number {
     const hash = this.hashOf(`block ${this.#blocks.length} ${this.#salt}`);
     this.#blocks.push({ hash, at, payments, grants });
     return this.top;
@@ -102,7 +118,9 @@ export class FixtureChain {
 
   kept(): KeptChain {
     const times = this.#blocks.map(({ at }) => Math.floor(at / 1000));
-    const moves = this.#moves().map(({ block, account, contract, units }) => [block, account, contract, `${units}`] as const);
+    const moves = this.#moves().map(
+      ({ block, account, contract, units }) => [block, account, contract, `${units}`] as const,
+    );
     return { final: this.final, times, moves };
   }
 
@@ -117,25 +135,42 @@ export class FixtureChain {
       tip: async () => id(this.top),
       finalTip: async () => id(this.final),
       timestamp: async (number) => Math.floor((this.#blocks[number]?.at ?? 0) / 1000),
-      block: async (number) => ({ ...id(number), parentHash: this.#blocks[number - 1]?.hash ?? "", content: null }),
+      block: async (number) => ({
+        ...id(number),
+        parentHash: this.#blocks[number - 1]?.hash ?? "",
+        content: null,
+      }),
       balance: async (account, contract, block) => this.balance(account, contract, block),
       balances: async (asked: readonly BalanceQuestion[], block: number) =>
         asked.map(({ account, contract }) => good(this.balance(account, contract, block))),
       wereUsed: async (accounts) => accounts.map((account) => good(this.used.has(account))),
       decimals: async (contract) => BigInt(this.decimals.get(contract) ?? 0),
-      payments: async (blocks, contracts, addresses) => ({ found: this.#payments(blocks, contracts, addresses), unread: [] }),
-      outgoing: async (blocks, accounts) => ({ found: this.#outgoing(blocks, accounts), unread: [] }),
+      payments: async (blocks, contracts, addresses) => ({
+        found: this.#payments(blocks, contracts, addresses),
+        unread: [],
+      }),
+      outgoing: async (blocks, accounts) => ({
+        found: this.#outgoing(blocks, accounts),
+        unread: [],
+      }),
       hasFailed: async (txHash) => this.#find([txHash])?.payment.isReverted === true,
       cost: async (_account, { contract }) => ({ ok: true, feeUnits: this.#feeOf(contract) }),
       judgeOutgoing: async (payment, sent) => this.#judgeOther(payment, sent),
       ...(isCounted ? { closed: async (account: string) => this.#counts(account) } : {}),
-      ...(canExpire ? { findVoid: async (_account: string, asked: readonly VoidQuestion[]) => this.#findVoid(asked) } : {}),
+      ...(canExpire
+        ? {
+            findVoid: async (_account: string, asked: readonly VoidQuestion[]) =>
+              this.#findVoid(asked),
+          }
+        : {}),
       pass: () => ({ judge: async (payment, txHashes) => this.#judge(payment, txHashes) }),
     };
   }
 
   balance(account: string, contract: string, block: number): bigint {
-    const own = this.#moves().filter((move) => move.account === account && move.contract === contract && move.block <= block);
+    const own = this.#moves().filter(
+      (move) => move.account === account && move.contract === contract && move.block <= block,
+    );
     return own.reduce((sum, { units }) => sum + units, 0n);
   }
 
@@ -159,33 +194,64 @@ export class FixtureChain {
     ]);
   }
 
-  #payments(blocks: readonly WatchedBlock[], contracts: readonly string[], addresses: AddressBook): readonly DetectedPayment[] {
+  #payments(
+    blocks: readonly WatchedBlock[],
+    contracts: readonly string[],
+    addresses: AddressBook,
+  ): readonly DetectedPayment[] {
     const isTagged = hasTags(this.network);
-    const accounts = new Set([...addresses.all()].map((one) => familyOf(this.network).accounts.payeeOf(one).address));
+    const accounts = new Set(
+      [...addresses.all()].map((one) => familyOf(this.network).accounts.payeeOf(one).address),
+    );
     return blocks.flatMap(({ number: block, hash: blockHash }) =>
       (this.#blocks[block]?.payments ?? []).flatMap((one): readonly DetectedPayment[] => {
         const { hash: txHash, to, tag = "", contract = "", units: amountUnits } = one;
         const address = isTagged ? joinAddress({ address: to, tag }) : to;
         const isWatched = isTagged ? accounts.has(to) : addresses.has(address);
         if (one.isReverted === true || !contracts.includes(contract) || !isWatched) return [];
-        return [{ txHash, index: contract === "" ? -1 : 0, address, contract, amountUnits, block, blockHash }];
+        return [
+          {
+            txHash,
+            index: contract === "" ? -1 : 0,
+            address,
+            contract,
+            amountUnits,
+            block,
+            blockHash,
+          },
+        ];
       }),
     );
   }
 
-  #outgoing(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): readonly OutgoingTransaction[] {
+  #outgoing(
+    blocks: readonly WatchedBlock[],
+    accounts: ReadonlySet<string>,
+  ): readonly OutgoingTransaction[] {
     return blocks.flatMap(({ number: block }) =>
       (this.#blocks[block]?.payments ?? [])
         .filter(({ from }) => accounts.has(from))
-        .map(({ hash: txHash, from: account, slot = "", to: receiver, tag = "", contract = "", units: amountUnits }) => {
-          const isCounted = familyOf(this.network).slots.isCounted;
-          const paid = { receiver, tag, contract, amountUnits, content: null };
-          return { account, slot: isCounted ? slot : "", txHash, block, ...paid };
-        }),
+        .map(
+          ({
+            hash: txHash,
+            from: account,
+            slot = "",
+            to: receiver,
+            tag = "",
+            contract = "",
+            units: amountUnits,
+          }) => {
+            const isCounted = familyOf(this.network).slots.isCounted;
+            const paid = { receiver, tag, contract, amountUnits, content: null };
+            return { account, slot: isCounted ? slot : "", txHash, block, ...paid };
+          },
+        ),
     );
   }
 
-  #find(hashes: readonly string[]): { readonly payment: ChainPayment; readonly block: number } | null {
+  #find(
+    hashes: readonly string[],
+  ): { readonly payment: ChainPayment; readonly block: number } | null {
     for (const [block, { payments }] of this.#blocks.entries()) {
       const payment = payments.find(({ hash }) => hashes.includes(hash));
       if (payment !== undefined) return { payment, block };
@@ -198,31 +264,53 @@ export class FixtureChain {
     if (found === null) {
       const isPassed = (this.passed.get(account) ?? 0n) > BigInt(slot);
       const detail = `slot ${slot} of ${account} was used by another transaction`;
-      return isPassed ? { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail } : { kind: "waiting" };
+      return isPassed
+        ? { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail }
+        : { kind: "waiting" };
     }
     const { payment, block } = found;
     if (block > this.final) return { kind: "confirming", txHash: payment.hash, block };
     const final = { txHash: payment.hash, block, feeUnits: payment.fee ?? 0n };
     if (payment.isReverted === true) return { kind: "failed", code: "chain_reverted", final };
-    if (payment.to === account && payment.units === 0n) return { kind: "failed", code: "cancelled", final };
+    if (payment.to === account && payment.units === 0n)
+      return { kind: "failed", code: "cancelled", final };
     return payment.to === wanted.destination ? { kind: "completed", final } : { kind: "waiting" };
   }
 
-  #judgeOther(wanted: Payment, { txHash, block, receiver, contract, amountUnits, tag }: OutgoingTransaction): Judgement {
+  #judgeOther(
+    wanted: Payment,
+    { txHash, block, receiver, contract, amountUnits, tag }: OutgoingTransaction,
+  ): Judgement {
     const final = { txHash, block, feeUnits: this.#find([txHash])?.payment.fee ?? 0n };
-    const isSame = receiver === wanted.destination && contract === wanted.contract && amountUnits === wanted.amountUnits;
-    return isSame && tag === wanted.tag ? { kind: "completed", final } : { kind: "failed", code: "chain_slot_consumed", final };
+    const isSame =
+      receiver === wanted.destination &&
+      contract === wanted.contract &&
+      amountUnits === wanted.amountUnits;
+    return isSame && tag === wanted.tag
+      ? { kind: "completed", final }
+      : { kind: "failed", code: "chain_slot_consumed", final };
   }
 
   #counts(account: string): SlotCounts {
     const { slots } = familyOf(this.network);
     const countAt = (top: number): bigint => {
-      const sent = this.#blocks.slice(0, top + 1).flatMap(({ payments }) => payments.filter(({ from }) => from === account));
-      const last = sent.reduce((most, { slot = "" }) => (slot !== "" && BigInt(slot) >= most ? BigInt(slot) + 1n : most), 0n);
+      const sent = this.#blocks
+        .slice(0, top + 1)
+        .flatMap(({ payments }) => payments.filter(({ from }) => from === account));
+      const last = sent.reduce(
+        (most, { slot = "" }) => (slot !== "" && BigInt(slot) >= most ? BigInt(slot) + 1n : most),
+        0n,
+      );
       const passed = this.passed.get(account) ?? 0n;
       return [BigInt(slots.least), last, passed].reduce((most, one) => (one > most ? one : most));
     };
-    return { latest: countAt(this.top), pending: countAt(this.top), final: countAt(this.final), quorum: 1, isSame: true };
+    return {
+      latest: countAt(this.top),
+      pending: countAt(this.top),
+      final: countAt(this.final),
+      quorum: 1,
+      isSame: true,
+    };
   }
 
   #findVoid(asked: readonly VoidQuestion[]) {

@@ -21,7 +21,11 @@ export async function atFixedTime<T>(nowMs: number, act: () => Promise<T>): Prom
 }
 
 /** `words` after the program's name, without `--config`. */
-export async function sayCommand(configFile: string, words: readonly string[], nowMs: number): Promise<Said> {
+export async function sayCommand(
+  configFile: string,
+  words: readonly string[],
+  nowMs: number,
+): Promise<Said> {
   let text = "";
   const take = (part: string | Uint8Array): boolean => {
     text += part.toString();

@@ -18,16 +18,51 @@ const stagesOf: Readonly<Record<Operation, readonly Stage[]>> = {
   topup: flows.withdrawal.stages,
 };
 
-const modes: Readonly<Record<JobMode, true>> = { auto: true, manual: true, sweep: true, topup: true };
+const modes: Readonly<Record<JobMode, true>> = {
+  auto: true,
+  manual: true,
+  sweep: true,
+  topup: true,
+};
 
-const deliveryStates: Readonly<Record<DeliveryState, true>> = { waiting: true, delivered: true, "given up": true };
+const deliveryStates: Readonly<Record<DeliveryState, true>> = {
+  waiting: true,
+  delivered: true,
+  "given up": true,
+};
 
 /** Acts and alarms of the audit table, each of a way in which a record changes. */
 const acts: readonly string[] = [
-  ...["payment credited", "deposit credited", "payment assigned", "note", "sweep ordered", "attempt void", "difference taken in"],
-  ...["database restored", "addresses watched", "agent unpaired", "agent recovery begun", "merchant switched off", "key revoked"],
-  ...["alarm WATCHER_PAYMENT_FAILED", "alarm WATCHER_OUTGOING_FOREIGN", "alarm WATCHER_SLOT_CONSUMED", "alarm SWEEP_UNREACHABLE"],
-  ...["alarm BOOKS_DIFFERENCE", "alarm CALLBACK_OFF", "alarm LEDGER_FORKED", "callback removed", "callback sent again"],
+  ...[
+    "payment credited",
+    "deposit credited",
+    "payment assigned",
+    "note",
+    "sweep ordered",
+    "attempt void",
+    "difference taken in",
+  ],
+  ...[
+    "database restored",
+    "addresses watched",
+    "agent unpaired",
+    "agent recovery begun",
+    "merchant switched off",
+    "key revoked",
+  ],
+  ...[
+    "alarm WATCHER_PAYMENT_FAILED",
+    "alarm WATCHER_OUTGOING_FOREIGN",
+    "alarm WATCHER_SLOT_CONSUMED",
+    "alarm SWEEP_UNREACHABLE",
+  ],
+  ...[
+    "alarm BOOKS_DIFFERENCE",
+    "alarm CALLBACK_OFF",
+    "alarm LEDGER_FORKED",
+    "callback removed",
+    "callback sent again",
+  ],
 ];
 
 /** Codes of failed withdrawals, each an end of another kind. */
@@ -43,9 +78,21 @@ const others: readonly string[] = [
     "a deposit with a tag",
     "a deposit of an ended order again",
   ],
-  ...["a withdrawal of an ended order again", "a withdrawal with a tag", "a withdrawal that pays a deposit back"],
-  ...["a record whose currency left the configuration", "a difference in the books", "a note in the books"],
-  ...["the beginning of a hot wallet's books", "a merchant without an agent", "a reason why an address is not swept"],
+  ...[
+    "a withdrawal of an ended order again",
+    "a withdrawal with a tag",
+    "a withdrawal that pays a deposit back",
+  ],
+  ...[
+    "a record whose currency left the configuration",
+    "a difference in the books",
+    "a note in the books",
+  ],
+  ...[
+    "the beginning of a hot wallet's books",
+    "a merchant without an agent",
+    "a reason why an address is not swept",
+  ],
   ...["evm", "tron", "xrp", "bitcoin"].map((family) => `a record on ${family}`),
 ];
 
@@ -62,7 +109,9 @@ export const lacking: Readonly<Record<string, string>> = Object.fromEntries(
 /** Everything that must be there. */
 export function needed(): readonly string[] {
   return [
-    ...Object.entries(stagesOf).flatMap(([kind, stages]) => stages.map(({ name, status }) => `${kind} ${status} ${name}`)),
+    ...Object.entries(stagesOf).flatMap(([kind, stages]) =>
+      stages.map(({ name, status }) => `${kind} ${status} ${name}`),
+    ),
     ...Object.keys(modes).map((mode) => `mode ${mode}`),
     ...Object.keys(deliveryStates).map((state) => `delivery ${state}`),
     ...eventTypes.map((type) => `event ${type}`),
@@ -87,7 +136,12 @@ interface ShownRecord {
   readonly refundOf?: string;
 }
 
-const families: Readonly<Record<string, string>> = { eip155: "evm", tron: "tron", xrpl: "xrp", bip122: "bitcoin" };
+const families: Readonly<Record<string, string>> = {
+  eip155: "evm",
+  tron: "tron",
+  xrpl: "xrp",
+  bip122: "bitcoin",
+};
 
 function ofRecord(record: ShownRecord, goneCurrency: string): readonly string[] {
   const isDeposit = record.transactionType === 1;
@@ -130,31 +184,52 @@ export function held(answers: Answers, goneCurrency: string): ReadonlySet<string
   const found = new Set<string>();
   for (const [question, lines] of answers) {
     if (question.includes(": record ") && lines[0] === "200")
-      for (const name of ofRecord(JSON.parse(lines[1] ?? "") as ShownRecord, goneCurrency)) found.add(name);
+      for (const name of ofRecord(JSON.parse(lines[1] ?? "") as ShownRecord, goneCurrency))
+        found.add(name);
     if (!question.endsWith("/api/v1/events?after=0&limit=500") || lines[0] !== "200") continue;
-    const { events } = JSON.parse(lines[1] ?? "") as { readonly events: readonly { readonly type: string }[] };
+    const { events } = JSON.parse(lines[1] ?? "") as {
+      readonly events: readonly { readonly type: string }[];
+    };
     for (const { type } of events) found.add(`event ${type}`);
   }
-  const { sweeps, waiting } = printed<{ sweeps: readonly ListedSweep[]; waiting: readonly object[] }>(
-    answers,
-    "sweeps list --limit 10000 --json",
-  );
+  const { sweeps, waiting } = printed<{
+    sweeps: readonly ListedSweep[];
+    waiting: readonly object[];
+  }>(answers, "sweeps list --limit 10000 --json");
   for (const { kind, status, stage, code } of sweeps)
-    for (const name of [`${kind} ${status} ${stage}`, `mode ${kind}`, `code ${code}`]) found.add(name);
+    for (const name of [`${kind} ${status} ${stage}`, `mode ${kind}`, `code ${code}`])
+      found.add(name);
   if (waiting.length > 0) found.add("a reason why an address is not swept");
-  for (const { state } of printed<readonly { readonly state: string }[]>(answers, "callbacks deliveries --limit 10000 --json"))
+  for (const { state } of printed<readonly { readonly state: string }[]>(
+    answers,
+    "callbacks deliveries --limit 10000 --json",
+  ))
     found.add(`delivery ${state}`);
-  for (const { act } of printed<readonly { readonly act: string }[]>(answers, "audit --limit 10000 --json"))
+  for (const { act } of printed<readonly { readonly act: string }[]>(
+    answers,
+    "audit --limit 10000 --json",
+  ))
     found.add(`act ${act}`);
-  for (const { code } of printed<readonly { readonly code: string }[]>(answers, "alarms --limit 10000 --json"))
+  for (const { code } of printed<readonly { readonly code: string }[]>(
+    answers,
+    "alarms --limit 10000 --json",
+  ))
     found.add(`act alarm ${code}`);
-  const { chains } = printed<{ readonly chains: readonly ListedBooks[] }>(answers, "reconcile --last --json");
-  if (chains.some(({ differences }) => differences.length > 0)) found.add("a difference in the books");
+  const { chains } = printed<{ readonly chains: readonly ListedBooks[] }>(
+    answers,
+    "reconcile --last --json",
+  );
+  if (chains.some(({ differences }) => differences.length > 0))
+    found.add("a difference in the books");
   const entries = new Set(chains.flatMap((one) => one.entries.map(({ kind }) => kind)));
   if (entries.has("note")) found.add("a note in the books");
   const report = answers.get("$ gateway report --month 2026-01") ?? [];
-  if (report.some((line) => line.includes("brought in"))) found.add("the beginning of a hot wallet's books");
-  const merchants = printed<readonly { readonly agentId: string }[]>(answers, "merchant list --json");
+  if (report.some((line) => line.includes("brought in")))
+    found.add("the beginning of a hot wallet's books");
+  const merchants = printed<readonly { readonly agentId: string }[]>(
+    answers,
+    "merchant list --json",
+  );
   if (merchants.some(({ agentId }) => agentId === "")) found.add("a merchant without an agent");
   return found;
 }

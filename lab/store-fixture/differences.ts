@@ -10,15 +10,19 @@ export interface Difference {
   readonly reason: string;
 }
 
-const withoutAmount = "a record that no order made is shown with a link without an amount, where 4d8fbe51 failed or linked to 0";
-const causesOfAlarms = "hints and dangers are those of an alarm's cause, of the gravest one where none is stored";
+const withoutAmount =
+  "a record that no order made is shown with a link without an amount, where 4d8fbe51 failed or linked to 0";
+const causesOfAlarms =
+  "hints and dangers are those of an alarm's cause, of the gravest one where none is stored";
 
-const receivedColumn = "tables have a column for what the receiver got of a withdrawal that moved another amount";
+const receivedColumn =
+  "tables have a column for what the receiver got of a withdrawal that moved another amount";
 
 export const differences: readonly Difference[] = [
   {
     questions: "Harbour & Söhne: page of now-ending ",
-    reason: "the payment page says that the end is not final, where 4d8fbe51 told its payer to order again",
+    reason:
+      "the payment page says that the end is not final, where 4d8fbe51 told its payer to order again",
   },
   {
     questions: "Harbour & Söhne: page of in-partly ",
@@ -39,11 +43,17 @@ export const differences: readonly Difference[] = [
     reason: `${causesOfAlarms}; books are rows, a theft stands first, and items that cannot be read are counted`,
   },
   { questions: "$ gateway alarms", reason: causesOfAlarms },
-  { questions: "$ gateway callbacks list", reason: "each target tells what was given up, and the line that sends it again" },
+  {
+    questions: "$ gateway callbacks list",
+    reason: "each target tells what was given up, and the line that sends it again",
+  },
   { questions: "$ gateway find ", reason: "the words for nothing found name tags too" },
   ...["Harbour & Söhne", "Dawn Bakery", "Night Kiosk", "Lark Books"].map((shop) => {
     return { questions: `${shop}: withdrawals as text/csv`, reason: receivedColumn };
   }),
   { questions: "$ gateway withdrawals list --csv", reason: receivedColumn },
-  { questions: "books of Ethereum, closed now", reason: "the account's kind is told beside a difference" },
+  {
+    questions: "books of Ethereum, closed now",
+    reason: "the account's kind is told beside a difference",
+  },
 ];

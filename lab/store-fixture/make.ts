@@ -45,8 +45,14 @@ const packedBytesMax = 200_000;
 const decimals = new Map<string, number>(Object.values(contracts).map((contract) => [contract, 6]));
 
 const chainsOf = (at: number): Chains => {
-  const made = (name: ChainName, lag: number): FixtureChain => new FixtureChain(networks[name], { lag, decimals, at });
-  return { ethereum: made("ethereum", 2), tron: made("tron", 2), xrp: made("xrp", 0), bitcoin: made("bitcoin", 1) };
+  const made = (name: ChainName, lag: number): FixtureChain =>
+    new FixtureChain(networks[name], { lag, decimals, at });
+  return {
+    ethereum: made("ethereum", 2),
+    tron: made("tron", 2),
+    xrp: made("xrp", 0),
+    bitcoin: made("bitcoin", 1),
+  };
 };
 
 async function play(story: Story): Promise<void> {
@@ -55,7 +61,15 @@ async function play(story: Story): Promise<void> {
   const shop = story.openShop("Harbour & Söhne");
   playKeys(story, shop);
   const agent = await story.pair(shop, ["evm", "tron", "bitcoin", "xrp"]);
-  const rich = { eth: "50", "usdt-erc20": "900", "eur-erc20": "300", trx: "9000", "usdt-trc20": "700", xrp: "4000", btc: "2" };
+  const rich = {
+    eth: "50",
+    "usdt-erc20": "900",
+    "eur-erc20": "300",
+    trx: "9000",
+    "usdt-trc20": "700",
+    xrp: "4000",
+    btc: "2",
+  };
   for (const [currency, amount] of Object.entries(rich))
     story.grant(currency, agent.hot(story.currency(currency).network), amount);
   addReceivers(story, shop);
@@ -69,12 +83,16 @@ async function play(story: Story): Promise<void> {
   await playFound(story, shop, "usdt-trc20");
   await playBooks(story, shop, agent);
   await playCallbacks(story, shop);
-  if (world.nowMs > storyEnds - dayMs / 8) throw new Error(`the story is too long: ${new Date(world.nowMs).toISOString()}`);
+  if (world.nowMs > storyEnds - dayMs / 8)
+    throw new Error(`the story is too long: ${new Date(world.nowMs).toISOString()}`);
   world.nowMs = storyEnds - dayMs / 8;
   await world.settle();
   const toppedUp = await playKinds(story);
-  await playOpen(story, shop, agent, [story.included(toppedUp.agent, toppedUp.out, toppedUp.signed)]);
-  if (world.nowMs > storyEnds - 60_000) throw new Error(`the story is too long: ${new Date(world.nowMs).toISOString()}`);
+  await playOpen(story, shop, agent, [
+    story.included(toppedUp.agent, toppedUp.out, toppedUp.signed),
+  ]);
+  if (world.nowMs > storyEnds - 60_000)
+    throw new Error(`the story is too long: ${new Date(world.nowMs).toISOString()}`);
   world.nowMs = storyEnds - 10_000;
   await world.tell();
   await toppedUp.agent.disconnect();
@@ -114,9 +132,11 @@ async function make(out: string): Promise<void> {
     writeFileSync(join(out, "gateway.db.br"), packed);
     copyFileSync(join(folder, "gateway.db.addresses"), join(out, "gateway.db.addresses"));
     writeFileSync(join(out, "chain.json"), `${JSON.stringify(world.chains.ethereum.kept())}\n`);
-    const shops = [...story.shops.values()].map(({ name, merchantId, shopKey, readKey = shopKey, interfaceKey }) => {
-      return { name, merchantId, readKey, interfaceKey };
-    });
+    const shops = [...story.shops.values()].map(
+      ({ name, merchantId, shopKey, readKey = shopKey, interfaceKey }) => {
+        return { name, merchantId, readKey, interfaceKey };
+      },
+    );
     writeFileSync(join(out, "shops.json"), `${JSON.stringify(shops, null, 2)}\n`);
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     process.stdout.write(`${sha256}  gateway.db, ${bytes.length} bytes, packed ${packed.length}\n`);

@@ -59,5 +59,9 @@ export function openFixture({ configFile }: Pick<Fixture, "configFile">): Promis
   const onPoisoned = (): never => {
     throw new Error("the fixture's disk failed");
   };
-  return startGateway(readConfig(configFile), { log: pino({ level: "silent" }), clock: () => storyEnds, onPoisoned });
+  return startGateway(readConfig(configFile), {
+    log: pino({ level: "silent" }),
+    clock: () => storyEnds,
+    onPoisoned,
+  });
 }

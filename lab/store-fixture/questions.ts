@@ -38,7 +38,16 @@ interface Shown {
   readonly paymentUrl?: string;
 }
 
-export const currencyIds = ["eth", "usdt-erc20", "trx", "usdt-trc20", "xrp", "btc", goneCurrency, "unknown"] as const;
+export const currencyIds = [
+  "eth",
+  "usdt-erc20",
+  "trx",
+  "usdt-trc20",
+  "xrp",
+  "btc",
+  goneCurrency,
+  "unknown",
+] as const;
 
 class Shop {
   readonly shop: FixtureShop;
@@ -56,12 +65,17 @@ class Shop {
     const headers = { signatureToken: token, accept };
     const response = await fetch(`${this.#gateway.url}${path}`, { headers });
     const text = await response.text().catch(() => "the connection ended before the answer");
-    return { status: response.status, link: response.headers.get("link") ?? "", text: withoutId(text) };
+    return {
+      status: response.status,
+      link: response.headers.get("link") ?? "",
+      text: withoutId(text),
+    };
   }
 }
 
 /** The id of a request is another one each time. */
-const withoutId = (text: string): string => text.replace(/"requestId":"[0-9a-f]+"/, '"requestId":"ID"');
+const withoutId = (text: string): string =>
+  text.replace(/"requestId":"[0-9a-f]+"/, '"requestId":"ID"');
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
@@ -87,11 +101,18 @@ function short(asked: Asked): readonly string[] {
   const records = recordsIn(asked.text);
   if (records.length === 0) return whole(asked);
   const { status, link, text } = asked;
-  const orders = records.map(({ orderId, transactionType }) => `${transactionType === 1 ? "in" : "out"} ${orderId}`).join(", ");
-  return [`${status}, ${records.length} records, sha256 ${sha256(text)}`, ...(link === "" ? [] : [link]), orders];
+  const orders = records
+    .map(({ orderId, transactionType }) => `${transactionType === 1 ? "in" : "out"} ${orderId}`)
+    .join(", ");
+  return [
+    `${status}, ${records.length} records, sha256 ${sha256(text)}`,
+    ...(link === "" ? [] : [link]),
+    orders,
+  ];
 }
 
-const nextOf = ({ link }: Asked): string | null => /^<([^>]+)>; rel="next"$/.exec(link)?.[1] ?? null;
+const nextOf = ({ link }: Asked): string | null =>
+  /^<([^>]+)>; rel="next"$/.exec(link)?.[1] ?? null;
 
 /** A list page by page. */
 async function walk(answers: Answers, shop: Shop, path: string): Promise<void> {
@@ -119,7 +140,12 @@ async function askLists(answers: Answers, shop: Shop, isMain: boolean): Promise<
     for (const status of parts[1])
       for (const currency of isMain ? parts[2] : parts[2].slice(0, 2))
         await ask([type, status, currency].filter((one) => one !== "").join("&"));
-  for (const time of ["from=2026-01-31", "to=2026-01-31", "from=2026-01-31&to=2026-02-01", "changedFrom=2026-01-31T12:00:00Z"]) {
+  for (const time of [
+    "from=2026-01-31",
+    "to=2026-01-31",
+    "from=2026-01-31&to=2026-02-01",
+    "changedFrom=2026-01-31T12:00:00Z",
+  ]) {
     await ask(time);
     await ask(`${time}&transactionType=2&status=1`);
     await ask(`${time}&currency=usdt-erc20`);
@@ -138,24 +164,37 @@ async function askLists(answers: Answers, shop: Shop, isMain: boolean): Promise<
 }
 
 /** Every record that any list shows, as a whole, and the page that its customer sees. */
-async function askRecords(answers: Answers, gateway: Gateway, shop: Shop): Promise<readonly Shown[]> {
+async function askRecords(
+  answers: Answers,
+  gateway: Gateway,
+  shop: Shop,
+): Promise<readonly Shown[]> {
   const shown = new Map<string, Shown>();
   for (const status of [0, 1, 2])
     for (const type of [1, 2])
       for (const currency of ["", ...currencyIds.map((id) => `&currency=${id}`)]) {
-        const { text } = await shop.get(`/api/v1/transactions?status=${status}&transactionType=${type}${currency}`);
+        const { text } = await shop.get(
+          `/api/v1/transactions?status=${status}&transactionType=${type}${currency}`,
+        );
         for (const one of recordsIn(text)) shown.set(one.transactionId, one);
       }
   const records = [...shown.values()].sort((a, b) => (a.transactionId < b.transactionId ? -1 : 1));
   for (const { transactionId, transactionType, orderId, paymentUrl = "" } of records) {
     const path = `/api/v1/transaction/${transactionId}?transactionType=${transactionType}`;
-    answers.set(`${shop.shop.name}: record ${orderId} ${transactionId}`, whole(await shop.get(path)));
+    answers.set(
+      `${shop.shop.name}: record ${orderId} ${transactionId}`,
+      whole(await shop.get(path)),
+    );
     const list = `/api/v1/transactions?orderId=${encodeURIComponent(orderId)}`;
     answers.set(`${shop.shop.name}: ${list}`, short(await shop.get(list)));
-    if (orderId === "in-partly" || orderId === "in-exact") await askRefunds(answers, shop, transactionId);
+    if (orderId === "in-partly" || orderId === "in-exact")
+      await askRefunds(answers, shop, transactionId);
     if (paymentUrl === "") continue;
     const response = await fetch(`${gateway.url}${new URL(paymentUrl).pathname}/state`);
-    answers.set(`${shop.shop.name}: page of ${orderId} ${transactionId}`, [`${response.status}`, await response.text()]);
+    answers.set(`${shop.shop.name}: page of ${orderId} ${transactionId}`, [
+      `${response.status}`,
+      await response.text(),
+    ]);
   }
   return records;
 }
@@ -175,12 +214,16 @@ async function askRest(answers: Answers, shop: Shop): Promise<void> {
     "events",
     ...["after=0&limit=500", "after=0&limit=1"].map((query) => `events?${query}`),
   ];
-  for (const path of paths) answers.set(`${shop.shop.name}: /api/v1/${path}`, whole(await shop.get(`/api/v1/${path}`)));
+  for (const path of paths)
+    answers.set(`${shop.shop.name}: /api/v1/${path}`, whole(await shop.get(`/api/v1/${path}`)));
   const pages: string[] = [];
   for (let after = "0"; ; ) {
     const { status, text } = await shop.get(`/api/v1/events?after=${after}&limit=7`);
     if (status !== 200) break;
-    const { events, next } = JSON.parse(text) as { readonly events: readonly { readonly id: string }[]; readonly next: string };
+    const { events, next } = JSON.parse(text) as {
+      readonly events: readonly { readonly id: string }[];
+      readonly next: string;
+    };
     pages.push(`${events.map(({ id }) => id).join(", ")}; next ${next}, sha256 ${sha256(text)}`);
     if (events.length === 0 || next === after) break;
     after = next;
@@ -219,8 +262,29 @@ function textsToFind({ shops, records }: Known): readonly string[] {
       const one = named(orderId);
       return one === undefined || field(one) === "" ? [] : [field(one)];
     });
-  const ids = ["in-exact", "in-never", "in-gone", "in-tag", "out-auto", "out-void", "now-stuck", "out-gone", "mill-1"];
-  const places = ["in-exact", "in-over", "in-trc20", "in-btc", "in-tag", "out-auto", "out-tag", "out-manual", "in-1", "mill-2"];
+  const ids = [
+    "in-exact",
+    "in-never",
+    "in-gone",
+    "in-tag",
+    "out-auto",
+    "out-void",
+    "now-stuck",
+    "out-gone",
+    "mill-1",
+  ];
+  const places = [
+    "in-exact",
+    "in-over",
+    "in-trc20",
+    "in-btc",
+    "in-tag",
+    "out-auto",
+    "out-tag",
+    "out-manual",
+    "in-1",
+    "mill-2",
+  ];
   const hashes = [
     "in-exact",
     "in-over",
@@ -234,7 +298,16 @@ function textsToFind({ shops, records }: Known): readonly string[] {
   ];
   return [
     ...of(ids, ({ transactionId }) => transactionId),
-    ...["in-never", "in-over", "out-over", "in-1", "out-open", "mill-4", "now-recalled", "unattributed"],
+    ...[
+      "in-never",
+      "in-over",
+      "out-over",
+      "in-1",
+      "out-open",
+      "mill-4",
+      "now-recalled",
+      "unattributed",
+    ],
     ...of(places, ({ transactionType, depositAddress, receiverAddress }) =>
       transactionType === 1 ? depositAddress : receiverAddress,
     ),
@@ -243,7 +316,16 @@ function textsToFind({ shops, records }: Known): readonly string[] {
     ...of(["out-auto"], ({ depositAddress }) => depositAddress),
     ...of(["in-exact"], ({ depositAddress }) => depositAddress.toLowerCase()),
     ...of(hashes, ({ txHash }) => txHash),
-    ...["0.5", "0.5 eth", "12 usdt-erc20", "1.5 usdt-erc20", "20", "66 usdt-trc20", "0.25 eth", "7777"],
+    ...[
+      "0.5",
+      "0.5 eth",
+      "12 usdt-erc20",
+      "1.5 usdt-erc20",
+      "20",
+      "66 usdt-trc20",
+      "0.25 eth",
+      "7777",
+    ],
     ...shops.flatMap(({ merchantId, name }) => [merchantId, name]),
     ...["nothing has this name", "0".repeat(32), `0x${"0".repeat(64)}`],
   ];
@@ -251,24 +333,44 @@ function textsToFind({ shops, records }: Known): readonly string[] {
 
 const plainCommands: readonly (readonly string[])[] = [
   ...["status", "balances", "agents", "alarms", "audit", "prices"].map((one) => [one]),
-  ...["merchant list", "key list", "callbacks list", "callbacks deliveries", "deposits list", "deposits unattributed"].map(
-    (one) => one.split(" "),
-  ),
+  ...[
+    "merchant list",
+    "key list",
+    "callbacks list",
+    "callbacks deliveries",
+    "deposits list",
+    "deposits unattributed",
+  ].map((one) => one.split(" ")),
   ...["withdrawals list", "sweeps list", "reconcile --last"].map((one) => one.split(" ")),
 ];
 
 const moreCommands: readonly string[] = [
-  ...["deposits list --status 1", "deposits list --stage expired", "deposits list --limit 5", "deposits list --csv"],
-  ...["withdrawals list --stage stuck", "withdrawals list --stage awaiting_approval", "withdrawals list --csv people"],
+  ...[
+    "deposits list --status 1",
+    "deposits list --stage expired",
+    "deposits list --limit 5",
+    "deposits list --csv",
+  ],
+  ...[
+    "withdrawals list --stage stuck",
+    "withdrawals list --stage awaiting_approval",
+    "withdrawals list --csv people",
+  ],
   ...["sweeps list --csv", "reconcile --last --currency eth", "balances --csv"],
   ...["audit", "alarms", "callbacks deliveries"].map((list) => `${list} --limit 10000 --json`),
 ];
 
 async function askCommands(answers: Answers, fixture: Fixture, known: Known): Promise<void> {
-  const say = async (words: readonly string[], configFile = fixture.configFile): Promise<string> => {
+  const say = async (
+    words: readonly string[],
+    configFile = fixture.configFile,
+  ): Promise<string> => {
     const { text, code } = await sayCommand(configFile, words, storyEnds);
     const lines = [`exit ${code}`, ...masked(text, fixture.folder).trimEnd().split("\n")];
-    answers.set(`$ gateway ${words.map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ")}`, lines);
+    answers.set(
+      `$ gateway ${words.map((word) => (word.includes(" ") ? `"${word}"` : word)).join(" ")}`,
+      lines,
+    );
     return text;
   };
   for (const words of plainCommands) {
@@ -282,7 +384,9 @@ async function askCommands(answers: Answers, fixture: Fixture, known: Known): Pr
     await say(["balances", "--merchant", merchantId]);
   }
   for (const [group, type] of [["deposits", 1] as const, ["withdrawals", 2] as const])
-    for (const { transactionId } of [...known.records.values()].flat().filter((one) => one.transactionType === type))
+    for (const { transactionId } of [...known.records.values()]
+      .flat()
+      .filter((one) => one.transactionType === type))
       await say([group, "show", transactionId]);
   const sweeps = JSON.parse(await say(["sweeps", "list", "--limit", "10000", "--json"])) as {
     readonly sweeps: readonly { readonly transactionId: string }[];
@@ -306,7 +410,10 @@ async function askReports(
       await say(["report", "--month", month], configFile);
       await say(["report", "--month", month, "--json"], configFile);
     }
-    await say(["report", "--since", "2026-01-30", "--until", "2026-02-03T12:00:00Z", "--csv"], configFile);
+    await say(
+      ["report", "--since", "2026-01-30", "--until", "2026-02-03T12:00:00Z", "--csv"],
+      configFile,
+    );
     for (const { merchantId } of fixture.shops.slice(0, 2))
       await say(["report", "--month", "2026-01", "--merchant", merchantId], configFile);
   } finally {
@@ -317,13 +424,27 @@ async function askReports(
 /** A closing of the books of Ethereum now, with the balances that the story's chain had. */
 async function askBooks(answers: Answers, gateway: Gateway, fixture: Fixture): Promise<void> {
   const network = networks.ethereum;
-  const all = Object.values(readConfig(fixture.configFile).currencies).filter((one) => one.network === network);
+  const all = Object.values(readConfig(fixture.configFile).currencies).filter(
+    (one) => one.network === network,
+  );
   const coin = all.find(({ contract }) => contract === "")?.id ?? null;
-  const whole = { store: gateway.store, network, currencies: all, coin, merchant: null, isWhole: true };
+  const whole = {
+    store: gateway.store,
+    network,
+    currencies: all,
+    coin,
+    merchant: null,
+    isWhole: true,
+  };
   const lines: string[] = [];
   try {
     const reader = keptReader(fixture.chain);
-    const closed = await closeBooks({ ...whole, reader, clock: () => storyEnds, rest: async () => {} });
+    const closed = await closeBooks({
+      ...whole,
+      reader,
+      clock: () => storyEnds,
+      rest: async () => {},
+    });
     const { differences, entries, ...rest } = closed;
     lines.push(JSON.stringify({ ...rest, news: closed.news.length }));
     for (const row of [...differences, ...entries]) lines.push(JSON.stringify(row));

@@ -30,11 +30,16 @@ const pkcs8Head = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** The Ed25519 key of a name. */
 export function fixedKey(name: string): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([pkcs8Head, sha256(`key of ${name}`)]), format: "der", type: "pkcs8" });
+  return createPrivateKey({
+    key: Buffer.concat([pkcs8Head, sha256(`key of ${name}`)]),
+    format: "der",
+    type: "pkcs8",
+  });
 }
 
 /** The seed of a wallet (64 bytes), of a name. */
-export const fixedSeed = (name: string): Uint8Array => Uint8Array.from([...sha256(`${name} 1`), ...sha256(`${name} 2`)]);
+export const fixedSeed = (name: string): Uint8Array =>
+  Uint8Array.from([...sha256(`${name} 1`), ...sha256(`${name} 2`)]);
 
 export const contracts = {
   usdtErc20: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
@@ -63,7 +68,13 @@ const chains = {
 const currencies = {
   eth: { chain: "ethereum", decimal: 18, name: "Ether", symbol: "ETH", minPaymentAmount: "0.001" },
   "usdt-erc20": {
-    ...{ chain: "ethereum", decimal: 6, contract: contracts.usdtErc20, name: "Tether USD", symbol: "USDT" },
+    ...{
+      chain: "ethereum",
+      decimal: 6,
+      contract: contracts.usdtErc20,
+      name: "Tether USD",
+      symbol: "USDT",
+    },
     ...{ minPaymentAmount: "5", minWithdrawAmount: "1", paymentTolerance: "0.5" },
   },
   "eur-erc20": {
@@ -74,7 +85,14 @@ const currencies = {
     symbol: "EUR",
     minPaymentAmount: "5",
   },
-  trx: { chain: "tron", decimal: 6, name: "Tron", symbol: "TRX", minPaymentAmount: "10", sweep: { automatic: false } },
+  trx: {
+    chain: "tron",
+    decimal: 6,
+    name: "Tron",
+    symbol: "TRX",
+    minPaymentAmount: "10",
+    sweep: { automatic: false },
+  },
   "usdt-trc20": {
     chain: "tron",
     decimal: 6,
@@ -109,7 +127,10 @@ export function configText({
   readonly nodes?: { readonly [chain in ChainName]?: readonly string[] };
 }): string {
   const { [goneCurrency]: gone, ...kept } = currencies;
-  const named = Object.entries(nodes).map(([name, urls]) => [name, { ...chains[name as ChainName], nodes: urls }]);
+  const named = Object.entries(nodes).map(([name, urls]) => [
+    name,
+    { ...chains[name as ChainName], nodes: urls },
+  ]);
   return JSON.stringify({
     listen: { host: "127.0.0.1", port: 0 },
     publicUrl: "http://127.0.0.1:8080",

@@ -92,7 +92,11 @@ export class Story {
     this.world = world;
     this.configFile = configFile;
     const families: readonly FamilyName[] = ["evm", "tron", "bitcoin", "xrp"];
-    this.#customers = new FixtureAgent(world, "customers", { merchant: "nobody", apiKey: "", families });
+    this.#customers = new FixtureAgent(world, "customers", {
+      merchant: "nobody",
+      apiKey: "",
+      families,
+    });
   }
 
   shop(name: string): Shop {
@@ -130,7 +134,10 @@ export class Story {
   }
 
   chainOf(network: string): ChainName {
-    return (Object.keys(networks) as ChainName[]).find((name) => networks[name] === network) ?? "ethereum";
+    return (
+      (Object.keys(networks) as ChainName[]).find((name) => networks[name] === network) ??
+      "ethereum"
+    );
   }
 
   /** Mines one block of a chain with these payments; returns their hashes. */
@@ -158,17 +165,29 @@ export class Story {
   #move(currency: string, account: string, units: bigint): void {
     const { network, contract } = this.currency(currency);
     this.world.sleep(15_000);
-    this.world.chains[this.chainOf(network)].mine(this.world.nowMs, [], [{ account, contract, units }]);
+    this.world.chains[this.chainOf(network)].mine(
+      this.world.nowMs,
+      [],
+      [{ account, contract, units }],
+    );
   }
 
   /** A customer pays an address, in a block of its own. */
   pay(to: Pick<Deposit, "address" | "tag">, currency: string, amount: string, from = 1): string {
-    const [hash = ""] = this.block(this.chainOf(this.currency(currency).network), this.paid(to, currency, amount, from));
+    const [hash = ""] = this.block(
+      this.chainOf(this.currency(currency).network),
+      this.paid(to, currency, amount, from),
+    );
     return hash;
   }
 
   /** The payment of a customer, for a block. */
-  paid(to: Pick<Deposit, "address" | "tag">, currency: string, amount: string, from: number): Omit<ChainPayment, "hash"> {
+  paid(
+    to: Pick<Deposit, "address" | "tag">,
+    currency: string,
+    amount: string,
+    from: number,
+  ): Omit<ChainPayment, "hash"> {
     const { network, contract } = this.currency(currency);
     const units = this.units(currency, amount);
     return { from: this.customer(network, from), to: to.address, tag: to.tag, contract, units };
@@ -176,29 +195,55 @@ export class Story {
 
   async #order(shop: Shop, path: string, body: object): Promise<Record<string, unknown>> {
     this.world.sleep(minuteMs);
-    const { status, body: said } = await this.world.ask(shop.shopKey, "POST", `/api/v1/${path}`, body);
-    if (status !== 200) throw new Error(`${path} ${JSON.stringify(body)}: ${status} ${JSON.stringify(said)}`);
+    const { status, body: said } = await this.world.ask(
+      shop.shopKey,
+      "POST",
+      `/api/v1/${path}`,
+      body,
+    );
+    if (status !== 200)
+      throw new Error(`${path} ${JSON.stringify(body)}: ${status} ${JSON.stringify(said)}`);
     return said as Record<string, unknown>;
   }
 
   async deposit(
     shop: Shop,
-    order: { readonly currency: string; readonly orderId: string } & Readonly<Record<string, unknown>>,
+    order: { readonly currency: string; readonly orderId: string } & Readonly<
+      Record<string, unknown>
+    >,
   ): Promise<Deposit> {
-    const { transactionId, address, tag } = await this.#order(shop, "createTransactionRequest", order);
-    return { id: String(transactionId), address: String(address), tag: String(tag ?? ""), currency: order.currency };
+    const { transactionId, address, tag } = await this.#order(
+      shop,
+      "createTransactionRequest",
+      order,
+    );
+    return {
+      id: String(transactionId),
+      address: String(address),
+      tag: String(tag ?? ""),
+      currency: order.currency,
+    };
   }
 
   async withdraw(
     shop: Shop,
-    order: { readonly currency: string; readonly orderId: string; readonly amount: string } & Partial<Record<string, unknown>>,
+    order: {
+      readonly currency: string;
+      readonly orderId: string;
+      readonly amount: string;
+    } & Partial<Record<string, unknown>>,
     mode: "auto" | "manual" = "auto",
   ): Promise<Outgoing> {
     const { network, contract } = this.currency(order.currency);
-    const address = order.address ?? (mode === "auto" ? this.customer(network, 20 + this.#made) : undefined);
+    const address =
+      order.address ?? (mode === "auto" ? this.customer(network, 20 + this.#made) : undefined);
     this.#made += 1;
     const body = { ...order, ...(address === undefined ? {} : { address }) };
-    const { transactionId } = await this.#order(shop, mode === "auto" ? "autoWithdraw" : "manualWithdraw", body);
+    const { transactionId } = await this.#order(
+      shop,
+      mode === "auto" ? "autoWithdraw" : "manualWithdraw",
+      body,
+    );
     return {
       ...{ id: String(transactionId), network, contract, from: "", tag: String(order.tag ?? "") },
       ...{ to: String(address ?? ""), units: this.units(order.currency, order.amount) },
@@ -210,13 +255,26 @@ export class Story {
   }
 
   async pair(shop: Shop, families: readonly FamilyName[]): Promise<FixtureAgent> {
-    const agent = new FixtureAgent(this.world, shop.name, { merchant: shop.merchantId, apiKey: shop.apiKey, families });
+    const agent = new FixtureAgent(this.world, shop.name, {
+      merchant: shop.merchantId,
+      apiKey: shop.apiKey,
+      families,
+    });
     this.world.sleep(minuteMs);
-    const served = Object.values(this.world.config.currencies).filter(({ network }) => families.includes(familyOf(network).name));
-    const currencies = served.map(({ id, network, contract, decimal }) => ({ id, network, contract, decimal, maxFee: "0.02" }));
+    const served = Object.values(this.world.config.currencies).filter(({ network }) =>
+      families.includes(familyOf(network).name),
+    );
+    const currencies = served.map(({ id, network, contract, decimal }) => ({
+      id,
+      network,
+      contract,
+      decimal,
+      maxFee: "0.02",
+    }));
     const body = Buffer.from(JSON.stringify(agent.sealed(currencies)));
     const answer = pairAgent(this.world.service, body, { address: "127.0.0.1", unreadable: "" });
-    if (answer.kind !== "data") throw new Error(`${shop.name} cannot pair: ${JSON.stringify(answer)}`);
+    if (answer.kind !== "data")
+      throw new Error(`${shop.name} cannot pair: ${JSON.stringify(answer)}`);
     await agent.connect();
     await agent.say({ kind: "ceiling", ceiling: 1_000 });
     return agent;
@@ -237,7 +295,11 @@ export class Story {
   }
 
   /** The agent signs an attempt; later attempts keep the slot. */
-  async sign(agent: FixtureAgent, out: Outgoing, more: Partial<SignedEntry> = {}): Promise<SignedAttempt> {
+  async sign(
+    agent: FixtureAgent,
+    out: Outgoing,
+    more: Partial<SignedEntry> = {},
+  ): Promise<SignedAttempt> {
     this.world.sleep(minuteMs);
     const { network, id: transactionId } = out;
     const account = out.from || agent.hot(network);
@@ -264,19 +326,43 @@ export class Story {
   }
 
   /** The attempt stands in a block, the newest one. */
-  include(agent: FixtureAgent, out: Outgoing, signed: SignedAttempt, change: Partial<ChainPayment> = {}): void {
+  include(
+    agent: FixtureAgent,
+    out: Outgoing,
+    signed: SignedAttempt,
+    change: Partial<ChainPayment> = {},
+  ): void {
     this.block(this.chainOf(out.network), this.included(agent, out, signed, change));
   }
 
   /** The transaction of an attempt, for a block. */
-  included(agent: FixtureAgent, out: Outgoing, { hash, slot }: SignedAttempt, change: Partial<ChainPayment> = {}): ChainPayment {
+  included(
+    agent: FixtureAgent,
+    out: Outgoing,
+    { hash, slot }: SignedAttempt,
+    change: Partial<ChainPayment> = {},
+  ): ChainPayment {
     const { network, contract, to, tag, units } = out;
     const fee = 10n ** BigInt(familyOf(network).fees.decimal) / 5_000n;
-    return { hash, slot, from: out.from || agent.hot(network), contract, to, tag, units, fee, ...change };
+    return {
+      hash,
+      slot,
+      from: out.from || agent.hot(network),
+      contract,
+      to,
+      tag,
+      units,
+      fee,
+      ...change,
+    };
   }
 
   /** All the way to the end. */
-  async carryOut(agent: FixtureAgent, out: Outgoing, change: Partial<ChainPayment> = {}): Promise<SignedAttempt> {
+  async carryOut(
+    agent: FixtureAgent,
+    out: Outgoing,
+    change: Partial<ChainPayment> = {},
+  ): Promise<SignedAttempt> {
     const signed = await this.send(agent, out);
     this.include(agent, out, signed, change);
     await this.world.settle();
@@ -284,7 +370,10 @@ export class Story {
   }
 
   /** A shop's list of its records. */
-  async records(shop: Shop, query: string): Promise<{ readonly transactions: readonly ListedRecord[] }> {
+  async records(
+    shop: Shop,
+    query: string,
+  ): Promise<{ readonly transactions: readonly ListedRecord[] }> {
     const { body } = await this.world.ask(shop.shopKey, "GET", `/api/v1/transactions?${query}`);
     return { transactions: body as readonly ListedRecord[] };
   }
@@ -296,19 +385,28 @@ export class Story {
 
   /** The amount of a difference that the newest closing of the books found. */
   async difference(address: string, currency: string): Promise<string> {
-    const { text } = await sayCommand(this.configFile, ["reconcile", "--last", "--json"], this.world.nowMs);
-    const { chains } = JSON.parse(text) as { readonly chains: readonly { readonly differences: readonly ListedDifference[] }[] };
+    const { text } = await sayCommand(
+      this.configFile,
+      ["reconcile", "--last", "--json"],
+      this.world.nowMs,
+    );
+    const { chains } = JSON.parse(text) as {
+      readonly chains: readonly { readonly differences: readonly ListedDifference[] }[];
+    };
     const found = chains
       .flatMap(({ differences }) => differences)
       .find((one) => one.address === address && one.currency === currency);
-    if (found === undefined) throw new Error(`the books name no difference of ${currency} at ${address}`);
+    if (found === undefined)
+      throw new Error(`the books name no difference of ${currency} at ${address}`);
     return found.difference;
   }
 
   /** True if one of the first addresses of the agent's deposit account is this one. */
   isOf(agent: FixtureAgent, address: string): boolean {
     const { depositAddress } = familyOf(networks.ethereum);
-    const first = Array.from({ length: 100 }, (_, index) => depositAddress(agent.depositsId(networks.ethereum), index));
+    const first = Array.from({ length: 100 }, (_, index) =>
+      depositAddress(agent.depositsId(networks.ethereum), index),
+    );
     return first.includes(address);
   }
 
@@ -318,13 +416,25 @@ export class Story {
 
   /** Sweeps and top-ups as the operator sees them, newest first. */
   async sweeps(): Promise<readonly ListedSweep[]> {
-    const { text } = await sayCommand(this.configFile, ["sweeps", "list", "--json"], this.world.nowMs);
+    const { text } = await sayCommand(
+      this.configFile,
+      ["sweeps", "list", "--json"],
+      this.world.nowMs,
+    );
     return (JSON.parse(text) as { sweeps: readonly ListedSweep[] }).sweeps;
   }
 
   /** A listed sweep or top-up as a payment of its agent. */
   outgoingOf({ transactionId: id, network, from, to, asset, amount }: ListedSweep): Outgoing {
     const { contract } = this.currency(asset);
-    return { id, network, from, to, tag: payeeOf(network, to).tag, contract, units: this.units(asset, amount) };
+    return {
+      id,
+      network,
+      from,
+      to,
+      tag: payeeOf(network, to).tag,
+      contract,
+      units: this.units(asset, amount),
+    };
   }
 }

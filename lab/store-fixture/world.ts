@@ -29,7 +29,12 @@ import { rightClock } from "../../gateway/own-clock.ts";
 import { createBoard } from "../../gateway/prices/price-cache.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Service } from "../../gateway/service.ts";
-import { type AddressMarks, marksPathOf, openMarks, readMarks } from "../../gateway/store/address-marks.ts";
+import {
+  type AddressMarks,
+  marksPathOf,
+  openMarks,
+  readMarks,
+} from "../../gateway/store/address-marks.ts";
 import { waitingTargets } from "../../gateway/store/callback-deliveries.ts";
 import { hasChanges } from "../../gateway/store/callback-outbox.ts";
 import { firstForgottenRange } from "../../gateway/store/forgotten-ranges.ts";
@@ -39,15 +44,28 @@ import { createStore, openStore, type Store } from "../../gateway/store/store.ts
 import { hasCompletions } from "../../gateway/store/transactions.ts";
 import { keepNativeCoins } from "../../gateway/store/unswept-balances.ts";
 import { createSweeps, type Sweeps } from "../../gateway/sweeps/sweeps.ts";
-import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "../../gateway/watcher/ahead.ts";
-import { type BalanceMemory, newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
+import {
+  type AheadMemory,
+  askAhead,
+  lookAhead,
+  newAheadMemory,
+} from "../../gateway/watcher/ahead.ts";
+import {
+  type BalanceMemory,
+  newBalanceMemory,
+  readBalances,
+} from "../../gateway/watcher/balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
 import { type DepositMemory, newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { checkTokens, scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { tellForeign } from "../../gateway/watcher/outgoing-transactions.ts";
 import { checkVoid, newVoidMemory, type VoidMemory } from "../../gateway/watcher/void-attempts.ts";
-import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "../../gateway/watcher/withdrawals.ts";
+import {
+  checkWithdrawals,
+  newWithdrawalMemory,
+  type WithdrawalMemory,
+} from "../../gateway/watcher/withdrawals.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import type { FixtureChain } from "./chain.ts";
@@ -85,7 +103,8 @@ const patient = { helloMs: 600_000, heartbeatMs: 600_000, deadMs: 2_000_000, res
 /** A JWT as a shop makes it. */
 export function shopToken(apiKey: string, nowMs: number, jti: string): string {
   const { keyId, secret } = parseApiKey(apiKey);
-  const part = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
+  const part = (value: object): string =>
+    Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
   const iat = Math.floor(nowMs / 1000);
   const text = `${part({ alg: "HS256", typ: "JWT", kid: keyId })}.${part({ sub: keyId, iat, exp: iat + 60, jti })}`;
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
@@ -97,7 +116,10 @@ export class World {
   readonly random = fixedRandom("gateway");
   readonly #configFile: string;
   /** The receiver of callbacks: what it answers, by the URL. */
-  readonly receivers = new Map<string, (letter: Letter) => Omit<Sent, "durationMs" | "retryAfter">>();
+  readonly receivers = new Map<
+    string,
+    (letter: Letter) => Omit<Sent, "durationMs" | "retryAfter">
+  >();
   readonly #readAt = new Map<string, number>();
   #running: Running | null = null;
   #jti = 0;
@@ -135,7 +157,14 @@ export class World {
 
   operator(actor = "operator Nora"): Operator {
     const { store, service } = this.running;
-    return { store, gatewayKey: service.key, random: this.random, nowMs: this.nowMs, run: service.run, actor };
+    return {
+      store,
+      gatewayKey: service.key,
+      random: this.random,
+      nowMs: this.nowMs,
+      run: service.run,
+      actor,
+    };
   }
 
   sleep(ms: number): void {
@@ -146,10 +175,14 @@ export class World {
   async start(isFirst: boolean): Promise<void> {
     const config = readConfig(this.#configFile);
     const key = readGatewayKey(config.keyFile);
-    const store = isFirst ? createStore(config.database, key.fingerprint, silent) : openStore(config.database, silent);
+    const store = isFirst
+      ? createStore(config.database, key.fingerprint, silent)
+      : openStore(config.database, silent);
     const ownership = ownStore(config.database);
     const coins = Object.values(config.currencies).filter(({ contract }) => contract === "");
-    store.write((database) => keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id]))));
+    store.write((database) =>
+      keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id]))),
+    );
     const known = readMarks(marksPathOf(config.database));
     store.write((database) => compareMarks(database, known, this.nowMs));
     const marks = openMarks(marksPathOf(config.database), marksOf(store.database, known));
@@ -186,14 +219,20 @@ export class World {
       answerQuestion: async () => null,
     });
     const sweeps = createSweeps({ ...common, prices: board });
-    const watches = Object.entries(config.chains).map(([name]) => this.#watch(name as ChainName, common));
+    const watches = Object.entries(config.chains).map(([name]) =>
+      this.#watch(name as ChainName, common),
+    );
     const release = (): void => ownership.release();
     this.#readAt.clear();
     this.#running = { service, store, marks, server, httpServer, hub, sweeps, watches, release };
-    while (firstForgottenRange(store.database) !== undefined) store.write((database) => watchSkipped(database, 200, this.nowMs));
+    while (firstForgottenRange(store.database) !== undefined)
+      store.write((database) => watchSkipped(database, 200, this.nowMs));
   }
 
-  #watch(name: ChainName, common: Pick<Service, "config" | "store" | "log" | "clock" | "run"> & { signals: Signals }): Watch {
+  #watch(
+    name: ChainName,
+    common: Pick<Service, "config" | "store" | "log" | "clock" | "run"> & { signals: Signals },
+  ): Watch {
     const { config, store, signals, log, clock, run } = common;
     const settings = config.chains[name];
     if (settings === undefined) throw new Error(`no chain ${name} is configured`);
@@ -224,7 +263,14 @@ export class World {
       void reader.finalTip().then((final) => lookAhead(chain, ahead, final));
     });
     const [balances, deposits] = [newBalanceMemory(), newDepositMemory(network)];
-    return { chain, ahead, balances, deposits, voids: newVoidMemory(), withdrawals: newWithdrawalMemory() };
+    return {
+      chain,
+      ahead,
+      balances,
+      deposits,
+      voids: newVoidMemory(),
+      withdrawals: newWithdrawalMemory(),
+    };
   }
 
   async stop(): Promise<void> {
@@ -252,13 +298,18 @@ export class World {
     for (const watch of this.running.watches) {
       for (let isAllRead = false; !isAllRead; ) isAllRead = await this.#passOn(watch);
     }
-    const isRead = (atMs: number): boolean => Object.values(networks).every((one) => (this.#readAt.get(one) ?? 0) >= atMs);
+    const isRead = (atMs: number): boolean =>
+      Object.values(networks).every((one) => (this.#readAt.get(one) ?? 0) >= atMs);
     this.store.write((database) => endIfCaughtUp(database, isRead));
   }
 
   /** The order of the watcher's own pass. */
   async #passOn({ chain, ahead, balances, deposits, voids, withdrawals }: Watch): Promise<boolean> {
-    const tip: Tip = { head: await chain.reader.tip(), final: await chain.reader.finalTip(), askedAt: this.nowMs };
+    const tip: Tip = {
+      head: await chain.reader.tip(),
+      final: await chain.reader.finalTip(),
+      askedAt: this.nowMs,
+    };
     await checkTokens(chain);
     await checkWithdrawals(chain, tip, withdrawals);
     await readBalances(chain, tip.final, balances);
@@ -283,7 +334,8 @@ export class World {
   /** The judge of a transaction that an operator names. */
   judgeOf(name: ChainName): Judge {
     const reader = this.chains[name].reader();
-    return async (payment, txHash) => reader.pass(await reader.finalTip()).judge(payment, [txHash], "");
+    return async (payment, txHash) =>
+      reader.pass(await reader.finalTip()).judge(payment, [txHash], "");
   }
 
   /** The books of every chain, as each night. */
@@ -292,7 +344,16 @@ export class World {
       const { network, reader, currencies, store, clock } = chain;
       const coin = currencies.find(({ contract }) => contract === "")?.id ?? null;
       const whole = { merchant: null, isWhole: true };
-      await closeBooks({ store, network, reader, currencies, coin, ...whole, clock, rest: async () => {} });
+      await closeBooks({
+        store,
+        network,
+        reader,
+        currencies,
+        coin,
+        ...whole,
+        clock,
+        rest: async () => {},
+      });
     }
   }
 
@@ -323,7 +384,12 @@ export class World {
   }
 
   /** A shop's request; the body of its answer. */
-  async ask(apiKey: string, method: "GET" | "POST", path: string, body?: object): Promise<Answered> {
+  async ask(
+    apiKey: string,
+    method: "GET" | "POST",
+    path: string,
+    body?: object,
+  ): Promise<Answered> {
     this.#jti += 1;
     const token = shopToken(apiKey, this.nowMs, `fixture-request-${this.#jti}`);
     const response = await this.running.server.inject({

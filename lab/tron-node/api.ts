@@ -5,10 +5,25 @@
  */
 import type { Block, Chain, Done } from "./chain.ts";
 import { callContract, methodOf } from "./contracts.ts";
-import { addressOf, blockHeaderJson, blockJson, hexText, infoJson, shown, transactionJson } from "./printing.ts";
+import {
+  addressOf,
+  blockHeaderJson,
+  blockJson,
+  hexText,
+  infoJson,
+  shown,
+  transactionJson,
+} from "./printing.ts";
 import { Rejection } from "./rules.ts";
 import { type State, usedAt } from "./state.ts";
-import { buildJson, type Json, type ReadTransaction, readHex, readJson, Unreadable } from "./transaction.ts";
+import {
+  buildJson,
+  type Json,
+  type ReadTransaction,
+  readHex,
+  readJson,
+  Unreadable,
+} from "./transaction.ts";
 
 /** The chain as one node sees it: some blocks behind the others, or with fewer abilities. */
 export interface View {
@@ -29,7 +44,9 @@ const answers: Readonly<Record<string, Answer>> = {
   getnowblock: (view, _, isSolid) => blockJson(blockAt(view, top(view, isSolid))!),
   getblock: (view, { id_or_num: wanted, detail }, isSolid) => {
     const block =
-      wanted === undefined || wanted === "" ? blockAt(view, top(view, isSolid)) : named(view, String(wanted), isSolid);
+      wanted === undefined || wanted === ""
+        ? blockAt(view, top(view, isSolid))
+        : named(view, String(wanted), isSolid);
     if (block === undefined) return {};
     return detail === true ? blockJson(block) : blockHeaderJson(block);
   },
@@ -39,7 +56,9 @@ const answers: Readonly<Record<string, Answer>> = {
     const [from, to] = [Number(startNum), Number(endNum)];
     if (!(from >= 0 && to > from && to - from <= blocksMax)) return {};
     const numbers = Array.from({ length: to - from }, (_, at) => from + at);
-    return shown({ block: numbers.flatMap((one) => below(view, one, isSolid) ?? []).map(blockJson) });
+    return shown({
+      block: numbers.flatMap((one) => below(view, one, isSolid) ?? []).map(blockJson),
+    });
   },
   gettransactionbyid: (view, { value }, isSolid) => {
     const place = placed(view, value, isSolid);
@@ -55,11 +74,15 @@ const answers: Readonly<Record<string, Answer>> = {
   },
   gettransactionfrompending: ({ chain }, { value }) => {
     const tx = chain.pending.find(({ txId }) => txId === value);
-    return tx === undefined ? {} : { txID: tx.txId, raw_data: tx.rawData, raw_data_hex: tx.rawDataHex };
+    return tx === undefined
+      ? {}
+      : { txID: tx.txId, raw_data: tx.rawData, raw_data_hex: tx.rawDataHex };
   },
-  gettransactionlistfrompending: ({ chain }) => shown({ txId: chain.pending.map(({ txId }) => txId) }),
+  gettransactionlistfrompending: ({ chain }) =>
+    shown({ txId: chain.pending.map(({ txId }) => txId) }),
   getpendingsize: ({ chain }) => ({ pendingSize: chain.pending.length }),
-  getaccount: (view, { address }, isSolid) => accountJson(stateOf(view, isSolid), addressOf(address)),
+  getaccount: (view, { address }, isSolid) =>
+    accountJson(stateOf(view, isSolid), addressOf(address)),
   getaccountresource: resourceJson,
   getchainparameters: ({ chain }) => ({
     chainParameter: Object.entries(chain.parameters).map(([key, value]) => ({ key, value })),
@@ -69,9 +92,13 @@ const answers: Readonly<Record<string, Answer>> = {
   getcontract: (view, { value }, isSolid) => contractJson(stateOf(view, isSolid), addressOf(value)),
   triggerconstantcontract: constantCall,
   estimateenergy: (view, asked, isSolid) => {
-    if (!view.estimates) return { result: refusal("CONTRACT_VALIDATE_ERROR", "this node does not support estimate energy") };
+    if (!view.estimates)
+      return {
+        result: refusal("CONTRACT_VALIDATE_ERROR", "this node does not support estimate energy"),
+      };
     const call = simulated(view, asked, isSolid);
-    if (call === null) return { result: refusal("CONTRACT_VALIDATE_ERROR", "Smart contract is not exist.") };
+    if (call === null)
+      return { result: refusal("CONTRACT_VALIDATE_ERROR", "Smart contract is not exist.") };
     if (call.isReverted) return { result: refusal("CONTRACT_EXE_ERROR", "REVERT opcode executed") };
     return { result: { result: true }, energy_required: call.energy };
   },
@@ -87,11 +114,17 @@ const answers: Readonly<Record<string, Answer>> = {
     }),
   triggersmartcontract: (view, asked) => {
     const value = {
-      ...{ owner_address: addressOf(asked.owner_address), contract_address: addressOf(asked.contract_address) },
+      ...{
+        owner_address: addressOf(asked.owner_address),
+        contract_address: addressOf(asked.contract_address),
+      },
       ...shown({ data: dataOf(asked), call_value: Number(asked.call_value ?? 0) }),
     };
     const times = shown({ fee_limit: Number(asked.fee_limit ?? 0) });
-    return { result: { result: true }, transaction: built(view, "TriggerSmartContract", value, times) };
+    return {
+      result: { result: true },
+      transaction: built(view, "TriggerSmartContract", value, times),
+    };
   },
   broadcasttransaction: (view, asked) => broadcast(view, () => readJson(asked)),
   broadcasthex: (view, { transaction }) => {
@@ -100,7 +133,13 @@ const answers: Readonly<Record<string, Answer>> = {
     const isTaken = answer.code === undefined;
     const message = Buffer.from(answer.message ?? "", "hex").toString("utf8");
     const text = JSON.stringify({ raw_data: tx.rawData, signature: tx.signatures });
-    return { result: isTaken, ...answer, code: answer.code ?? "SUCCESS", message, transaction: text };
+    return {
+      result: isTaken,
+      ...answer,
+      code: answer.code ?? "SUCCESS",
+      message,
+      transaction: text,
+    };
   },
   getnodeinfo: ({ chain, head, solid }) => ({
     block: `Num:${head},ID:${chain.blocks[head]?.id}`,
@@ -114,9 +153,12 @@ const answers: Readonly<Record<string, Answer>> = {
 export function answerOf(view: View, path: string, asked: Json): unknown {
   const [, room = "", verb = "", ...more] = path.split("/");
   const answer = Object.hasOwn(answers, verb) ? answers[verb] : undefined;
-  if (answer === undefined || more.length > 0 || (room !== "wallet" && room !== "walletsolidity")) return undefined;
+  if (answer === undefined || more.length > 0 || (room !== "wallet" && room !== "walletsolidity"))
+    return undefined;
   const isSolid = room === "walletsolidity";
-  return isSolid && (verb.startsWith("broadcast") || verb.startsWith("create")) ? undefined : answer(view, asked, isSolid);
+  return isSolid && (verb.startsWith("broadcast") || verb.startsWith("create"))
+    ? undefined
+    : answer(view, asked, isSolid);
 }
 
 function top({ head, solid }: View, isSolid: boolean): number {
@@ -141,7 +183,11 @@ function blockOr(block: Block | undefined): Json {
   return block === undefined ? {} : blockJson(block);
 }
 
-function placed(view: View, value: unknown, isSolid: boolean): { readonly block: Block; readonly done: Done } | null {
+function placed(
+  view: View,
+  value: unknown,
+  isSolid: boolean,
+): { readonly block: Block; readonly done: Done } | null {
   const place = view.chain.placeOf(String(value).toLowerCase());
   return place !== null && place.block.number <= top(view, isSolid) ? place : null;
 }
@@ -182,14 +228,25 @@ function contractJson(state: State, address: string): Json {
   const contract = state.contracts.get(address);
   if (contract === undefined) return {};
   const { name, owner } = contract;
-  return { bytecode: "00", consume_user_resource_percent: 100, name, origin_address: owner, abi: {}, contract_address: address };
+  return {
+    bytecode: "00",
+    consume_user_resource_percent: 100,
+    name,
+    origin_address: owner,
+    abi: {},
+    contract_address: address,
+  };
 }
 
 function constantCall(view: View, asked: Json, isSolid: boolean): Json {
   const call = simulated(view, asked, isSolid);
-  if (call === null) return { result: refusal("CONTRACT_VALIDATE_ERROR", "Smart contract is not exist.") };
+  if (call === null)
+    return { result: refusal("CONTRACT_VALIDATE_ERROR", "Smart contract is not exist.") };
   const ret = call.isReverted ? [{ ret: "FAILED" }] : [{}];
-  const result = { result: true, ...(call.isReverted ? { message: hexText("REVERT opcode executed") } : {}) };
+  const result = {
+    result: true,
+    ...(call.isReverted ? { message: hexText("REVERT opcode executed") } : {}),
+  };
   return {
     result,
     energy_used: call.energy,
@@ -206,12 +263,19 @@ function simulated(view: View, asked: Json, isSolid: boolean) {
   const contract = state.contracts.get(address);
   if (contract === undefined) return null;
   const sun = BigInt(Number(asked.call_value ?? 0));
-  const call = { contract: address, caller: addressOf(asked.owner_address), sun, data: dataOf(asked), nowMs: 0 };
+  const call = {
+    contract: address,
+    caller: addressOf(asked.owner_address),
+    sun,
+    data: dataOf(asked),
+    nowMs: 0,
+  };
   return callContract(state, contract, call);
 }
 
 function dataOf({ function_selector: selector, parameter, data }: Json): string {
-  if (typeof selector === "string" && selector !== "") return methodOf(selector) + String(parameter ?? "");
+  if (typeof selector === "string" && selector !== "")
+    return methodOf(selector) + String(parameter ?? "");
   return String(data ?? "").replace(/^0x/, "");
 }
 
@@ -227,7 +291,8 @@ function broadcast({ chain, offered, swallows }: View, read: () => ReadTransacti
   try {
     // java-tron remembers what it was offered before it looks at it: a second offer of what it
     // refused is refused as known.
-    if (offered.has(tx.txId)) throw new Rejection("DUP_TRANSACTION_ERROR", "Transaction already exists.");
+    if (offered.has(tx.txId))
+      throw new Rejection("DUP_TRANSACTION_ERROR", "Transaction already exists.");
     offered.add(tx.txId);
     if (!swallows) chain.push(tx);
     return { result: true, txid: tx.txId };

@@ -5,7 +5,14 @@
  * case. Source: Tron's documentation of TAPOS, of solidified blocks and of transaction expiration.
  */
 import { createHash } from "node:crypto";
-import { execute, type Moment, mainParameters, type Parameters, Rejection, type Result } from "./rules.ts";
+import {
+  execute,
+  type Moment,
+  mainParameters,
+  type Parameters,
+  Rejection,
+  type Result,
+} from "./rules.ts";
 import { State } from "./state.ts";
 import type { ReadTransaction } from "./transaction.ts";
 
@@ -61,7 +68,13 @@ export class Chain {
     this.parameters = { ...mainParameters, ...options.parameters };
     this.#ownMs = options.startAtMs ?? Date.now();
     const name = options.name ?? "local";
-    this.#append({ number: 0, parentId: "0".repeat(64), timestampMs: this.#ownMs, done: [], root: hash(name).slice(0, 64) });
+    this.#append({
+      number: 0,
+      parentId: "0".repeat(64),
+      timestampMs: this.#ownMs,
+      done: [],
+      root: hash(name).slice(0, 64),
+    });
     this.#states.set(0, new State());
     this.#pendingState = this.state.fork();
   }
@@ -157,7 +170,9 @@ export class Chain {
     this.blocks.length = from;
     this.#forks += 1;
     const waiting = this.#pending;
-    const again = back.filter(({ txId }) => kept === "all" || (kept !== "none" && kept.includes(txId)));
+    const again = back.filter(
+      ({ txId }) => kept === "all" || (kept !== "none" && kept.includes(txId)),
+    );
     this.#pending = [...again, ...waiting];
     const last = times.at(-1)!;
     for (const [at, timestampMs] of [...times, last + this.slotMs].entries()) {
@@ -208,11 +223,16 @@ export class Chain {
   #append(block: Omit<Block, "id">): void {
     const { number, parentId, timestampMs, root } = block;
     // The genesis block, and so the id of the chain, is the same at every start.
-    const body = hash(JSON.stringify(number === 0 ? [root] : [number, parentId, timestampMs, root, this.#forks]));
+    const body = hash(
+      JSON.stringify(number === 0 ? [root] : [number, parentId, timestampMs, root, this.#forks]),
+    );
     this.blocks.push({ ...block, id: number.toString(16).padStart(16, "0") + body.slice(16) });
   }
 
-  #moment(isKnown: (txId: string) => boolean, nextSlotMs = this.head.timestampMs + this.slotMs): Moment {
+  #moment(
+    isKnown: (txId: string) => boolean,
+    nextSlotMs = this.head.timestampMs + this.slotMs,
+  ): Moment {
     return {
       headMs: this.head.timestampMs,
       nextSlotMs: Math.max(nextSlotMs, this.head.timestampMs + this.slotMs),

@@ -90,13 +90,24 @@ export function callContract(state: State, contract: Contract, call: Call): Call
   }
 }
 
-const reverted: CallResult = { isReverted: true, returns: "", logs: [], internal: [], energy: energyRevert };
+const reverted: CallResult = {
+  isReverted: true,
+  returns: "",
+  logs: [],
+  internal: [],
+  energy: energyRevert,
+};
 
 function reading(returns: string): CallResult {
   return { isReverted: false, returns, logs: [], internal: [], energy: energyRead };
 }
 
-function transfer(state: State, contract: Contract, { contract: address, caller, sun }: Call, words: string): CallResult {
+function transfer(
+  state: State,
+  contract: Contract,
+  { contract: address, caller, sun }: Call,
+  words: string,
+): CallResult {
   const to = addressAt(words, 0);
   const units = unitsAt(words, 1);
   const held = state.held(address, caller);
@@ -119,19 +130,38 @@ function moved(logs: readonly Log[], energy: number, returned: bigint): CallResu
   return { isReverted: false, returns: word(returned), logs, internal: [], energy };
 }
 
-function disperse(state: State, selector: string, words: string, { contract, caller, sun, nowMs }: Call): CallResult {
+function disperse(
+  state: State,
+  selector: string,
+  words: string,
+  { contract, caller, sun, nowMs }: Call,
+): CallResult {
   if (selector === selectors.disperseEther) {
     const [receivers, amounts] = decoded(["address[]", "uint256[]"], words) as [string[], bigint[]];
     if (amounts.reduce((sum, one) => sum + one, 0n) !== sun) return reverted;
-    const internal = receivers.map((to, at) => ({ from: contract, to: tronOf(to), sun: amounts[at] ?? 0n }));
+    const internal = receivers.map((to, at) => ({
+      from: contract,
+      to: tronOf(to),
+      sun: amounts[at] ?? 0n,
+    }));
     for (const one of internal) {
       state.add(contract, -one.sun, nowMs);
       state.add(one.to, one.sun, nowMs);
     }
-    return { isReverted: false, returns: "", logs: [], internal, energy: 12_000 + 34_000 * internal.length };
+    return {
+      isReverted: false,
+      returns: "",
+      logs: [],
+      internal,
+      energy: 12_000 + 34_000 * internal.length,
+    };
   }
   if (selector !== selectors.disperseToken) return reverted;
-  const [named, receivers, amounts] = decoded(["address", "address[]", "uint256[]"], words) as [string, string[], bigint[]];
+  const [named, receivers, amounts] = decoded(["address", "address[]", "uint256[]"], words) as [
+    string,
+    string[],
+    bigint[],
+  ];
   const token = tronOf(named);
   if (state.held(token, caller) < amounts.reduce((sum, one) => sum + one, 0n)) return reverted;
   const logs = receivers.map((receiver, at) => {
@@ -139,7 +169,13 @@ function disperse(state: State, selector: string, words: string, { contract, cal
     move(state, token, caller, to, units);
     return logOf(token, caller, to, units);
   });
-  return { isReverted: false, returns: "", logs, internal: [], energy: 12_000 + energyHolder * logs.length };
+  return {
+    isReverted: false,
+    returns: "",
+    logs,
+    internal: [],
+    energy: 12_000 + energyHolder * logs.length,
+  };
 }
 
 /**
@@ -152,8 +188,19 @@ function stake(selector: string, words: string, { contract, sun }: Call): CallRe
   if ((selector !== selectors.delegate && !isUndone) || sun > 0n) return reverted;
   const [receivers, amounts] = decoded(["address[]", "uint256[]"], words) as [string[], bigint[]];
   const entry = isUndone ? { isRejected: true } : { note: "delegateResourceOfEnergy" };
-  const internal = receivers.map((to, at) => ({ from: contract, to: tronOf(to), sun: amounts[at] ?? 0n, ...entry }));
-  return { isReverted: false, returns: "", logs: [], internal, energy: 12_000 + 34_000 * internal.length };
+  const internal = receivers.map((to, at) => ({
+    from: contract,
+    to: tronOf(to),
+    sun: amounts[at] ?? 0n,
+    ...entry,
+  }));
+  return {
+    isReverted: false,
+    returns: "",
+    logs: [],
+    internal,
+    energy: 12_000 + 34_000 * internal.length,
+  };
 }
 
 function move(state: State, contract: string, from: string, to: string, units: bigint): void {
@@ -167,7 +214,9 @@ function logOf(contract: string, from: string, to: string, units: bigint): Log {
 }
 
 function decoded(types: readonly string[], words: string): unknown[] {
-  return [...coder.decode(types, `0x${words}`)].map((one) => (typeof one === "object" ? [...one] : one));
+  return [...coder.decode(types, `0x${words}`)].map((one) =>
+    typeof one === "object" ? [...one] : one,
+  );
 }
 
 /** As the machine masks it: the twelve bytes before an address are not looked at. */
@@ -188,15 +237,28 @@ function word(value: bigint): string {
 }
 
 /** The call that pays many holders, or many accounts coins, in one transaction. */
-export function encodeDisperse(token: string, receivers: readonly string[], amounts: readonly bigint[]): string {
+export function encodeDisperse(
+  token: string,
+  receivers: readonly string[],
+  amounts: readonly bigint[],
+): string {
   const to = receivers.map((one) => `0x${one.slice(2)}`);
-  if (token === "") return selectors.disperseEther + coder.encode(["address[]", "uint256[]"], [to, amounts]).slice(2);
+  if (token === "")
+    return (
+      selectors.disperseEther + coder.encode(["address[]", "uint256[]"], [to, amounts]).slice(2)
+    );
   const values = [`0x${token.slice(2)}`, to, amounts];
-  return selectors.disperseToken + coder.encode(["address", "address[]", "uint256[]"], values).slice(2);
+  return (
+    selectors.disperseToken + coder.encode(["address", "address[]", "uint256[]"], values).slice(2)
+  );
 }
 
 /** The call whose entries move nothing: of lent energy, or of payments that are undone. */
-export function encodeDelegation(isUndone: boolean, receivers: readonly string[], amounts: readonly bigint[]): string {
+export function encodeDelegation(
+  isUndone: boolean,
+  receivers: readonly string[],
+  amounts: readonly bigint[],
+): string {
   const to = receivers.map((one) => `0x${one.slice(2)}`);
   const selector = isUndone ? selectors.payAndUndo : selectors.delegate;
   return selector + coder.encode(["address[]", "uint256[]"], [to, amounts]).slice(2);

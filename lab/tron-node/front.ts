@@ -61,7 +61,11 @@ export class Front {
   #random = 1;
   #second = { at: 0, count: 0 };
 
-  constructor(chain: Chain, options: FrontOptions, control: (verb: string, asked: Json) => unknown) {
+  constructor(
+    chain: Chain,
+    options: FrontOptions,
+    control: (verb: string, asked: Json) => unknown,
+  ) {
     this.#chain = chain;
     this.#options = options;
     this.#control = control;
@@ -106,9 +110,12 @@ export class Front {
 
   #view(turn: number): View {
     const { lagBlocks = 0, swallows = false, lies = [] } = this.trouble;
-    const behind = lagBlocks + behindAt(this.profile, backendAt(this.profile, turn), this.#chain.head.number);
+    const behind =
+      lagBlocks + behindAt(this.profile, backendAt(this.profile, turn), this.#chain.head.number);
     const head = Math.max(0, this.#chain.head.number - behind);
-    const solid = lies.some(({ kind }) => kind === "all-solid") ? head : Math.max(0, this.#chain.solid - behind);
+    const solid = lies.some(({ kind }) => kind === "all-solid")
+      ? head
+      : Math.max(0, this.#chain.solid - behind);
     const { estimates = true } = this.#options;
     return { chain: this.#chain, head, solid, estimates, offered: this.#offered, swallows };
   }
@@ -116,7 +123,8 @@ export class Front {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? "/", "http://127.0.0.1");
     const asked = await readAsked(request, url);
-    if (url.pathname.startsWith("/control/")) return send(response, 200, this.#control(url.pathname.slice(9), asked));
+    if (url.pathname.startsWith("/control/"))
+      return send(response, 200, this.#control(url.pathname.slice(9), asked));
     this.counts.set(url.pathname, (this.counts.get(url.pathname) ?? 0) + 1);
     const key = this.#options.apiKey;
     if (key !== undefined && request.headers["tron-pro-api-key"] !== key)
@@ -147,7 +155,9 @@ export class Front {
     try {
       const answer = answerOf(view, path, asked);
       const isSolid = path.startsWith("/walletsolidity/");
-      return answer === undefined ? undefined : malformTron(this.profile, path, answer, isSolid ? view.solid : view.head);
+      return answer === undefined
+        ? undefined
+        : malformTron(this.profile, path, answer, isSolid ? view.solid : view.head);
     } catch (error) {
       return errorJson(error);
     }
@@ -157,7 +167,8 @@ export class Front {
     const { questionsPerS, clock = Date.now } = this.#options;
     if (questionsPerS === undefined) return false;
     const at = Math.floor(clock() / 1000);
-    this.#second = at === this.#second.at ? { at, count: this.#second.count + 1 } : { at, count: 1 };
+    this.#second =
+      at === this.#second.at ? { at, count: this.#second.count + 1 } : { at, count: 1 };
     return this.#second.count > questionsPerS;
   }
 
@@ -203,7 +214,9 @@ async function readAsked(request: IncomingMessage, url: URL): Promise<Json> {
   }
   const text = Buffer.concat(chunks).toString("utf8");
   const fields = text === "" ? Object.fromEntries(url.searchParams) : (JSON.parse(text) as Json);
-  return fields.visible === true && addressOf(fields.value) !== "" ? { ...fields, value: addressOf(fields.value) } : fields;
+  return fields.visible === true && addressOf(fields.value) !== ""
+    ? { ...fields, value: addressOf(fields.value) }
+    : fields;
 }
 
 function send(response: ServerResponse, status: number, answer: unknown): void {

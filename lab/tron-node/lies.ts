@@ -15,8 +15,23 @@
  * name has this value, of a form that no node should show
  */
 export type Lie =
-  | { readonly kind: "amount" | "success" | "failure" | "all-solid" | "moved" | "cheap" | "dear" | "no-internal" }
-  | { readonly kind: "delegates"; readonly toHex: string; readonly sun: number; readonly note: string }
+  | {
+      readonly kind:
+        | "amount"
+        | "success"
+        | "failure"
+        | "all-solid"
+        | "moved"
+        | "cheap"
+        | "dear"
+        | "no-internal";
+    }
+  | {
+      readonly kind: "delegates";
+      readonly toHex: string;
+      readonly sun: number;
+      readonly note: string;
+    }
   | { readonly kind: "hides"; readonly txIds?: readonly string[] }
   | { readonly kind: "other-hash"; readonly from: number }
   | { readonly kind: "ahead"; readonly ms: number }
@@ -30,10 +45,13 @@ export function lied(answer: unknown, lies: readonly Lie[]): unknown {
 }
 
 function malform(value: unknown, lie: Lie): unknown {
-  if (Array.isArray(value)) return value.filter((one) => !isHidden(one, lie)).map((one) => malform(one, lie));
+  if (Array.isArray(value))
+    return value.filter((one) => !isHidden(one, lie)).map((one) => malform(one, lie));
   if (typeof value !== "object" || value === null) return value;
   if (isHidden(value, lie)) return {};
-  const fields = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, malform(one, lie)]));
+  const fields = Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, malform(one, lie)]),
+  );
   return malformFields(fields, lie);
 }
 
@@ -47,7 +65,12 @@ function isHidden(value: unknown, lie: Lie): boolean {
 function malformFields(fields: Fields, lie: Lie): Fields {
   switch (lie.kind) {
     case "amount":
-      return { ...fields, ...tenfold(fields, "amount"), ...logTenfold(fields), ...tenfold(fields, "balance") };
+      return {
+        ...fields,
+        ...tenfold(fields, "amount"),
+        ...logTenfold(fields),
+        ...tenfold(fields, "balance"),
+      };
     case "success":
       return unfailed(fields);
     case "failure":
@@ -55,9 +78,13 @@ function malformFields(fields: Fields, lie: Lie): Fields {
     case "other-hash":
       return otherHash(fields, lie.from);
     case "ahead":
-      return "parentHash" in fields ? { ...fields, timestamp: Number(fields.timestamp) + lie.ms } : fields;
+      return "parentHash" in fields
+        ? { ...fields, timestamp: Number(fields.timestamp) + lie.ms }
+        : fields;
     case "moved":
-      return "blockNumber" in fields ? { ...fields, blockNumber: Number(fields.blockNumber) - 1 } : fields;
+      return "blockNumber" in fields
+        ? { ...fields, blockNumber: Number(fields.blockNumber) - 1 }
+        : fields;
     case "cheap":
       return scaled(fields, 1, 10);
     case "dear":
@@ -78,7 +105,9 @@ function malformFields(fields: Fields, lie: Lie): Fields {
 
 function tenfold(fields: Fields, name: string): Fields {
   const { [name]: value } = fields;
-  return typeof value === "number" || typeof value === "bigint" ? { [name]: BigInt(value) * 10n } : {};
+  return typeof value === "number" || typeof value === "bigint"
+    ? { [name]: BigInt(value) * 10n }
+    : {};
 }
 
 function logTenfold({ topics, data }: Fields): Fields {
@@ -110,7 +139,8 @@ function otherHash(fields: Fields, from: number): Fields {
 
 function otherDecimals(fields: Fields, decimals: number): Fields {
   const [said] = Array.isArray(fields.constant_result) ? fields.constant_result : [];
-  if (typeof said !== "string" || !/^[0-9a-f]{64}$/.test(said) || BigInt(`0x${said}`) >= 32n) return fields;
+  if (typeof said !== "string" || !/^[0-9a-f]{64}$/.test(said) || BigInt(`0x${said}`) >= 32n)
+    return fields;
   return { ...fields, constant_result: [decimals.toString(16).padStart(64, "0")] };
 }
 
@@ -128,7 +158,8 @@ function delegated(fields: Fields, toHex: string, sun: number, note: string): Fi
 }
 
 function scaled(fields: Fields, times: number, parts: number): Fields {
-  const scale = (figure: unknown): bigint => (BigInt(String(figure)) * BigInt(times)) / BigInt(parts);
+  const scale = (figure: unknown): bigint =>
+    (BigInt(String(figure)) * BigInt(times)) / BigInt(parts);
   const { key, value, energy_used: used, energy_required: required } = fields;
   return {
     ...fields,

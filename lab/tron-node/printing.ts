@@ -20,12 +20,17 @@ export function blockHeaderJson(block: Block): Json {
     version: blockVersion,
     timestamp: block.timestampMs,
   };
-  return { blockID: block.id, block_header: { raw_data: rawData, witness_signature: signatureText } };
+  return {
+    blockID: block.id,
+    block_header: { raw_data: rawData, witness_signature: signatureText },
+  };
 }
 
 export function blockJson(block: Block): Json {
   const transactions = block.done.map(transactionJson);
-  return transactions.length === 0 ? blockHeaderJson(block) : { ...blockHeaderJson(block), transactions };
+  return transactions.length === 0
+    ? blockHeaderJson(block)
+    : { ...blockHeaderJson(block), transactions };
 }
 
 export function transactionJson({ tx, result }: Pick<Done, "tx" | "result">): Json {
@@ -40,14 +45,16 @@ export function transactionJson({ tx, result }: Pick<Done, "tx" | "result">): Js
 
 export function infoJson(block: Block, { tx, result }: Done): Json {
   const isCall = result.contract !== "";
-  const internal = result.internal.map(({ from, to, sun, note = "call", isRejected = false }, at) => ({
-    hash: `${tx.txId.slice(0, 60)}${at.toString(16).padStart(4, "0")}`,
-    caller_address: from,
-    transferTo_address: to,
-    callValueInfo: [{ callValue: sun }],
-    note: Buffer.from(note).toString("hex"),
-    ...(isRejected ? { rejected: true } : {}),
-  }));
+  const internal = result.internal.map(
+    ({ from, to, sun, note = "call", isRejected = false }, at) => ({
+      hash: `${tx.txId.slice(0, 60)}${at.toString(16).padStart(4, "0")}`,
+      caller_address: from,
+      transferTo_address: to,
+      callValueInfo: [{ callValue: sun }],
+      note: Buffer.from(note).toString("hex"),
+      ...(isRejected ? { rejected: true } : {}),
+    }),
+  );
   return shown({
     id: tx.txId,
     fee: result.feeSun,
@@ -84,14 +91,20 @@ export function hexText(text: string): string {
 /** JSON text; a bigint comes as bare digits, however large. */
 export function print(value: unknown): string {
   const mark = "bigint:";
-  const text = JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? `${mark}${one}` : one));
+  const text = JSON.stringify(value, (_, one: unknown) =>
+    typeof one === "bigint" ? `${mark}${one}` : one,
+  );
   return text.replace(new RegExp(`"${mark}(-?\\d+)"`, "g"), "$1");
 }
 
 /** Addresses as people write them, in all fields that hold one. */
 export function visible(value: unknown, field = ""): unknown {
   if (Array.isArray(value)) return value.map((one) => visible(one, field));
-  if (typeof value === "string" && /(?:^|_)address$/.test(field) && /^41[0-9a-f]{40}$/.test(value)) {
+  if (
+    typeof value === "string" &&
+    /(?:^|_)address$/.test(field) &&
+    /^41[0-9a-f]{40}$/.test(value)
+  ) {
     return TronWeb.address.fromHex(value);
   }
   if (typeof value !== "object" || value === null) return value;

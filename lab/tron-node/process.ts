@@ -13,7 +13,10 @@ export interface TronProcess {
   readonly chainId: string;
   readonly pid: number;
   /** One verb of the node's control; answers with where the chain stands. */
-  control(verb: string, asked?: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
+  control(
+    verb: string,
+    asked?: Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>>>;
   /** Resolves when the process is gone. Calling twice is harmless. */
   stop(): Promise<void>;
 }
@@ -21,11 +24,18 @@ export interface TronProcess {
 const startTimeoutMs = 30_000;
 
 /** Resolves when the node answers. Starts the built program, so `dist` has to be there. */
-export async function startTronProcess(options: TronNodeOptions = {}, command = commandPath()): Promise<TronProcess> {
-  const child = spawn(process.execPath, [command, JSON.stringify(options)], { stdio: ["pipe", "pipe", "inherit"] });
+export async function startTronProcess(
+  options: TronNodeOptions = {},
+  command = commandPath(),
+): Promise<TronProcess> {
+  const child = spawn(process.execPath, [command, JSON.stringify(options)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   const gone = once(child, "close");
   const lines = createInterface({ input: child.stdout });
-  const first = once(lines, "line", { signal: AbortSignal.timeout(startTimeoutMs) }) as Promise<[string]>;
+  const first = once(lines, "line", { signal: AbortSignal.timeout(startTimeoutMs) }) as Promise<
+    [string]
+  >;
   const [line] = await Promise.race([
     first,
     gone.then(() => Promise.reject(new Error("the node for Tron ended before it answered"))),
@@ -36,7 +46,10 @@ export async function startTronProcess(options: TronNodeOptions = {}, command = 
     chainId,
     pid: child.pid as number,
     async control(verb, asked = {}) {
-      const answer = await fetch(`${urls[0]}/control/${verb}`, { method: "POST", body: JSON.stringify(asked) });
+      const answer = await fetch(`${urls[0]}/control/${verb}`, {
+        method: "POST",
+        body: JSON.stringify(asked),
+      });
       if (!answer.ok) throw new Error(`the node for Tron refused ${verb}: ${await answer.text()}`);
       return (await answer.json()) as Record<string, unknown>;
     },
@@ -48,5 +61,7 @@ export async function startTronProcess(options: TronNodeOptions = {}, command = 
 }
 
 function commandPath(): string {
-  return fileURLToPath(new URL(`command.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url));
+  return fileURLToPath(
+    new URL(`command.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url),
+  );
 }

@@ -71,7 +71,8 @@ const expirationMsMax = 24 * 60 * 60 * 1000;
 export function execute(state: State, tx: ReadTransaction, moment: Moment): Result {
   checkForm(tx, moment);
   if (moment.isKnown(tx.txId)) throw new Rejection("DUP_TRANSACTION_ERROR", "Dup transaction.");
-  if (tx.signer !== tx.owner) throw new Rejection("SIGERROR", "Validate signature error: sig error");
+  if (tx.signer !== tx.owner)
+    throw new Rejection("SIGERROR", "Validate signature error: sig error");
   if (state.account(tx.owner) === undefined) throw invalid(`account [${tx.owner}] does not exist`);
   const net = payBandwidth(state, tx, moment);
   switch (tx.type) {
@@ -85,11 +86,17 @@ export function execute(state: State, tx: ReadTransaction, moment: Moment): Resu
 }
 
 function checkForm(tx: ReadTransaction, moment: Moment): void {
-  if (moment.refHash(tx.refBlockBytes) !== tx.refBlockHash) throw new Rejection("TAPOS_ERROR", "Tapos check error.");
+  if (moment.refHash(tx.refBlockBytes) !== tx.refBlockHash)
+    throw new Rejection("TAPOS_ERROR", "Tapos check error.");
   if (tx.bytes + 2 * resultBytesMax > transactionBytesMax) {
-    throw new Rejection("TOO_BIG_TRANSACTION_ERROR", `Too big transaction, the size is ${tx.bytes} bytes`);
+    throw new Rejection(
+      "TOO_BIG_TRANSACTION_ERROR",
+      `Too big transaction, the size is ${tx.bytes} bytes`,
+    );
   }
-  const isLate = tx.expirationMs <= moment.headMs || (moment.isSlotChecked && tx.expirationMs < moment.nextSlotMs);
+  const isLate =
+    tx.expirationMs <= moment.headMs ||
+    (moment.isSlotChecked && tx.expirationMs < moment.nextSlotMs);
   if (isLate || tx.expirationMs > moment.headMs + expirationMsMax) {
     throw new Rejection("TRANSACTION_EXPIRATION_ERROR", "Transaction expired");
   }
@@ -101,7 +108,11 @@ interface Bandwidth {
 }
 
 /** By stake, else by the free quota, else all of it is burned; opening an account costs its own. */
-function payBandwidth(state: State, tx: ReadTransaction, { parameters, headMs }: Moment): Bandwidth {
+function payBandwidth(
+  state: State,
+  tx: ReadTransaction,
+  { parameters, headMs }: Moment,
+): Bandwidth {
   const account = state.account(tx.owner)!;
   const bytes = tx.bytes + resultBytesMax;
   const opens = opensAccount(state, tx);
@@ -115,8 +126,11 @@ function payBandwidth(state: State, tx: ReadTransaction, { parameters, headMs }:
     state.put(tx.owner, { freeNet: { used: freeUsed + bytes, atMs: headMs } });
     return { usage: bytes, feeSun: 0n };
   }
-  const feeSun = BigInt(opens ? parameters.getCreateAccountFee : bytes * parameters.getTransactionFee);
-  if (account.balanceSun < feeSun) throw new Rejection("BANDWITH_ERROR", "Account resource insufficient error.");
+  const feeSun = BigInt(
+    opens ? parameters.getCreateAccountFee : bytes * parameters.getTransactionFee,
+  );
+  if (account.balanceSun < feeSun)
+    throw new Rejection("BANDWITH_ERROR", "Account resource insufficient error.");
   state.burn(tx.owner, feeSun);
   return { usage: 0, feeSun };
 }
@@ -126,14 +140,20 @@ function opensAccount(state: State, { type, value }: ReadTransaction): boolean {
   return pays && state.account(String(value.to_address ?? "")) === undefined;
 }
 
-function transferCoins(state: State, tx: ReadTransaction, { parameters, headMs }: Moment, net: Bandwidth): Result {
+function transferCoins(
+  state: State,
+  tx: ReadTransaction,
+  { parameters, headMs }: Moment,
+  net: Bandwidth,
+): Result {
   const to = receiverOf(tx);
   const sun = BigInt(Number(tx.value.amount ?? 0));
   if (to === tx.owner) throw invalid("Cannot transfer TRX to yourself.");
   if (sun <= 0n) throw invalid("Amount must be greater than 0.");
   const receiver = state.account(to);
   if (receiver?.isContract === true) throw invalid("Cannot transfer TRX to a smartContract.");
-  const activationSun = receiver === undefined ? BigInt(parameters.getCreateNewAccountFeeInSystemContract) : 0n;
+  const activationSun =
+    receiver === undefined ? BigInt(parameters.getCreateNewAccountFeeInSystemContract) : 0n;
   if (state.account(tx.owner)!.balanceSun < sun + activationSun) {
     throw invalid("Validate TransferContract error, balance is not sufficient.");
   }
@@ -143,7 +163,12 @@ function transferCoins(state: State, tx: ReadTransaction, { parameters, headMs }
   return plainResult(net, activationSun);
 }
 
-function transferAsset(state: State, tx: ReadTransaction, { parameters, headMs }: Moment, net: Bandwidth): Result {
+function transferAsset(
+  state: State,
+  tx: ReadTransaction,
+  { parameters, headMs }: Moment,
+  net: Bandwidth,
+): Result {
   const to = receiverOf(tx);
   const id = Buffer.from(String(tx.value.asset_name ?? ""), "hex").toString("utf8");
   const units = BigInt(Number(tx.value.amount ?? 0));
@@ -154,7 +179,8 @@ function transferAsset(state: State, tx: ReadTransaction, { parameters, headMs }
   if ((owner.assets[id] ?? 0n) < units) throw invalid("assetBalance is not sufficient.");
   const isNew = state.account(to) === undefined;
   const activationSun = isNew ? BigInt(parameters.getCreateNewAccountFeeInSystemContract) : 0n;
-  if (owner.balanceSun < activationSun) throw invalid("Validate TransferAssetActuator error, insufficient fee.");
+  if (owner.balanceSun < activationSun)
+    throw invalid("Validate TransferAssetActuator error, insufficient fee.");
   state.burn(tx.owner, activationSun);
   if (isNew) state.add(to, 0n, headMs);
   state.put(tx.owner, { assets: { ...owner.assets, [id]: (owner.assets[id] ?? 0n) - units } });
@@ -173,7 +199,8 @@ function trigger(state: State, tx: ReadTransaction, moment: Moment, net: Bandwid
   }
   const sun = BigInt(Number(tx.value.call_value ?? 0));
   const caller = state.account(tx.owner)!;
-  if (caller.balanceSun < sun) throw invalid("Validate InternalTransfer error, balance is not sufficient.");
+  if (caller.balanceSun < sun)
+    throw invalid("Validate InternalTransfer error, balance is not sufficient.");
   const price = BigInt(parameters.getEnergyFee);
   const stakeUsed = usedAt(caller.energy, headMs);
   const stake = Math.max(0, caller.energy.limit - stakeUsed);
@@ -183,7 +210,13 @@ function trigger(state: State, tx: ReadTransaction, moment: Moment, net: Bandwid
   const inside = state.fork();
   inside.add(tx.owner, -sun, headMs);
   inside.add(address, sun, headMs);
-  const call = { contract: address, caller: tx.owner, sun, data: String(tx.value.data ?? ""), nowMs: headMs };
+  const call = {
+    contract: address,
+    caller: tx.owner,
+    sun,
+    data: String(tx.value.data ?? ""),
+    nowMs: headMs,
+  };
   const called = callContract(inside, contract, call);
   const isShort = called.energy > limit;
   const total = isShort ? limit : called.energy;
@@ -196,8 +229,10 @@ function trigger(state: State, tx: ReadTransaction, moment: Moment, net: Bandwid
   if (isDone) state.become(inside);
   const energy = { energyUsage: byStake, energyFeeSun, energyTotal: total, contract: address };
   const paid = { ...plainResult(net, 0n), ...energy, feeSun: net.feeSun + energyFeeSun };
-  if (isShort) return { ...paid, contractRet: "OUT_OF_ENERGY", message: outOfEnergy(limit, called.energy) };
-  if (called.isReverted) return { ...paid, contractRet: "REVERT", message: "REVERT opcode executed" };
+  if (isShort)
+    return { ...paid, contractRet: "OUT_OF_ENERGY", message: outOfEnergy(limit, called.energy) };
+  if (called.isReverted)
+    return { ...paid, contractRet: "REVERT", message: "REVERT opcode executed" };
   return { ...paid, logs: called.logs, internal: called.internal, returns: called.returns };
 }
 
@@ -211,7 +246,16 @@ function plainResult(net: Bandwidth, activationSun: bigint): Result {
     feeSun: net.feeSun + activationSun,
     netUsage: net.usage,
     netFeeSun: net.feeSun,
-    ...{ energyUsage: 0, energyFeeSun: 0n, energyTotal: 0, logs: [], internal: [], returns: "", contract: "", message: "" },
+    ...{
+      energyUsage: 0,
+      energyFeeSun: 0n,
+      energyTotal: 0,
+      logs: [],
+      internal: [],
+      returns: "",
+      contract: "",
+      message: "",
+    },
   };
 }
 

@@ -61,15 +61,18 @@ interface TransactionProto {
 }
 
 /** tronweb keeps its protobuf classes here once it is loaded. */
-const { Transaction } = (globalThis as unknown as { readonly TronWebProto: { readonly Transaction: TransactionProto } })
-  .TronWebProto;
+const { Transaction } = (
+  globalThis as unknown as { readonly TronWebProto: { readonly Transaction: TransactionProto } }
+).TronWebProto;
 
 /** A whole transaction as hex, as /wallet/broadcasthex takes it. @throws Unreadable */
 export function readHex(text: unknown): ReadTransaction {
-  if (typeof text !== "string" || !/^(?:[0-9a-fA-F]{2})+$/.test(text)) throw new Unreadable("INVALID hex String");
+  if (typeof text !== "string" || !/^(?:[0-9a-fA-F]{2})+$/.test(text))
+    throw new Unreadable("INVALID hex String");
   const bytes = Buffer.from(text, "hex");
   const message = parsed(() => Transaction.deserializeBinary(bytes));
-  if (!bytes.equals(message.serializeBinary())) throw new Unreadable("Protocol message has unknown fields or another order");
+  if (!bytes.equals(message.serializeBinary()))
+    throw new Unreadable("Protocol message has unknown fields or another order");
   return read(message);
 }
 
@@ -84,7 +87,8 @@ export function readJson(json: Json): ReadTransaction {
   }
   const message = new Transaction();
   message.setRawData(parsed(() => Transaction.raw.deserializeBinary(Buffer.from(rawHex, "hex"))));
-  for (const one of Array.isArray(signature) ? signature : []) message.addSignature(Buffer.from(String(one), "hex"));
+  for (const one of Array.isArray(signature) ? signature : [])
+    message.addSignature(Buffer.from(String(one), "hex"));
   return read(message);
 }
 
@@ -96,7 +100,12 @@ export function buildJson(
   times: Json,
 ) {
   const parameter = { value, type_url: `type.googleapis.com/protocol.${type}` };
-  const rawData = { contract: [{ parameter, type }], ref_block_bytes: block.refBytes, ref_block_hash: block.refHash, ...times };
+  const rawData = {
+    contract: [{ parameter, type }],
+    ref_block_bytes: block.refBytes,
+    ref_block_hash: block.refHash,
+    ...times,
+  };
   const unsigned = { visible: false, txID: "", raw_data: rawData };
   const message: unknown = utils.transaction.txJsonToPb(unsigned);
   return {
@@ -120,12 +129,16 @@ function read(message: TransactionMessage): ReadTransaction {
   const raw = message.getRawData();
   const contracts = raw?.getContractList() ?? [];
   const [contract] = contracts;
-  if (raw === undefined || contract === undefined || contracts.length !== 1) throw new Unreadable("No contract!");
+  if (raw === undefined || contract === undefined || contracts.length !== 1)
+    throw new Unreadable("No contract!");
   const type = typeNames[contract.getType()];
-  if (type === undefined) throw new Unreadable(`contract type ${contract.getType()} is not carried out by this fake`);
+  if (type === undefined)
+    throw new Unreadable(`contract type ${contract.getType()} is not carried out by this fake`);
   const rawDataHex = Buffer.from(raw.serializeBinary()).toString("hex");
   const shown = parsed(() => utils.deserializeTx.deserializeTransaction(type, rawDataHex)) as Json;
-  const rawData = shownFields(shown) as { readonly contract: readonly [{ readonly parameter: { readonly value: Json } }] };
+  const rawData = shownFields(shown) as {
+    readonly contract: readonly [{ readonly parameter: { readonly value: Json } }];
+  };
   const { value } = rawData.contract[0].parameter;
   const txId = utils.crypto.SHA256(Buffer.from(rawDataHex, "hex")).map(hexOfByte).join("");
   const signatures = message.getSignatureList_asU8().map((one) => Buffer.from(one).toString("hex"));
@@ -153,7 +166,8 @@ function read(message: TransactionMessage): ReadTransaction {
  */
 function shownFields(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shownFields);
-  if (typeof value === "string") return /^(?:[0-9A-F]{2})+$/.test(value) ? value.toLowerCase() : value;
+  if (typeof value === "string")
+    return /^(?:[0-9A-F]{2})+$/.test(value) ? value.toLowerCase() : value;
   if (typeof value !== "object" || value === null) return value;
   const fields = Object.entries(value).flatMap(([name, field]) => {
     const isDefault = field === "" || field === 0 || (Array.isArray(field) && field.length === 0);
@@ -170,6 +184,8 @@ function parsed<T>(job: () => T): T {
   try {
     return job();
   } catch (error) {
-    throw new Unreadable(error instanceof Error ? error.message : "Protocol message could not be read");
+    throw new Unreadable(
+      error instanceof Error ? error.message : "Protocol message could not be read",
+    );
   }
 }

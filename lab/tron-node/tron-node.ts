@@ -76,10 +76,16 @@ export class TronNode {
   }
 
   /** Energy and bandwidth a day, as if coins were staked for them. */
-  stake(address: string, { energy = 0, net = 0 }: { readonly energy?: number; readonly net?: number }): void {
+  stake(
+    address: string,
+    { energy = 0, net = 0 }: { readonly energy?: number; readonly net?: number },
+  ): void {
     const nothing = { used: 0, atMs: 0 };
     this.chain.set((state) =>
-      state.put(hexOf(address), { energy: { ...nothing, limit: energy }, net: { ...nothing, limit: net } }),
+      state.put(hexOf(address), {
+        energy: { ...nothing, limit: energy },
+        net: { ...nothing, limit: net },
+      }),
     );
   }
 
@@ -106,7 +112,10 @@ export class TronNode {
       pace: () => this.pace(asked.isPaced === true),
       halt: () => this.chain.halt(Number(asked.ms ?? 0)),
       replace: () =>
-        this.chain.replace(Number(asked.depth), { kept: (asked.kept ?? "all") as Kept, empty: Number(asked.empty ?? 0) }),
+        this.chain.replace(Number(asked.depth), {
+          kept: (asked.kept ?? "all") as Kept,
+          empty: Number(asked.empty ?? 0),
+        }),
       hold: () => this.chain.hold(),
       release: () => this.chain.release(),
       fund: () => this.fund(text("address"), units("sun")),
@@ -114,8 +123,18 @@ export class TronNode {
       stake: () => this.stake(text("address"), asked as { energy?: number; net?: number }),
       issue: () => this.issue(text("id"), text("name"), text("address"), units("supply")),
       deploy: () => {
-        const { kind, name, symbol } = asked as { kind: ContractKind; name: string; symbol: string };
-        this.deploy({ address: text("address"), kind, name, symbol, decimals: Number(asked.decimals ?? 6) });
+        const { kind, name, symbol } = asked as {
+          kind: ContractKind;
+          name: string;
+          symbol: string;
+        };
+        this.deploy({
+          address: text("address"),
+          kind,
+          name,
+          symbol,
+          decimals: Number(asked.decimals ?? 6),
+        });
       },
       trouble: () => (at ?? this.fronts[0])!.suffer(asked as Trouble),
       state: () => undefined,

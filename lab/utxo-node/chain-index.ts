@@ -36,7 +36,11 @@ interface RpcTransaction {
   readonly vout: readonly {
     readonly value: number;
     readonly n: number;
-    readonly scriptPubKey: { readonly hex: string; readonly address?: string; readonly addresses?: readonly string[] };
+    readonly scriptPubKey: {
+      readonly hex: string;
+      readonly address?: string;
+      readonly addresses?: readonly string[];
+    };
   }[];
 }
 
@@ -90,13 +94,21 @@ export class ChainIndex {
   }
 
   async #pool(txid: string): Promise<void> {
-    const found = await this.#node.ask<RpcTransaction>("getrawtransaction", txid, true).catch(() => null);
+    const found = await this.#node
+      .ask<RpcTransaction>("getrawtransaction", txid, true)
+      .catch(() => null);
     // One may have left the mempool meanwhile.
     if (found !== null) this.#pooled.set(txid, transactionOf(found));
   }
 }
 
-function indexed({ hash, height, previousblockhash: parent = "", time, tx }: RpcBlock): IndexedBlock {
+function indexed({
+  hash,
+  height,
+  previousblockhash: parent = "",
+  time,
+  tx,
+}: RpcBlock): IndexedBlock {
   return { hash, height, parent, time, transactions: tx.map(transactionOf) };
 }
 
@@ -106,5 +118,9 @@ function transactionOf({ txid, vin, vout }: RpcTransaction): IndexedTransaction 
     script,
     units: Math.round(value * 1e8),
   }));
-  return { txid, spent: vin.flatMap((one) => (one.txid === undefined ? [] : [`${one.txid}:${one.vout}`])), outputs };
+  return {
+    txid,
+    spent: vin.flatMap((one) => (one.txid === undefined ? [] : [`${one.txid}:${one.vout}`])),
+    outputs,
+  };
 }

@@ -32,20 +32,46 @@ export async function startNode(name: NodeName, port: number): Promise<UtxoNode>
   const root = join(cache, name);
   const folder = mkdtempSync(join(tmpdir(), `${name}-`));
   const options = [
-    ...["-regtest", `-datadir=${folder}`, `-rpcport=${port}`, "-rpcuser=test", "-rpcpassword=test", "-rpcbind=127.0.0.1"],
-    ...["-rpcallowip=127.0.0.1", "-listen=0", "-connect=0", "-dnsseed=0", "-fallbackfee=0.0001", "-txindex=1"],
+    ...[
+      "-regtest",
+      `-datadir=${folder}`,
+      `-rpcport=${port}`,
+      "-rpcuser=test",
+      "-rpcpassword=test",
+      "-rpcbind=127.0.0.1",
+    ],
+    ...[
+      "-rpcallowip=127.0.0.1",
+      "-listen=0",
+      "-connect=0",
+      "-dnsseed=0",
+      "-fallbackfee=0.0001",
+      "-txindex=1",
+    ],
     ...["-printtoconsole=0", ...(name === "bitcoin" ? ["-corepolicy"] : [])],
   ];
   const binary = join(root, binaries[name]);
   // The other release's loader, because its programs do not fit the libraries of this one.
-  const loader = [join(root, libraries, "ld-linux-x86-64.so.2"), "--library-path", join(root, libraries), binary];
+  const loader = [
+    join(root, libraries, "ld-linux-x86-64.so.2"),
+    "--library-path",
+    join(root, libraries),
+    binary,
+  ];
   const [program, ...before] = name === "bitcoin" ? (loader as [string, ...string[]]) : [binary];
   const env = { ...process.env, LD_LIBRARY_PATH: name === "bitcoin" ? "" : join(root, libraries) };
   const child = spawn(program, [...before, ...options], { stdio: "ignore", env });
-  const post = async (method: string, params: unknown[]): Promise<{ result: unknown; error: { message: string } | null }> => {
+  const post = async (
+    method: string,
+    params: unknown[],
+  ): Promise<{ result: unknown; error: { message: string } | null }> => {
     const authorization = `Basic ${Buffer.from("test:test").toString("base64")}`;
     const answer = await fetch(`http://127.0.0.1:${port}/`, {
-      ...{ method: "POST", headers: { authorization }, body: JSON.stringify({ jsonrpc: "1.0", id: 1, method, params }) },
+      ...{
+        method: "POST",
+        headers: { authorization },
+        body: JSON.stringify({ jsonrpc: "1.0", id: 1, method, params }),
+      },
     });
     return (await answer.json()) as { result: unknown; error: { message: string } | null };
   };
@@ -73,7 +99,8 @@ export async function startNode(name: NodeName, port: number): Promise<UtxoNode>
 }
 
 async function ended(child: ChildProcess, folder: string): Promise<void> {
-  const exit = child.exitCode === null ? new Promise((resolve) => child.once("exit", resolve)) : null;
+  const exit =
+    child.exitCode === null ? new Promise((resolve) => child.once("exit", resolve)) : null;
   child.kill("SIGTERM");
   await exit;
   rmSync(folder, { recursive: true, force: true });

@@ -89,9 +89,14 @@ export class Front {
       return;
     }
     if (isMeant && retryAfterS !== undefined) response.setHeader("retry-after", `${retryAfterS}`);
-    const told = isMeant && status !== undefined ? { status, body: words } : await this.#answer(path, request.method, body);
+    const told =
+      isMeant && status !== undefined
+        ? { status, body: words }
+        : await this.#answer(path, request.method, body);
     response.writeHead(told.status);
-    response.end(isMeant && lie !== undefined && status === undefined ? lie(told.body.toString()) : told.body);
+    response.end(
+      isMeant && lie !== undefined && status === undefined ? lie(told.body.toString()) : told.body,
+    );
   }
 
   async #answer(path: string, method: string | undefined, body: string): Promise<Reply> {
@@ -102,7 +107,8 @@ export class Front {
       const [decoded] = await this.#node.ask<{ txid: string }[]>("testmempoolaccept", [body]);
       return { status: 200, body: decoded?.txid ?? "" };
     }
-    if (this.#trouble.isOtherChain === true && path === "/block-height/0") return { status: 200, body: "ab".repeat(32) };
+    if (this.#trouble.isOtherChain === true && path === "/block-height/0")
+      return { status: 200, body: "ab".repeat(32) };
     return answerOf(server, await this.#sight(), path);
   }
 

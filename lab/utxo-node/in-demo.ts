@@ -32,8 +32,19 @@ export function servedBy(bitcoin: Bitcoin | null, others: Served): Served {
   if (bitcoin === null) return others;
   const { urls: nodes } = bitcoin.testNetwork;
   const chain = { family: "bitcoinregtest", chainId: regtest, nodes, confirmations: 3 };
-  const least = { minPaymentAmount: "0.0001", minWithdrawAmount: "0.0001", sweep: { least: "0.001" } };
-  const currency = { chain: "bitcoin", decimal: 8, name: "Bitcoin", symbol: "BTC", market: "", ...least };
+  const least = {
+    minPaymentAmount: "0.0001",
+    minWithdrawAmount: "0.0001",
+    sweep: { least: "0.001" },
+  };
+  const currency = {
+    chain: "bitcoin",
+    decimal: 8,
+    name: "Bitcoin",
+    symbol: "BTC",
+    market: "",
+    ...least,
+  };
   return {
     chains: { ...others.chains, bitcoin: chain },
     currencies: { ...others.currencies, btc: currency },

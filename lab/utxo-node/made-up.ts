@@ -7,8 +7,17 @@
  */
 import { createHash } from "node:crypto";
 import { bech32 } from "@scure/base";
-import { type BlockBytes, blockBytes, blockHash, writeBlock } from "../simulation/world/coin-block.ts";
-import { type CoinTransaction, readCoinRaw, writeCoinTransaction } from "../simulation/world/coin-raw.ts";
+import {
+  type BlockBytes,
+  blockBytes,
+  blockHash,
+  writeBlock,
+} from "../simulation/world/coin-block.ts";
+import {
+  type CoinTransaction,
+  readCoinRaw,
+  writeCoinTransaction,
+} from "../simulation/world/coin-raw.ts";
 import type { NodeName, UtxoNode } from "./daemon.ts";
 
 const networks = {
@@ -77,11 +86,13 @@ export class MadeUpNode implements UtxoNode {
     getnewaddress: () => this.#newAddress(),
     // Litecoin's extension, which this chain does not have, begins with a payment.
     sendtoaddress: () => "",
-    generatetoaddress: (count: number, address: string) => Array.from({ length: count }, () => this.#mine(address).hash),
+    generatetoaddress: (count: number, address: string) =>
+      Array.from({ length: count }, () => this.#mine(address).hash),
     invalidateblock: (hash: string) => this.#invalidate(hash),
     getbestblockhash: () => this.#top.hash,
     getblockcount: () => this.#top.height,
-    getblockhash: (height: number) => this.#blocks[height]?.hash ?? fail("Block height out of range"),
+    getblockhash: (height: number) =>
+      this.#blocks[height]?.hash ?? fail("Block height out of range"),
     getblock: (hash: string, verbosity = 1) => {
       const block = this.#blocks.find((one) => one.hash === hash) ?? fail("Block not found");
       return verbosity === 0 ? blockBytes(block).toString("hex") : this.#shownBlock(block);
@@ -94,7 +105,9 @@ export class MadeUpNode implements UtxoNode {
     testmempoolaccept: ([raw = ""]: readonly string[]) => {
       const { hash: txid } = decoded(raw);
       const reason = this.#reasonAgainst(raw);
-      return [reason === "" ? { txid, allowed: true } : { txid, allowed: false, "reject-reason": reason }];
+      return [
+        reason === "" ? { txid, allowed: true } : { txid, allowed: false, "reject-reason": reason },
+      ];
     },
     sendrawtransaction: (raw: string) => this.#take(raw),
     validateaddress: (address: string) => ({ scriptPubKey: scriptOf(address) }),
@@ -128,7 +141,13 @@ export class MadeUpNode implements UtxoNode {
     // Two blocks of one height and one miner are two all the same.
     const mark = `${height} ${this.#next()}`;
     const bytes = writeBlock({ parentHash: parent, timestamp: time }, mark, taken, paid);
-    const block = { ...bytes, height, parent, time, hash: height === 0 ? networks[this.#name].genesis : blockHash(bytes) };
+    const block = {
+      ...bytes,
+      height,
+      parent,
+      time,
+      hash: height === 0 ? networks[this.#name].genesis : blockHash(bytes),
+    };
     this.#made.set(bytes.reward.hash, bytes.reward);
     this.#blocks.push(block);
     return block;
@@ -141,7 +160,8 @@ export class MadeUpNode implements UtxoNode {
     const waiting = [...this.#pool.values()];
     this.#pool.clear();
     const back = this.#blocks.splice(at).flatMap(({ transactions }) => transactions);
-    for (const one of [...back, ...waiting]) if (this.#reasonAgainst(one.raw) === "") this.#pool.set(one.hash, one);
+    for (const one of [...back, ...waiting])
+      if (this.#reasonAgainst(one.raw) === "") this.#pool.set(one.hash, one);
   }
 
   #take(raw: string): string {
@@ -160,8 +180,10 @@ export class MadeUpNode implements UtxoNode {
     const { hash, inputs } = transaction;
     if (this.#pool.has(hash)) return "txn-already-in-mempool";
     if (this.#isPlaced(hash)) return "Transaction outputs already in utxo set";
-    if (inputs.some(({ coin }) => !this.#isThere(coin) || this.#isSpent(coin))) return "bad-txns-inputs-missingorspent";
-    if (inputs.some(({ coin, keyHash }) => !this.#isOwner(coin, keyHash))) return "mandatory-script-verify-flag-failed";
+    if (inputs.some(({ coin }) => !this.#isThere(coin) || this.#isSpent(coin)))
+      return "bad-txns-inputs-missingorspent";
+    if (inputs.some(({ coin, keyHash }) => !this.#isOwner(coin, keyHash)))
+      return "mandatory-script-verify-flag-failed";
     const feeSat = this.#feeOf(transaction);
     if (feeSat * 1_000n < satPerKvBMin * BigInt(transaction.size)) return "min relay fee not met";
     const conflicts = this.#conflictsOf(transaction);
@@ -233,7 +255,13 @@ export class MadeUpNode implements UtxoNode {
   #shownBlock(block: Block) {
     const { hash, height, parent, time, reward, transactions } = block;
     const before = height === 0 ? {} : { previousblockhash: parent };
-    return { hash, height, ...before, time, tx: [reward, ...transactions].map((one) => this.#shown(one)) };
+    return {
+      hash,
+      height,
+      ...before,
+      time,
+      tx: [reward, ...transactions].map((one) => this.#shown(one)),
+    };
   }
 
   #shown({ hash: txid, inputs, outputs }: CoinTransaction) {
@@ -249,7 +277,10 @@ export class MadeUpNode implements UtxoNode {
   }
 
   #addressOf(script: string): string {
-    return bech32.encode(networks[this.#name].prefix, [0, ...bech32.toWords(Buffer.from(script.slice(4), "hex"))]);
+    return bech32.encode(networks[this.#name].prefix, [
+      0,
+      ...bech32.toWords(Buffer.from(script.slice(4), "hex")),
+    ]);
   }
 }
 

@@ -52,9 +52,11 @@ export class UtxoPeople {
 
   /** The coins of an address in the newest block. */
   async held(address: string): Promise<bigint> {
-    const { total_amount } = await this.#testNetwork.node.ask<{ total_amount: number }>("scantxoutset", "start", [
-      `addr(${address})`,
-    ]);
+    const { total_amount } = await this.#testNetwork.node.ask<{ total_amount: number }>(
+      "scantxoutset",
+      "start",
+      [`addr(${address})`],
+    );
     return BigInt(total_amount.toFixed(satDecimal).replace(".", ""));
   }
 

@@ -16,10 +16,15 @@ const pageUsual = 200;
 export function accountTx(view: View, asked: Json): Json {
   const { min, max } = rangeOf(view, asked);
   const isForward = asked.forward === true;
-  const limit = Math.max(Math.min(pageLeast, view.pageMost), Math.min(view.pageMost, Number(asked.limit ?? pageUsual)));
+  const limit = Math.max(
+    Math.min(pageLeast, view.pageMost),
+    Math.min(view.pageMost, Number(asked.limit ?? pageUsual)),
+  );
   const inRange = view.chain
     .touching(String(asked.account))
-    .filter(({ ledgerIndex }) => ledgerIndex >= min && ledgerIndex <= max && hasLedger(view, ledgerIndex));
+    .filter(
+      ({ ledgerIndex }) => ledgerIndex >= min && ledgerIndex <= max && hasLedger(view, ledgerIndex),
+    );
   const ordered = isForward ? inRange : [...inRange].reverse();
   const rest = ordered.slice(startOf(ordered, asked.marker, isForward));
   const next = rest[limit + (view.skipsAtBorders && isForward ? 1 : 0)];

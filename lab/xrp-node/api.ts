@@ -49,13 +49,19 @@ interface Place {
 }
 
 /** The ledger that a question names: current, closed, validated, a number or a hash. */
-function placeOf(view: View, { ledger_index: index = usualLedger(view), ledger_hash: hash }: Json): Place {
+function placeOf(
+  view: View,
+  { ledger_index: index = usualLedger(view), ledger_hash: hash }: Json,
+): Place {
   if (hash === undefined && index === "current") {
     const names = { ledger_current_index: view.head + 1, validated: false };
     return { state: view.isBehind ? headOf(view).state : view.chain.open.state, names };
   }
   const ledger = closedOf(view, index, hash);
-  return { state: ledger.state, names: { ledger_hash: ledger.hash, ledger_index: ledger.index, validated: true } };
+  return {
+    state: ledger.state,
+    names: { ledger_hash: ledger.hash, ledger_index: ledger.index, validated: true },
+  };
 }
 
 /** Clio takes the newest validated ledger where a question names none. */
@@ -69,8 +75,11 @@ function closedOf(view: View, index: unknown, hash: unknown): Ledger {
   if (hash === undefined && number === null)
     throw new Refusal("invalidParams", 31, "Invalid field 'ledger_index', not string or number.");
   const found =
-    hash === undefined ? view.chain.ledger(number!) : view.chain.ledgers.find((one) => one.hash === String(hash).toUpperCase());
-  if (found === undefined || !hasLedger(view, found.index)) throw new Refusal("lgrNotFound", 21, "ledgerNotFound");
+    hash === undefined
+      ? view.chain.ledger(number!)
+      : view.chain.ledgers.find((one) => one.hash === String(hash).toUpperCase());
+  if (found === undefined || !hasLedger(view, found.index))
+    throw new Refusal("lgrNotFound", 21, "ledgerNotFound");
   return found;
 }
 
@@ -83,11 +92,18 @@ function accountInfo(view: View, asked: Json): Json {
   if (!isAddress(address)) throw malformedAccount();
   const { state, names } = placeOf(view, asked);
   const account = state.account(address);
-  if (account === undefined) throw new Refusal("actNotFound", 19, "Account not found.", { account: address, ...names });
+  if (account === undefined)
+    throw new Refusal("actNotFound", 19, "Account not found.", { account: address, ...names });
   const isOpen = names.validated === false;
-  if (asked.queue === true && !isOpen) throw new Refusal("invalidParams", 31, "Invalid parameters.");
+  if (asked.queue === true && !isOpen)
+    throw new Refusal("invalidParams", 31, "Invalid parameters.");
   const queue = asked.queue === true ? { queue_data: queueJson(view.chain.open, address) } : {};
-  return { account_data: accountRoot(address, account), account_flags: flagsJson(account), ...names, ...queue };
+  return {
+    account_data: accountRoot(address, account),
+    account_flags: flagsJson(account),
+    ...names,
+    ...queue,
+  };
 }
 
 function flagsJson({ flags }: Account): Json {
@@ -118,7 +134,12 @@ function feeJson({ chain, head, openFeeDrops }: View): Json {
   return {
     current_ledger_size: String(open.opened.length),
     current_queue_size: String(open.queue.length),
-    drops: { base_fee: base, median_fee: "5000", minimum_fee: base, open_ledger_fee: String(openFeeDrops) },
+    drops: {
+      base_fee: base,
+      median_fee: "5000",
+      minimum_fee: base,
+      open_ledger_fee: String(openFeeDrops),
+    },
     expected_ledger_size: "100",
     ledger_current_index: head + 1,
     levels: {
@@ -134,7 +155,11 @@ function feeJson({ chain, head, openFeeDrops }: View): Json {
 function ledgerAnswer(view: View, asked: Json): Json {
   const { ledger_index: index = usualLedger(view), ledger_hash: hash } = asked;
   if (hash === undefined && index === "current") {
-    const ledger = { closed: false, ledger_index: String(view.head + 1), parent_hash: headOf(view).hash };
+    const ledger = {
+      closed: false,
+      ledger_index: String(view.head + 1),
+      parent_hash: headOf(view).hash,
+    };
     return { ledger, ledger_current_index: view.head + 1, validated: false };
   }
   const ledger = closedOf(view, index, hash);
@@ -149,7 +174,13 @@ function serverInfo(view: View): Json {
   const head = headOf(view);
   const server = view.isClio
     ? { clio_version: "2.4.0", rippled_version: version }
-    : { build_version: version, hostid: "LAB", peers: 20, server_state: serverState, uptime: 1_000 };
+    : {
+        build_version: version,
+        hostid: "LAB",
+        peers: 20,
+        server_state: serverState,
+        uptime: 1_000,
+      };
   const info = {
     ...server,
     complete_ledgers: completeLedgers(view),
@@ -172,15 +203,22 @@ function serverInfo(view: View): Json {
 function txAnswer(view: View, asked: Json): Json {
   const { transaction, min_ledger: min, max_ledger: max } = asked;
   if (transaction === undefined) throw new Refusal("invalidParams", 31, "Invalid parameters.");
-  if (!/^[0-9a-fA-F]{64}$/.test(String(transaction))) throw new Refusal("notImpl", 74, "Not implemented.");
+  if (!/^[0-9a-fA-F]{64}$/.test(String(transaction)))
+    throw new Refusal("notImpl", 74, "Not implemented.");
   const isRange = typeof min === "number" && typeof max === "number";
   if (isRange && max < min) throw new Refusal("invalidLgrRange", 79, "Ledger range is invalid.");
-  if (isRange && max - min > searchedMost) throw new Refusal("excessiveLgrRange", 78, "Ledger range exceeds 1000.");
+  if (isRange && max - min > searchedMost)
+    throw new Refusal("excessiveLgrRange", 78, "Ledger range exceeds 1000.");
   const hash = String(transaction).toUpperCase();
   const { chain } = view;
   const done = chain.placeOf(hash);
   if (done !== undefined && hasLedger(view, done.ledgerIndex))
-    return { ...doneJson(chain, done), ctid: ctidOf(done, view.networkId), meta: metaJson(done), validated: true };
+    return {
+      ...doneJson(chain, done),
+      ctid: ctidOf(done, view.networkId),
+      meta: metaJson(done),
+      validated: true,
+    };
   const waiting = view.kept.get(hash) ?? (view.isBehind ? undefined : chain.open.find(hash));
   if (waiting !== undefined) return { ...txJson(waiting), validated: false };
   const searched = isRange ? { searched_all: isSearched(view, min, max) } : {};
@@ -193,7 +231,8 @@ function isSearched(view: View, min: number, max: number): boolean {
 }
 
 function submit(view: View, asked: Json): Json {
-  if (asked.tx_blob === undefined) throw new Refusal("invalidParams", 31, "Missing field 'tx_blob'.");
+  if (asked.tx_blob === undefined)
+    throw new Refusal("invalidParams", 31, "Missing field 'tx_blob'.");
   const tx = read(asked.tx_blob);
   const { chain, openFeeDrops } = view;
   const { open } = chain;
@@ -228,7 +267,10 @@ function verdictJson({ result, isApplied, isQueued, isKept }: Verdict): Json {
 function sequences(open: OpenLedger, { account }: ReadTransaction): Json {
   const next = open.state.account(account)?.sequence ?? 0;
   const last = open.queueOf(account).at(-1)?.sequence;
-  return { account_sequence_available: last === undefined ? next : Math.max(next, last + 1), account_sequence_next: next };
+  return {
+    account_sequence_available: last === undefined ? next : Math.max(next, last + 1),
+    account_sequence_next: next,
+  };
 }
 
 function submitted(tx: ReadTransaction): Json {

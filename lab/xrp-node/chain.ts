@@ -105,7 +105,10 @@ export class Chain {
       throw new Error("a ledger that leaves out cannot hold what tests let arrive");
     const again = leftOut === "kept" ? opened.map(({ tx }) => tx) : [];
     const after = leftOut === undefined ? state.fork() : this.head.state.fork();
-    const done = leftOut === undefined ? opened.map((one, place) => ({ ...one, ledgerIndex: index, place })) : [];
+    const done =
+      leftOut === undefined
+        ? opened.map((one, place) => ({ ...one, ledgerIndex: index, place }))
+        : [];
     const burned = done.reduce((sum, { tx }) => sum + (tx.feeDrops ?? 0n), 0n);
     for (const one of done) this.#remember(one);
     this.ledgers.push(this.#ledger(index, done, after, this.head.totalDrops - burned));
@@ -127,21 +130,52 @@ export class Chain {
     const parentCloseTime = parent?.closeTime ?? 0;
     const nowS = Math.floor(this.nowMs / 1000) - rippleEpochS;
     // Rounded, and one second after its parent at least.
-    const closeTime = Math.max(parentCloseTime + 1, Math.round(nowS / closeTimeResolutionS) * closeTimeResolutionS);
-    const transactionHash = done.length === 0 ? "0".repeat(64) : sha512Half(...done.map(({ tx }) => tx.hash));
-    const accountHash = sha512Half(transactionHash, parent?.accountHash ?? hexOf(this.rules.networkId, 8));
+    const closeTime = Math.max(
+      parentCloseTime + 1,
+      Math.round(nowS / closeTimeResolutionS) * closeTimeResolutionS,
+    );
+    const transactionHash =
+      done.length === 0 ? "0".repeat(64) : sha512Half(...done.map(({ tx }) => tx.hash));
+    const accountHash = sha512Half(
+      transactionHash,
+      parent?.accountHash ?? hexOf(this.rules.networkId, 8),
+    );
     const parentHash = parent?.hash ?? "0".repeat(64);
-    const times = [hexOf(parentCloseTime, 4), hexOf(closeTime, 4), hexOf(closeTimeResolutionS, 1), "00"];
-    const head = [ledgerPrefix, hexOf(index, 4), hexOf(totalDrops, 8), parentHash, transactionHash, accountHash];
+    const times = [
+      hexOf(parentCloseTime, 4),
+      hexOf(closeTime, 4),
+      hexOf(closeTimeResolutionS, 1),
+      "00",
+    ];
+    const head = [
+      ledgerPrefix,
+      hexOf(index, 4),
+      hexOf(totalDrops, 8),
+      parentHash,
+      transactionHash,
+      accountHash,
+    ];
     const hash = sha512Half(...head, ...times);
-    return { index, hash, parentHash, transactionHash, accountHash, closeTime, parentCloseTime, totalDrops, done, state };
+    return {
+      index,
+      hash,
+      parentHash,
+      transactionHash,
+      accountHash,
+      closeTime,
+      parentCloseTime,
+      totalDrops,
+      done,
+      state,
+    };
   }
 }
 
 /** The accounts that a transaction names without changing them: the receiver of issued tokens. */
 function namedIn({ account, fields }: ReadTransaction): readonly string[] {
   const { Destination: destination } = fields;
-  const isThere = typeof destination === "string" && codecs().addresses.isValidClassicAddress(destination);
+  const isThere =
+    typeof destination === "string" && codecs().addresses.isValidClassicAddress(destination);
   return isThere ? [account, destination] : [account];
 }
 

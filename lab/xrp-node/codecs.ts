@@ -30,7 +30,9 @@ async function load(): Promise<Codecs | { readonly reason: string }> {
     };
   } catch (error) {
     const words = error instanceof Error ? error.message.split("\n")[0] : String(error);
-    return { reason: `The stand-in for rippled needs Ripple's codecs, which Node ${process.version} does not load: ${words}` };
+    return {
+      reason: `The stand-in for rippled needs Ripple's codecs, which Node ${process.version} does not load: ${words}`,
+    };
   }
 }
 
@@ -57,10 +59,20 @@ export function isAddress(address: unknown): address is string {
 }
 
 /** A key pair that is the same for the same name, in every run. */
-export function keysOf(name: string): { readonly address: string; readonly publicKey: string; readonly privateKey: string } {
+export function keysOf(name: string): {
+  readonly address: string;
+  readonly publicKey: string;
+  readonly privateKey: string;
+} {
   const { keys } = codecs();
-  const entropy = createHash("sha256").update(`person on the XRP Ledger: ${name}`).digest().subarray(0, 16);
-  const seed = keys.generateSeed({ entropy: new Uint8Array(entropy), algorithm: "ecdsa-secp256k1" });
+  const entropy = createHash("sha256")
+    .update(`person on the XRP Ledger: ${name}`)
+    .digest()
+    .subarray(0, 16);
+  const seed = keys.generateSeed({
+    entropy: new Uint8Array(entropy),
+    algorithm: "ecdsa-secp256k1",
+  });
   const pair = keys.deriveKeypair(seed);
   return { ...pair, address: keys.deriveAddress(pair.publicKey) };
 }
@@ -72,5 +84,8 @@ export function signed(
 ): string {
   const { binary, keys } = codecs();
   const unsigned = { ...fields, SigningPubKey: publicKey };
-  return binary.encode({ ...unsigned, TxnSignature: keys.sign(binary.encodeForSigning(unsigned), privateKey) });
+  return binary.encode({
+    ...unsigned,
+    TxnSignature: keys.sign(binary.encodeForSigning(unsigned), privateKey),
+  });
 }

@@ -95,14 +95,26 @@ export class Front {
 
   /** The chain as this provider has it now. */
   view(): View {
-    const { lagLedgers = 0, holes = [], first, serverState = "full", networkId, openFeeDrops, taking = "takes" } = this.trouble;
+    const {
+      lagLedgers = 0,
+      holes = [],
+      first,
+      serverState = "full",
+      networkId,
+      openFeeDrops,
+      taking = "takes",
+    } = this.trouble;
     const chain = this.#chain;
     const head = Math.max(chain.first.index, chain.head.index - lagLedgers);
     return {
       chain,
       head,
       isBehind: lagLedgers > 0,
-      first: Math.max(first ?? 0, chain.first.index, head - (this.#options.keepsLedgers ?? Number.POSITIVE_INFINITY) + 1),
+      first: Math.max(
+        first ?? 0,
+        chain.first.index,
+        head - (this.#options.keepsLedgers ?? Number.POSITIVE_INFINITY) + 1,
+      ),
       holes,
       networkId: networkId ?? chain.rules.networkId,
       serverState,
@@ -130,7 +142,9 @@ export class Front {
     }
     const result = isMeant ? lied(method, told, lies) : told;
     const isRefused = result.error !== undefined;
-    const ending = isRefused ? { request: { command: method, ...asked }, status: "error" } : { status: "success" };
+    const ending = isRefused
+      ? { request: { command: method, ...asked }, status: "error" }
+      : { status: "success" };
     const beside = this.#options.isClio === true ? clioNote(method) : {};
     end(response, 200, JSON.stringify({ result: { ...result, ...ending }, ...beside }));
   }
@@ -153,7 +167,14 @@ export class Front {
 
   /** True when the question has had its answer, or will have none. */
   #strike(request: IncomingMessage, response: ServerResponse): boolean {
-    const { status, retryAfterS, words = "Server is overloaded", isHung, isCut, isGarbage } = this.trouble;
+    const {
+      status,
+      retryAfterS,
+      words = "Server is overloaded",
+      isHung,
+      isCut,
+      isGarbage,
+    } = this.trouble;
     if (isHung === true) return true;
     if (isCut === true) request.socket.destroy();
     else if (isGarbage === true) end(response, 200, "<html>busy</html>");
@@ -167,7 +188,9 @@ export class Front {
 
 /** Clio's warning on each answer, and its sign that a rippled behind it gave the answer. */
 function clioNote(method: string): Json {
-  const warnings = [{ id: 2001, message: "This is a clio server. clio only serves validated data." }];
+  const warnings = [
+    { id: 2001, message: "This is a clio server. clio only serves validated data." },
+  ];
   return method === "submit" || method === "fee" ? { forwarded: true, warnings } : { warnings };
 }
 
@@ -180,7 +203,10 @@ function end(response: ServerResponse, status: number, text: string): void {
 /** An empty method for a text that is no question. */
 function readQuestion(text: string): { readonly method: string; readonly asked: Json } {
   try {
-    const { method, params } = JSON.parse(text) as { readonly method?: unknown; readonly params?: readonly Json[] };
+    const { method, params } = JSON.parse(text) as {
+      readonly method?: unknown;
+      readonly params?: readonly Json[];
+    };
     return { method: typeof method === "string" ? method : "", asked: params?.[0] ?? {} };
   } catch {
     return { method: "", asked: {} };

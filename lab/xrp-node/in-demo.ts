@@ -23,8 +23,14 @@ export function servedByXrp(node: XrpNode | null, others: Served): Served {
   if (node === null) return others;
   const currency = { chain: "ripple", decimal: 6, name: "XRP", symbol: "XRP", market: "" };
   return {
-    chains: { ...others.chains, ripple: { family: "xrp", chainId, nodes: node.urls, confirmations: "finalized" } },
-    currencies: { ...others.currencies, xrp: { ...currency, minPaymentAmount: "0.01", minWithdrawAmount: "0.01" } },
+    chains: {
+      ...others.chains,
+      ripple: { family: "xrp", chainId, nodes: node.urls, confirmations: "finalized" },
+    },
+    currencies: {
+      ...others.currencies,
+      xrp: { ...currency, minPaymentAmount: "0.01", minWithdrawAmount: "0.01" },
+    },
     prices: { ...others.prices, xrp: { usd: "2", eur: "1.8", try: "90" } },
   };
 }
@@ -39,13 +45,17 @@ export async function fundXrp(node: XrpNode | null, kit: Kit): Promise<void> {
 /** The account of a new wallet begins by itself, once the nodes of agent and gateway show it. */
 export async function awaitXrp(node: XrpNode | null, kit: Kit): Promise<void> {
   if (node === null) return;
-  await until("the sequence at which XRP begins", 60_000, async () => ((await nextSequence(kit)) === "" ? undefined : true));
+  await until("the sequence at which XRP begins", 60_000, async () =>
+    (await nextSequence(kit)) === "" ? undefined : true,
+  );
 }
 
 /** The next sequence of the hot wallet as the signer has it; "" before its account has begun. */
 export async function nextSequence(kit: Kit): Promise<string> {
   const { output } = await kit.cli("status", "--json");
-  const { status } = JSON.parse(output) as { status: { accounts: readonly { chain: string; nextSlot: string }[] } };
+  const { status } = JSON.parse(output) as {
+    status: { accounts: readonly { chain: string; nextSlot: string }[] };
+  };
   return status.accounts.find(({ chain }) => chain === "ripple")?.nextSlot ?? "";
 }
 
@@ -55,7 +65,13 @@ export function xrpTripsOf(node: XrpNode | null): readonly Trip[] {
   node.fund(customer.address, dropsAtFirst);
   return [
     {
-      ...{ currency: "xrp", network: `xrpl:${chainId}`, decimal: 6, amount: "75.5", paysFees: true },
+      ...{
+        currency: "xrp",
+        network: `xrpl:${chainId}`,
+        decimal: 6,
+        amount: "75.5",
+        paysFees: true,
+      },
       newReceiver: () => receiver.address,
       async pay(address, drops, tag) {
         node.people.pay(customer, address, drops, Number(tag));

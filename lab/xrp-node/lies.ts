@@ -21,17 +21,23 @@ export function lied(method: string, answer: Json, lies: readonly Lie[]): Json {
 function tell(method: string, answer: Json, lie: Lie): Json {
   if (lie.kind === "balance" || lie.kind === "sequence") return otherAccount(answer, lie);
   if (lie.kind === "ahead") return ahead(method, answer, lie.ledgers);
-  if (lie.kind === "other-hash") return walk(answer, (told) => otherHash(told, lie.from ?? 0)) as Json;
+  if (lie.kind === "other-hash")
+    return walk(answer, (told) => otherHash(told, lie.from ?? 0)) as Json;
   if (lie.kind === "hides") return hidden(method, answer, lie.hashes);
-  if (lie.kind === "odd") return walk(answer, (told) => (lie.name in told ? { ...told, [lie.name]: lie.value } : told)) as Json;
+  if (lie.kind === "odd")
+    return walk(answer, (told) =>
+      lie.name in told ? { ...told, [lie.name]: lie.value } : told,
+    ) as Json;
   if (lie.kind === "invents") return invented(method, answer, lie.drops);
   return walk(answer, (told) => otherMeta(told, lie)) as Json;
 }
 
 function otherAccount(answer: Json, lie: Lie & { readonly kind: "balance" | "sequence" }): Json {
   const account = answer.account_data as Told | undefined;
-  if (account === undefined || (lie.address !== undefined && lie.address !== account.Account)) return answer;
-  const change = lie.kind === "balance" ? { Balance: String(lie.drops) } : { Sequence: lie.sequence };
+  if (account === undefined || (lie.address !== undefined && lie.address !== account.Account))
+    return answer;
+  const change =
+    lie.kind === "balance" ? { Balance: String(lie.drops) } : { Sequence: lie.sequence };
   return { ...answer, account_data: { ...account, ...change } };
 }
 
@@ -40,7 +46,10 @@ function otherMeta(told: Told, lie: Lie & { readonly kind: "delivered" | "result
   const meta = told.meta as Told | undefined;
   const hash = told.hash ?? (told.tx as Told | undefined)?.hash;
   if (meta === undefined || (lie.hash !== undefined && lie.hash !== hash)) return told;
-  const change = lie.kind === "result" ? { TransactionResult: lie.result } : { delivered_amount: String(lie.drops) };
+  const change =
+    lie.kind === "result"
+      ? { TransactionResult: lie.result }
+      : { delivered_amount: String(lie.drops) };
   return { ...told, meta: { ...meta, ...change } };
 }
 
@@ -48,7 +57,8 @@ function otherHash(told: Told, from: number): Told {
   const index = Number(told.ledger_index ?? told.seq ?? -1);
   const isMeant = index >= from && index >= 0;
   const name = typeof told.ledger_hash === "string" ? "ledger_hash" : "hash";
-  const isHashed = typeof told[name] === "string" && (name === "ledger_hash" || told.seq !== undefined);
+  const isHashed =
+    typeof told[name] === "string" && (name === "ledger_hash" || told.seq !== undefined);
   return isMeant && isHashed ? { ...told, [name]: sha512Half(String(told[name])) } : told;
 }
 
@@ -57,16 +67,26 @@ function ahead(method: string, answer: Json, ledgers: number): Json {
   return walk(answer, (told) => ({
     ...told,
     ...(typeof told.seq === "number" ? { seq: told.seq + ledgers } : {}),
-    ...(typeof told.ledger_current_index === "number" ? { ledger_current_index: told.ledger_current_index + ledgers } : {}),
+    ...(typeof told.ledger_current_index === "number"
+      ? { ledger_current_index: told.ledger_current_index + ledgers }
+      : {}),
   })) as Json;
 }
 
 function hidden(method: string, answer: Json, hashes: readonly string[] | undefined): Json {
-  const isHidden = (hash: unknown): boolean => hashes === undefined || hashes.includes(String(hash));
+  const isHidden = (hash: unknown): boolean =>
+    hashes === undefined || hashes.includes(String(hash));
   if (method === "tx" && answer.validated === true && isHidden(answer.hash))
-    return { error: "txnNotFound", error_code: 29, error_message: "Transaction not found.", searched_all: true };
+    return {
+      error: "txnNotFound",
+      error_code: 29,
+      error_message: "Transaction not found.",
+      searched_all: true,
+    };
   if (method !== "account_tx" || !Array.isArray(answer.transactions)) return answer;
-  const shown = (answer.transactions as readonly Told[]).filter(({ tx }) => !isHidden((tx as Told).hash));
+  const shown = (answer.transactions as readonly Told[]).filter(
+    ({ tx }) => !isHidden((tx as Told).hash),
+  );
   return { ...answer, transactions: shown };
 }
 
@@ -77,12 +97,17 @@ function invented(method: string, answer: Json, drops: bigint): Json {
   const [tx, meta] = [last.tx as Told, last.meta as Told];
   const amounts = { Amount: String(drops), DeliverMax: String(drops) };
   const more = { ...last, tx: { ...tx, ...amounts, hash: sha512Half(String(tx.hash)) } };
-  return { ...answer, transactions: [...items, { ...more, meta: { ...meta, delivered_amount: String(drops) } }] };
+  return {
+    ...answer,
+    transactions: [...items, { ...more, meta: { ...meta, delivered_amount: String(drops) } }],
+  };
 }
 
 /** Every object of an answer, from the outside in. */
 function walk(value: unknown, change: (told: Told) => Told): unknown {
   if (Array.isArray(value)) return value.map((one) => walk(one, change));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(change(value as Told)).map(([name, one]) => [name, walk(one, change)]));
+  return Object.fromEntries(
+    Object.entries(change(value as Told)).map(([name, one]) => [name, walk(one, change)]),
+  );
 }

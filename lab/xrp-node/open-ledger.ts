@@ -68,14 +68,17 @@ export class OpenLedger {
     if (fault !== null) return refused(fault);
     if (this.opened.some((one) => one.tx.hash === tx.hash)) return refused("tefALREADY");
     const stop = preclaim(tx, this.#behindQueue(tx), this.index, this.#rules);
-    if (stop !== null) return stop.startsWith("ter") ? { ...refused(stop), isKept: true } : refused(stop);
+    if (stop !== null)
+      return stop.startsWith("ter") ? { ...refused(stop), isKept: true } : refused(stop);
     const isNext = this.state.account(tx.account)?.sequence === tx.sequence;
     if (isNext && (tx.feeDrops ?? 0n) >= openFeeDrops) {
       const result = carryOut(tx, this.state.fork(), this.index, this.#rules);
       return { result, isApplied: true, isQueued: false, isKept: true };
     }
     const full = this.#queueFault(tx);
-    return full === null ? { result: "terQUEUED", isApplied: false, isQueued: true, isKept: true } : refused(full);
+    return full === null
+      ? { result: "terQUEUED", isApplied: false, isQueued: true, isKept: true }
+      : refused(full);
   }
 
   /** A transaction that arrives by the test's word, whatever the rules say. */
@@ -103,7 +106,9 @@ export class OpenLedger {
   }
 
   queueOf(account: string): readonly ReadTransaction[] {
-    return this.queue.filter((tx) => tx.account === account).sort((a, b) => a.sequence - b.sequence);
+    return this.queue
+      .filter((tx) => tx.account === account)
+      .sort((a, b) => a.sequence - b.sequence);
   }
 
   /** 256 is the base fee. */
@@ -118,7 +123,10 @@ export class OpenLedger {
   }
 
   #has(tx: ReadTransaction): boolean {
-    return this.opened.some((one) => one.tx.hash === tx.hash) || this.queue.some(({ hash }) => hash === tx.hash);
+    return (
+      this.opened.some((one) => one.tx.hash === tx.hash) ||
+      this.queue.some(({ hash }) => hash === tx.hash)
+    );
   }
 
   #apply(tx: ReadTransaction): void {
@@ -126,7 +134,9 @@ export class OpenLedger {
     const result = carryOut(tx, after, this.index, this.#rules);
     const delivered = result === "tesSUCCESS" && tx.type === "Payment" ? tx.fields.Amount : null;
     this.#seal({ tx, result, delivered, isFromOutside: false }, after);
-    this.queue = this.queue.filter((one) => one.account !== tx.account || one.sequence !== tx.sequence);
+    this.queue = this.queue.filter(
+      (one) => one.account !== tx.account || one.sequence !== tx.sequence,
+    );
   }
 
   /** Notes the accounts that changed, which take the transaction for their newest. */
@@ -135,13 +145,16 @@ export class OpenLedger {
       const before = this.state.account(address) ?? null;
       return { address, before, after: after.account(address)! };
     });
-    for (const { address } of changes) after.put(address, { previousTxnId: opened.tx.hash, previousLedger: this.index });
+    for (const { address } of changes)
+      after.put(address, { previousTxnId: opened.tx.hash, previousLedger: this.index });
     this.opened.push({ ...opened, changes });
     this.state = after;
   }
 
   #enqueue(tx: ReadTransaction): void {
-    this.queue = this.queue.filter((one) => one.account !== tx.account || one.sequence !== tx.sequence);
+    this.queue = this.queue.filter(
+      (one) => one.account !== tx.account || one.sequence !== tx.sequence,
+    );
     this.queue.push(tx);
   }
 
@@ -155,7 +168,9 @@ export class OpenLedger {
   }
 
   #nextOfQueue(): ReadTransaction | undefined {
-    const ready = this.queue.filter((tx) => (this.state.account(tx.account)?.sequence ?? 0) >= tx.sequence);
+    const ready = this.queue.filter(
+      (tx) => (this.state.account(tx.account)?.sequence ?? 0) >= tx.sequence,
+    );
     const payers = ready.filter((tx) => (tx.feeDrops ?? 0n) >= this.openFeeDrops);
     return payers.sort((a, b) => Number((b.feeDrops ?? 0n) - (a.feeDrops ?? 0n)))[0];
   }
@@ -164,7 +179,9 @@ export class OpenLedger {
   #behindQueue(tx: ReadTransaction): State {
     const account = this.state.account(tx.account);
     const earlier = this.queueOf(tx.account).filter(({ sequence }) => sequence < tx.sequence);
-    const isInLine = earlier.every(({ sequence }, at) => sequence === (account?.sequence ?? 0) + at);
+    const isInLine = earlier.every(
+      ({ sequence }, at) => sequence === (account?.sequence ?? 0) + at,
+    );
     if (account === undefined || earlier.length === 0 || !isInLine) return this.state;
     const state = this.state.fork();
     state.put(tx.account, { sequence: account.sequence + earlier.length });
@@ -174,8 +191,10 @@ export class OpenLedger {
   #queueFault(tx: ReadTransaction): Result | null {
     const line = this.queueOf(tx.account);
     const replaced = line.find(({ sequence }) => sequence === tx.sequence);
-    if (tx.lastLedger !== null && tx.lastLedger < this.index + ledgersLeftLeast) return "telCAN_NOT_QUEUE";
-    if (replaced === undefined) return line.length >= queueMostOfAccount ? "telCAN_NOT_QUEUE_FULL" : null;
+    if (tx.lastLedger !== null && tx.lastLedger < this.index + ledgersLeftLeast)
+      return "telCAN_NOT_QUEUE";
+    if (replaced === undefined)
+      return line.length >= queueMostOfAccount ? "telCAN_NOT_QUEUE_FULL" : null;
     const asked = (this.levelOf(replaced.feeDrops ?? 0n) * retryPercent) / 100n;
     return this.levelOf(tx.feeDrops ?? 0n) > asked ? null : "telCAN_NOT_QUEUE_FEE";
   }

@@ -76,7 +76,11 @@ export class People {
   /** A payment of up to `drops` by way of a token, of which fewer arrive. */
   payPartly(to: string, drops: bigint, deliveredDrops: bigint, tag?: number): string {
     const SendMax = { currency: "USD", issuer: person("issuer").address, value: "1" };
-    const fields = { ...payment(to, String(drops), tag), SendMax, Flags: fullyCanonical + partialPayment };
+    const fields = {
+      ...payment(to, String(drops), tag),
+      SendMax,
+      Flags: fullyCanonical + partialPayment,
+    };
     return this.#arrive(this.#byFaucet(fields), to, deliveredDrops, String(deliveredDrops));
   }
 
@@ -88,7 +92,11 @@ export class People {
 
   /** XRP that a finished escrow sets free: metadata tells no delivered amount. */
   finishEscrow(to: string, drops: bigint): string {
-    const fields = { TransactionType: "EscrowFinish", Owner: this.faucet.address, OfferSequence: 1 };
+    const fields = {
+      TransactionType: "EscrowFinish",
+      Owner: this.faucet.address,
+      OfferSequence: 1,
+    };
     return this.#arrive(this.#byFaucet(fields), to, drops, null);
   }
 
@@ -97,10 +105,18 @@ export class People {
     const TicketSequence = this.#tickets;
     this.#tickets += 1;
     const CheckID = sha512Half(Buffer.from(`check ${TicketSequence}`));
-    const fields = { TransactionType: "CheckCash", Account: to, Fee: usualFee, Sequence: 0, TicketSequence, CheckID };
+    const fields = {
+      TransactionType: "CheckCash",
+      Account: to,
+      Fee: usualFee,
+      Sequence: 0,
+      TicketSequence,
+      CheckID,
+    };
     // The receiver's key is its own: another one signs, which only submit would judge.
     const tx = taken({ ...fields, Amount: String(drops) }, this.faucet);
-    const effect = (state: State): void => state.add(to, drops - BigInt(usualFee), this.#chain.open.index);
+    const effect = (state: State): void =>
+      state.add(to, drops - BigInt(usualFee), this.#chain.open.index);
     this.#chain.open.arrive(tx, effect, String(drops));
     return tx.hash;
   }
@@ -133,7 +149,13 @@ export class People {
 
 function payment(to: string, amount: unknown, tag: number | undefined): Json {
   const tagged = tag === undefined ? {} : { DestinationTag: tag };
-  return { TransactionType: "Payment", Destination: to, Amount: amount, ...tagged, Flags: fullyCanonical };
+  return {
+    TransactionType: "Payment",
+    Destination: to,
+    Amount: amount,
+    ...tagged,
+    Flags: fullyCanonical,
+  };
 }
 
 function taken(fields: Json, signer: Person): ReadTransaction {

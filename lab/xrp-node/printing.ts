@@ -35,7 +35,8 @@ export function metaJson({ tx, changes, result, place, delivered, ledgerIndex }:
 
 /** The compact identifier: C, ledger, place and network in hex. */
 export function ctidOf({ ledgerIndex, place }: Done, networkId: number): string {
-  const hex = (value: number, digits: number): string => value.toString(16).toUpperCase().padStart(digits, "0");
+  const hex = (value: number, digits: number): string =>
+    value.toString(16).toUpperCase().padStart(digits, "0");
   return `C${hex(ledgerIndex, 7)}${hex(place, 4)}${hex(networkId, 4)}`;
 }
 
@@ -82,10 +83,26 @@ function nodeJson({ address, before, after }: Change, ledgerIndex: number): Json
   }
   const was = shortRoot(address, before);
   const changed = Object.entries(was).filter(([name, value]) => value !== final[name]);
-  const previous = { PreviousTxnID: before.previousTxnId, PreviousTxnLgrSeq: before.previousLedger };
-  return { ModifiedNode: { FinalFields: final, ...kind, PreviousFields: Object.fromEntries(changed), ...previous } };
+  const previous = {
+    PreviousTxnID: before.previousTxnId,
+    PreviousTxnLgrSeq: before.previousLedger,
+  };
+  return {
+    ModifiedNode: {
+      FinalFields: final,
+      ...kind,
+      PreviousFields: Object.fromEntries(changed),
+      ...previous,
+    },
+  };
 }
 
 function shortRoot(address: string, { balanceDrops, flags, ownerCount, sequence }: Account): Json {
-  return { Account: address, Balance: String(balanceDrops), Flags: flags, OwnerCount: ownerCount, Sequence: sequence };
+  return {
+    Account: address,
+    Balance: String(balanceDrops),
+    Flags: flags,
+    OwnerCount: ownerCount,
+    Sequence: sequence,
+  };
 }

@@ -19,11 +19,14 @@ const messages = {
   tefMAX_LEDGER: "Ledger sequence too high.",
   telINSUF_FEE_P: "Fee insufficient.",
   telCAN_NOT_QUEUE: "Can not queue at this time.",
-  telCAN_NOT_QUEUE_FEE: "Can not queue at this time: fee insufficient to replace queued transaction.",
+  telCAN_NOT_QUEUE_FEE:
+    "Can not queue at this time: fee insufficient to replace queued transaction.",
   telCAN_NOT_QUEUE_FULL: "Can not queue at this time: queue is full.",
   telWRONG_NETWORK: "Transaction specifies a Network ID that differs from that of the local node.",
-  telREQUIRES_NETWORK_ID: "Transactions submitted to this node/network must include a correct NetworkID field.",
-  telNETWORK_ID_MAKES_TX_NON_CANONICAL: "Transactions submitted to this node/network must NOT include a NetworkID field.",
+  telREQUIRES_NETWORK_ID:
+    "Transactions submitted to this node/network must include a correct NetworkID field.",
+  telNETWORK_ID_MAKES_TX_NON_CANONICAL:
+    "Transactions submitted to this node/network must NOT include a NetworkID field.",
   temMALFORMED: "Malformed transaction.",
   temBAD_AMOUNT: "Malformed: Bad amount.",
   temBAD_FEE: "Invalid fee, negative or not XRP.",
@@ -48,7 +51,9 @@ export function messageOf(result: Result): string {
 
 /** The number by the codec's own table. */
 export function codeOf(result: Result): number {
-  const { transactionResult: known } = codecs().binary.DEFAULT_DEFINITIONS as unknown as { readonly transactionResult: Json };
+  const { transactionResult: known } = codecs().binary.DEFAULT_DEFINITIONS as unknown as {
+    readonly transactionResult: Json;
+  };
   const found = known[result] as { readonly ordinal: number } | undefined;
   if (found === undefined) throw new Error(`the codec knows no result ${result}`);
   return found.ordinal;

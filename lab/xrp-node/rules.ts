@@ -16,7 +16,12 @@ export interface Rules {
   readonly reserveIncDrops: bigint;
 }
 
-export const mainRules: Rules = { networkId: 0, baseFeeDrops: 10n, reserveBaseDrops: 1_000_000n, reserveIncDrops: 200_000n };
+export const mainRules: Rules = {
+  networkId: 0,
+  baseFeeDrops: 10n,
+  reserveBaseDrops: 1_000_000n,
+  reserveIncDrops: 200_000n,
+};
 
 /** The network numbers above this stand in each transaction. */
 export const networkIdFree = 1024;
@@ -24,11 +29,28 @@ const feeMostDrops = 100_000_000_000_000_000n; // all XRP that there ever was
 const accountZero = "rrrrrrrrrrrrrrrrrrrrrhoLvTp";
 
 const commonFields = [
-  ...["TransactionType", "Account", "Fee", "Sequence", "SigningPubKey", "TxnSignature", "Flags", "LastLedgerSequence"],
+  ...[
+    "TransactionType",
+    "Account",
+    "Fee",
+    "Sequence",
+    "SigningPubKey",
+    "TxnSignature",
+    "Flags",
+    "LastLedgerSequence",
+  ],
   ...["NetworkID", "SourceTag", "Memos"],
 ];
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
-  Payment: ["Destination", "Amount", "DestinationTag", "InvoiceID", "SendMax", "DeliverMin", "Paths"],
+  Payment: [
+    "Destination",
+    "Amount",
+    "DestinationTag",
+    "InvoiceID",
+    "SendMax",
+    "DeliverMin",
+    "Paths",
+  ],
   AccountSet: ["SetFlag", "ClearFlag"],
 };
 const paymentFlags = { noDirect: 0x1_0000, partial: 0x2_0000, limitQuality: 0x4_0000 } as const;
@@ -42,13 +64,15 @@ const settable: Readonly<Record<number, number>> = {
 /** A result that the bytes alone decide; null goes on. */
 export function preflight(tx: ReadTransaction, { networkId }: Rules): Result | null {
   const { fields, type, feeDrops } = tx;
-  if (networkId <= networkIdFree && fields.NetworkID !== undefined) return "telNETWORK_ID_MAKES_TX_NON_CANONICAL";
+  if (networkId <= networkIdFree && fields.NetworkID !== undefined)
+    return "telNETWORK_ID_MAKES_TX_NON_CANONICAL";
   if (networkId > networkIdFree && fields.NetworkID === undefined) return "telREQUIRES_NETWORK_ID";
   if (networkId > networkIdFree && fields.NetworkID !== networkId) return "telWRONG_NETWORK";
   if (feeDrops === null || feeDrops > feeMostDrops) return "temBAD_FEE";
   const known = fieldsOf[type];
   if (known === undefined) return "temMALFORMED";
-  if (Object.keys(fields).some((name) => !commonFields.includes(name) && !known.includes(name))) return "temMALFORMED";
+  if (Object.keys(fields).some((name) => !commonFields.includes(name) && !known.includes(name)))
+    return "temMALFORMED";
   return type === "Payment" ? paymentFault(tx) : accountSetFault(tx);
 }
 
@@ -70,11 +94,18 @@ function paymentFault({ fields, account, flags }: ReadTransaction): Result | nul
 function accountSetFault({ fields, flags }: ReadTransaction): Result | null {
   const [set, clear] = [Number(fields.SetFlag ?? 0), Number(fields.ClearFlag ?? 0)];
   if (flags !== 0 || (set !== 0 && set === clear)) return "temINVALID_FLAG";
-  return [set, clear].every((one) => one === 0 || settable[one] !== undefined) ? null : "temMALFORMED";
+  return [set, clear].every((one) => one === 0 || settable[one] !== undefined)
+    ? null
+    : "temMALFORMED";
 }
 
 /** A result that the open ledger decides before the fee is taken; null goes on. */
-export function preclaim(tx: ReadTransaction, state: State, openIndex: number, rules: Rules): Result | null {
+export function preclaim(
+  tx: ReadTransaction,
+  state: State,
+  openIndex: number,
+  rules: Rules,
+): Result | null {
   const account = state.account(tx.account);
   if (account === undefined) return "terNO_ACCOUNT";
   if (tx.sequence > account.sequence) return "terPRE_SEQ";
@@ -96,7 +127,12 @@ function isOwnKey({ fields, account }: ReadTransaction): boolean {
 }
 
 /** Takes fee and sequence in a state that passed `preclaim`, and does what the result allows. */
-export function carryOut(tx: ReadTransaction, state: State, openIndex: number, rules: Rules): Result {
+export function carryOut(
+  tx: ReadTransaction,
+  state: State,
+  openIndex: number,
+  rules: Rules,
+): Result {
   const prior = state.account(tx.account)!;
   const result = tx.type === "Payment" ? paymentResult(tx, prior, state, rules) : "tesSUCCESS";
   takeFee(tx, state);
@@ -111,24 +147,35 @@ export function carryOut(tx: ReadTransaction, state: State, openIndex: number, r
 
 export function takeFee(tx: ReadTransaction, state: State): void {
   const { balanceDrops } = state.account(tx.account)!;
-  state.put(tx.account, { balanceDrops: balanceDrops - (tx.feeDrops ?? 0n), sequence: tx.sequence + 1 });
+  state.put(tx.account, {
+    balanceDrops: balanceDrops - (tx.feeDrops ?? 0n),
+    sequence: tx.sequence + 1,
+  });
 }
 
-function paymentResult({ fields, feeDrops }: ReadTransaction, prior: Account, state: State, rules: Rules): Result {
+function paymentResult(
+  { fields, feeDrops }: ReadTransaction,
+  prior: Account,
+  state: State,
+  rules: Rules,
+): Result {
   const { Destination: destination, Amount: amount, DestinationTag: tag } = fields;
   const receiver = state.account(String(destination));
   const drops = dropsOf(amount);
   if (receiver === undefined) {
     if (drops === null) return "tecNO_DST";
     if (drops < rules.reserveBaseDrops) return "tecNO_DST_INSUF_XRP";
-  } else if ((receiver.flags & accountFlags.requireDest) !== 0 && tag === undefined) return "tecDST_TAG_NEEDED";
+  } else if ((receiver.flags & accountFlags.requireDest) !== 0 && tag === undefined)
+    return "tecDST_TAG_NEEDED";
   if (drops === null) return "tecPATH_DRY";
   // The fee may come out of the reserve.
   const left = prior.balanceDrops - drops;
   if (left < reserveOf(prior, rules) || left < (feeDrops ?? 0n)) return "tecUNFUNDED_PAYMENT";
-  if (receiver === undefined || (receiver.flags & accountFlags.depositAuth) === 0) return "tesSUCCESS";
+  if (receiver === undefined || (receiver.flags & accountFlags.depositAuth) === 0)
+    return "tesSUCCESS";
   // An account that fell to the reserve can be helped out with so much.
-  const isRescue = drops <= rules.reserveBaseDrops && receiver.balanceDrops <= rules.reserveBaseDrops;
+  const isRescue =
+    drops <= rules.reserveBaseDrops && receiver.balanceDrops <= rules.reserveBaseDrops;
   return isRescue ? "tesSUCCESS" : "tecNO_PERMISSION";
 }
 

@@ -3,7 +3,11 @@
  */
 
 /** Flags of an AccountRoot. Source: xrpl.org, AccountRoot flags. */
-export const accountFlags = { requireDest: 0x0002_0000, disallowXrp: 0x0008_0000, depositAuth: 0x0100_0000 } as const;
+export const accountFlags = {
+  requireDest: 0x0002_0000,
+  disallowXrp: 0x0008_0000,
+  depositAuth: 0x0100_0000,
+} as const;
 
 export interface Account {
   readonly balanceDrops: bigint;
@@ -44,8 +48,15 @@ export class State {
 
   /** Addresses whose accounts are others than in an older state. */
   changedSince(older: State): readonly string[] {
-    return [...this.#accounts].filter(([address, account]) => older.account(address) !== account).map(([address]) => address);
+    return [...this.#accounts]
+      .filter(([address, account]) => older.account(address) !== account)
+      .map(([address]) => address);
   }
 }
 
-const fresh = { flags: 0, ownerCount: 0, previousTxnId: "0".repeat(64), previousLedger: 0 } as const;
+const fresh = {
+  flags: 0,
+  ownerCount: 0,
+  previousTxnId: "0".repeat(64),
+  previousLedger: 0,
+} as const;

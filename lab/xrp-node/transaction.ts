@@ -25,15 +25,18 @@ const required = ["TransactionType", "Account", "Fee", "SigningPubKey", "Sequenc
 
 /** @throws Unreadable for other bytes than a transaction's, or a signature that is not its key's */
 export function readBlob(text: unknown): ReadTransaction {
-  if (typeof text !== "string" || !/^(?:[0-9a-fA-F]{2})+$/.test(text)) throw new Unreadable("invalid blob");
+  if (typeof text !== "string" || !/^(?:[0-9a-fA-F]{2})+$/.test(text))
+    throw new Unreadable("invalid blob");
   const blob = text.toUpperCase();
   const fields = decoded(blob);
   for (const name of required) {
-    if (fields[name] === undefined) throw new Unreadable(`Field '${name}' is required but missing.`);
+    if (fields[name] === undefined)
+      throw new Unreadable(`Field '${name}' is required but missing.`);
   }
   if (fields.TransactionType === "Payment") {
     for (const name of ["Destination", "Amount"])
-      if (fields[name] === undefined) throw new Unreadable(`Field '${name}' is required but missing.`);
+      if (fields[name] === undefined)
+        throw new Unreadable(`Field '${name}' is required but missing.`);
   }
   if (!isSigned(fields)) throw new Unreadable("fails local checks: Invalid signature.");
   return readFields(fields, blob);

@@ -25,7 +25,9 @@ export interface View {
 }
 
 export function hasLedger({ first, head, holes }: View, index: number): boolean {
-  return index >= first && index <= head && !holes.some(({ from, to }) => index >= from && index <= to);
+  return (
+    index >= first && index <= head && !holes.some(({ from, to }) => index >= from && index <= to)
+  );
 }
 
 /** The oldest ledger from which the node has all up to its newest. */

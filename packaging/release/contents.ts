@@ -25,7 +25,12 @@ export interface LockEntry {
 }
 
 export interface Project {
-  readonly manifest: { readonly name: string; readonly version: string; readonly license: string; readonly description: string };
+  readonly manifest: {
+    readonly name: string;
+    readonly version: string;
+    readonly license: string;
+    readonly description: string;
+  };
   readonly lock: Lock;
 }
 
@@ -38,7 +43,14 @@ const beneath = [
   "cli/launch/started.js",
   "dist/.built",
 ];
-const papers = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "config.example.json", "dist/licences.txt"];
+const papers = [
+  "CHANGELOG.md",
+  "LICENSE",
+  "README.md",
+  "SECURITY.md",
+  "config.example.json",
+  "dist/licences.txt",
+];
 
 /** The copied files by their paths from the root, sorted. */
 export function releaseFiles(root: string): readonly string[] {
@@ -46,7 +58,9 @@ export function releaseFiles(root: string): readonly string[] {
     filesUnder(root, `dist/${room}`).filter((path) => /\.(?:js|sql)$/.test(path)),
   );
   const docs = filesUnder(root, "docs").filter((path) => /\.(?:md|png|svg)$/.test(path));
-  const whole = ["systemd", "packaging/monitoring", "dist/man", "dist/completion"].flatMap((folder) => filesUnder(root, folder));
+  const whole = ["systemd", "packaging/monitoring", "dist/man", "dist/completion"].flatMap(
+    (folder) => filesUnder(root, folder),
+  );
   return [...launchers, ...beneath, ...papers, ...built, ...docs, ...whole].sort();
 }
 
@@ -58,12 +72,19 @@ function filesUnder(root: string, folder: string): string[] {
 }
 
 /** package.json and lock file of the two parts, with production packages alone. */
-export async function productionProjects(root: string): Promise<{ readonly agent: Project; readonly gateway: Project }> {
+export async function productionProjects(
+  root: string,
+): Promise<{ readonly agent: Project; readonly gateway: Project }> {
   // Imported by path, since it is plain JavaScript outside of the compiler's reach.
-  const packages = (await import(pathToFileURL(join(root, "cli", "launch", "packages.js")).href)) as {
+  const packages = (await import(
+    pathToFileURL(join(root, "cli", "launch", "packages.js")).href
+  )) as {
     productionProject(root: string, part: "agent" | "gateway"): Project;
   };
-  return { agent: packages.productionProject(root, "agent"), gateway: packages.productionProject(root, "gateway") };
+  return {
+    agent: packages.productionProject(root, "agent"),
+    gateway: packages.productionProject(root, "gateway"),
+  };
 }
 
 /** Writes the whole release into `folder`, which it makes. */
@@ -84,7 +105,8 @@ function writeProject(folder: string, { manifest, lock }: Project): void {
 
 /** The version of this tree, by its package.json. */
 export function treeVersion(root: string): string {
-  return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version;
+  return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string })
+    .version;
 }
 
 /**

@@ -19,7 +19,10 @@ const { values, stop } = readCommandLine({
   does: "Makes the archive that servers install from, its signed checksum and its parts list (CycloneDX).",
   options: {
     out: { takes: "FOLDER", default: "release", says: "where they are put" },
-    "sign-key": { takes: "FILE", says: "the private key, Ed25519 in PEM, that signs the checksum; kept outside of the tree" },
+    "sign-key": {
+      takes: "FILE",
+      says: "the private key, Ed25519 in PEM, that signs the checksum; kept outside of the tree",
+    },
   },
 });
 
@@ -27,7 +30,10 @@ const { values, stop } = readCommandLine({
 function releaseTime(): number {
   const given = process.env.SOURCE_DATE_EPOCH ?? "";
   const text =
-    given === "" ? spawnSync("git", ["log", "-1", "--format=%ct"], { cwd: projectRoot, encoding: "utf8" }).stdout : given;
+    given === ""
+      ? spawnSync("git", ["log", "-1", "--format=%ct"], { cwd: projectRoot, encoding: "utf8" })
+          .stdout
+      : given;
   const seconds = Number((text ?? "").trim() || Number.NaN);
   return Number.isSafeInteger(seconds) && seconds >= 0
     ? seconds
@@ -35,12 +41,16 @@ function releaseTime(): number {
 }
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major * 1000 + minor < 20_018) stop(`the parts list's library needs Node 20.18 or later, this is ${process.versions.node}`);
+if (major * 1000 + minor < 20_018)
+  stop(`the parts list's library needs Node 20.18 or later, this is ${process.versions.node}`);
 // Imported after the check of the version, since an older Node cannot load its library.
 const { sbomText } = await import("./sbom.ts");
 const trouble = versionTrouble(treeVersion(projectRoot), version);
 if (trouble !== "") stop(trouble);
-const signing = values["sign-key"] === undefined ? null : readSigningKey(resolve(values["sign-key"]), projectRoot);
+const signing =
+  values["sign-key"] === undefined
+    ? null
+    : readSigningKey(resolve(values["sign-key"]), projectRoot);
 if (signing?.ok === false) stop(signing.why);
 const name = `autowithdraw-${treeVersion(projectRoot)}`;
 const out = resolve(projectRoot, values.out);
@@ -62,7 +72,10 @@ try {
   rmSync(`${archive}.sha256.sig`, { force: true });
   for (const [path, content] of made) writeFileSync(path, content);
   process.stdout.write(`${[archive, ...made.keys()].join("\n")}\n`);
-  if (signing === null) process.stderr.write("release: the checksum is not signed: name the key with --sign-key FILE\n");
+  if (signing === null)
+    process.stderr.write(
+      "release: the checksum is not signed: name the key with --sign-key FILE\n",
+    );
 } finally {
   rmSync(aside, { recursive: true, force: true });
 }

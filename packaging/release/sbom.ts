@@ -10,7 +10,10 @@ import type { LockEntry, Project } from "./contents.ts";
 const nodeModules = "node_modules/";
 
 /** The document. `atSeconds` since 1970. */
-export function sbomText(projects: { readonly agent: Project; readonly gateway: Project }, atSeconds: number): string {
+export function sbomText(
+  projects: { readonly agent: Project; readonly gateway: Project },
+  atSeconds: number,
+): string {
   const { agent, gateway } = projects;
   const main = new Models.Component(Enums.ComponentType.Application, agent.manifest.name, {
     version: agent.manifest.version,
@@ -28,7 +31,8 @@ export function sbomText(projects: { readonly agent: Project; readonly gateway: 
   });
   const components = new Map<string, Models.Component>();
   for (const [part, { lock }] of Object.entries({ agent, gateway })) {
-    for (const [path, entry] of Object.entries(lock.packages)) if (path !== "") note(components, part, path, entry);
+    for (const [path, entry] of Object.entries(lock.packages))
+      if (path !== "") note(components, part, path, entry);
   }
   link(main, agent, components);
   link(service, gateway, components);
@@ -38,18 +42,29 @@ export function sbomText(projects: { readonly agent: Project; readonly gateway: 
     metadata: new Models.Metadata({ component: main, timestamp: new Date(atSeconds * 1000) }),
     components: new Models.ComponentRepository(all),
   });
-  const serializer = new Serialize.JsonSerializer(new Serialize.JSON.Normalize.Factory(Spec.Spec1dot6));
+  const serializer = new Serialize.JsonSerializer(
+    new Serialize.JSON.Normalize.Factory(Spec.Spec1dot6),
+  );
   return `${serializer.serialize(bom, { sortLists: true, space: 2 })}\n`;
 }
 
-const purlOf = (name: string, version: string): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
-const nameOf = (path: string): string => path.slice(path.lastIndexOf(nodeModules) + nodeModules.length);
+const purlOf = (name: string, version: string): string =>
+  `pkg:npm/${name.replace("@", "%40")}@${version}`;
+const nameOf = (path: string): string =>
+  path.slice(path.lastIndexOf(nodeModules) + nodeModules.length);
 
-function note(components: Map<string, Models.Component>, part: string, path: string, entry: LockEntry): void {
+function note(
+  components: Map<string, Models.Component>,
+  part: string,
+  path: string,
+  entry: LockEntry,
+): void {
   const name = nameOf(path);
   const purl = purlOf(name, entry.version);
   const slash = name.indexOf("/");
-  const digest = Buffer.from((entry.integrity ?? "").replace(/^sha512-/, ""), "base64").toString("hex");
+  const digest = Buffer.from((entry.integrity ?? "").replace(/^sha512-/, ""), "base64").toString(
+    "hex",
+  );
   const component =
     components.get(purl) ??
     new Models.Component(Enums.ComponentType.Library, name.slice(slash + 1), {
@@ -65,16 +80,24 @@ function note(components: Map<string, Models.Component>, part: string, path: str
 }
 
 function licence(expression: string | undefined): Models.LicenseRepository {
-  return new Models.LicenseRepository(expression === undefined ? [] : [new Models.LicenseExpression(expression)]);
+  return new Models.LicenseRepository(
+    expression === undefined ? [] : [new Models.LicenseExpression(expression)],
+  );
 }
 
 /** Adds the dependencies of each package, found as Node looks them up from its folder. */
-function link(main: Models.Component, { lock }: Project, components: ReadonlyMap<string, Models.Component>): void {
+function link(
+  main: Models.Component,
+  { lock }: Project,
+  components: ReadonlyMap<string, Models.Component>,
+): void {
   const componentAt = (path: string): Models.Component | undefined => {
     const entry = lock.packages[path];
     return entry === undefined ? undefined : components.get(purlOf(nameOf(path), entry.version));
   };
-  for (const [path, { dependencies = {}, optionalDependencies = {} }] of Object.entries(lock.packages)) {
+  for (const [path, { dependencies = {}, optionalDependencies = {} }] of Object.entries(
+    lock.packages,
+  )) {
     const from = path === "" ? main : componentAt(path);
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       const found = lookUp(path, name)

@@ -8,7 +8,9 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import { sep } from "node:path";
 
 /** A key that a release is signed with, or the reason for a refusal. */
-export type SigningKey = { readonly ok: true; readonly key: KeyObject } | { readonly ok: false; readonly why: string };
+export type SigningKey =
+  | { readonly ok: true; readonly key: KeyObject }
+  | { readonly ok: false; readonly why: string };
 
 /**
  * Reads a private key in PEM (PKCS 8) from `path`. A refusal is a value: a file that is missing,
@@ -20,12 +22,15 @@ export function readSigningKey(path: string, root: string): SigningKey {
   if (stat === undefined) return refused(`${path} is not there`);
   if (realpathSync(path).startsWith(realpathSync(root) + sep))
     return refused(`${path} lies in the project's folder: a signing key is kept outside of it`);
-  if (stat.isFile() && (stat.mode & 0o077) !== 0) return refused(`${path} is open to others: chmod 600 ${path}`);
+  if (stat.isFile() && (stat.mode & 0o077) !== 0)
+    return refused(`${path} is open to others: chmod 600 ${path}`);
   const bytes = readFileSync(path);
   try {
     const key = createPrivateKey(bytes);
     if (key.asymmetricKeyType === "ed25519") return { ok: true, key };
-    return refused(`${path} holds a key of the kind ${key.asymmetricKeyType}, and a release is signed with ed25519`);
+    return refused(
+      `${path} holds a key of the kind ${key.asymmetricKeyType}, and a release is signed with ed25519`,
+    );
   } catch {
     return refused(`${path} holds no private key in PEM without a passphrase`);
   } finally {

@@ -34,7 +34,10 @@ const fee = 21_000n * 10n ** 9n;
 const usd = 10n ** 6n;
 
 /** A hot wallet whose books have begun, and a day with everything that moves money. */
-async function aDay(): Promise<{ readonly coins: ReturnType<typeof issue>; readonly tokens: ReturnType<typeof issue> }> {
+async function aDay(): Promise<{
+  readonly coins: ReturnType<typeof issue>;
+  readonly tokens: ReturnType<typeof issue>;
+}> {
   chain.move(agent.hotWalletAddress, "eth", 10n * eth);
   chain.move(agent.hotWalletAddress, "usd", 1_000n * usd);
   mine();
@@ -58,7 +61,8 @@ async function aDay(): Promise<{ readonly coins: ReturnType<typeof issue>; reado
   mine();
   return { coins, tokens };
 }
-const removeRow = (sql: string, ...values: (string | number)[]): void => void db.store.database.run(sql, ...values);
+const removeRow = (sql: string, ...values: (string | number)[]): void =>
+  void db.store.database.run(sql, ...values);
 
 describe("books that close", () => {
   it("a day of deposits, sweeps, top-ups, payouts and a failed payout leaves no difference", async () => {
@@ -149,13 +153,20 @@ describe("books that close", () => {
     chain.move(theirs.address, "eth", -eth);
     mine();
     const closed = await close();
-    expect([differences(closed), closed.entries.map(({ kind, units }) => [kind, units])]).toEqual([[], [["owner", `${-eth}`]]]);
+    expect([differences(closed), closed.entries.map(({ kind, units }) => [kind, units])]).toEqual([
+      [],
+      [["owner", `${-eth}`]],
+    ]);
     mine();
-    expect((await close()).entries.map(({ kind, units }) => [kind, units])).toEqual([["owner", `${-eth}`]]);
+    expect((await close()).entries.map(({ kind, units }) => [kind, units])).toEqual([
+      ["owner", `${-eth}`],
+    ]);
     const block = mine();
     chain.move(theirs.address, "eth", eth + 3n);
     mine();
-    expect(differences(await close())).toEqual([`${theirs.address} 0.000000000000000003 eth from ${block}`]);
+    expect(differences(await close())).toEqual([
+      `${theirs.address} 0.000000000000000003 eth from ${block}`,
+    ]);
   });
 });
 
@@ -194,14 +205,18 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
   [
     "a payment that is recorded in another currency",
     ({ coins }) => {
-      removeRow("UPDATE payments SET currency = 'usd' WHERE address = ? AND currency = 'eth'", coins.address);
+      removeRow(
+        "UPDATE payments SET currency = 'usd' WHERE address = ? AND currency = 'eth'",
+        coins.address,
+      );
       return [`${coins.address} 2 eth from 102`, `${coins.address} -2000000000000 usd from 102`];
     },
   ],
   [
     "a payment that is recorded at another address",
     ({ coins, tokens }) => {
-      const sql = "UPDATE payments SET address = ?, transactionId = ? WHERE address = ? AND currency = 'eth'";
+      const sql =
+        "UPDATE payments SET address = ?, transactionId = ? WHERE address = ? AND currency = 'eth'";
       removeRow(sql, tokens.address, tokens.id, coins.address);
       return [`${coins.address} 2 eth from 102`, `${tokens.address} -2 eth from 102`];
     },
@@ -233,14 +248,24 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     "a sweep that completed and never happened",
     ({ coins }) => {
       const ends = { depositAddress: coins.address, receiverAddress: agent.hotWalletAddress };
-      keepEnded({ operation: "sweep", currency: "usd", ...ends, amountUnits: `${7n * usd}`, feeUnits: "0", finalBlock: 105 });
+      keepEnded({
+        operation: "sweep",
+        currency: "usd",
+        ...ends,
+        amountUnits: `${7n * usd}`,
+        feeUnits: "0",
+        finalBlock: 105,
+      });
       return [`${agent.hotWalletAddress} -7 usd from 105`, `${coins.address} 7 usd from 105`];
     },
   ],
   [
     "a sweep's fee that is not recorded",
     ({ coins }) => {
-      removeRow("UPDATE transactions SET feeUnits = '' WHERE operation = 'sweep' AND depositAddress = ?", coins.address);
+      removeRow(
+        "UPDATE transactions SET feeUnits = '' WHERE operation = 'sweep' AND depositAddress = ?",
+        coins.address,
+      );
       return `${coins.address} -0.000021 eth from 105`;
     },
   ],
@@ -255,13 +280,18 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     "a top-up that is recorded as failed",
     ({ tokens }) => {
       removeRow("UPDATE transactions SET status = 2 WHERE operation = 'topup'");
-      return [`${tokens.address} 0.000042 eth from 104`, `${agent.hotWalletAddress} -0.000042 eth from 104`];
+      return [
+        `${tokens.address} 0.000042 eth from 104`,
+        `${agent.hotWalletAddress} -0.000042 eth from 104`,
+      ];
     },
   ],
   [
     "a payout that counts as failed and was paid",
     () => {
-      removeRow("UPDATE transactions SET status = 2 WHERE operation = 'withdraw' AND currency = 'usd'");
+      removeRow(
+        "UPDATE transactions SET status = 2 WHERE operation = 'withdraw' AND currency = 'usd'",
+      );
       return `${agent.hotWalletAddress} -30 usd from 106`;
     },
   ],
@@ -277,7 +307,10 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     () => {
       chain.move(agent.hotWalletAddress, "usd", 500n * usd);
       outgoingForeign("usd", 20n * usd, fee);
-      return [`${agent.hotWalletAddress} 480 usd from 107`, `${agent.hotWalletAddress} -0.000021 eth from 107`];
+      return [
+        `${agent.hotWalletAddress} 480 usd from 107`,
+        `${agent.hotWalletAddress} -0.000021 eth from 107`,
+      ];
     },
   ],
   [
@@ -285,7 +318,10 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     () => {
       chain.move(agent.hotWalletAddress, "usd", 20n * usd);
       outgoingForeign("usd", 20n * usd, fee);
-      return [`${agent.hotWalletAddress} 0 usd from 107`, `${agent.hotWalletAddress} -0.000021 eth from 107`];
+      return [
+        `${agent.hotWalletAddress} 0 usd from 107`,
+        `${agent.hotWalletAddress} -0.000021 eth from 107`,
+      ];
     },
   ],
   [
@@ -298,29 +334,39 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
 ];
 
 describe("differences", () => {
-  it.each(mutants)("%s is named by address, amount and first block, and told of once", async (_what, mutate) => {
-    const day = await aDay();
-    expect(differences(await close())).toEqual([]);
-    db.store.database.run("DELETE FROM closings");
-    const named = [mutate(day)].flat();
-    mine(10);
-    const closed = await close();
-    expect([...differences(closed)].sort()).toEqual([...named].sort());
-    expect(closed.news).toHaveLength(named.length);
-    mine();
-    const again = await close();
-    expect([[...differences(again)].sort(), again.news]).toEqual([[...named].sort(), []]);
-    const alarms = db.store.database.all<{ subject: string; act: string }>(
-      "SELECT subject, act FROM audit WHERE act LIKE 'alarm BOOKS_DIFFERENCE%'",
-    );
-    // One cause each: money that left a hot wallet, or less or more on a deposit address.
-    const causes = named.map((text) => {
-      const [account = "", amount = ""] = text.split(" ");
-      const cause = account === agent.hotWalletAddress ? "hot" : amount.startsWith("-") ? "deposit-less" : "deposit-more";
-      return `${account} ${cause}`;
-    });
-    expect(alarms.map(({ subject, act }) => `${subject} ${alarmOf(act).cause}`).sort()).toEqual(causes.sort());
-  });
+  it.each(mutants)(
+    "%s is named by address, amount and first block, and told of once",
+    async (_what, mutate) => {
+      const day = await aDay();
+      expect(differences(await close())).toEqual([]);
+      db.store.database.run("DELETE FROM closings");
+      const named = [mutate(day)].flat();
+      mine(10);
+      const closed = await close();
+      expect([...differences(closed)].sort()).toEqual([...named].sort());
+      expect(closed.news).toHaveLength(named.length);
+      mine();
+      const again = await close();
+      expect([[...differences(again)].sort(), again.news]).toEqual([[...named].sort(), []]);
+      const alarms = db.store.database.all<{ subject: string; act: string }>(
+        "SELECT subject, act FROM audit WHERE act LIKE 'alarm BOOKS_DIFFERENCE%'",
+      );
+      // One cause each: money that left a hot wallet, or less or more on a deposit address.
+      const causes = named.map((text) => {
+        const [account = "", amount = ""] = text.split(" ");
+        const cause =
+          account === agent.hotWalletAddress
+            ? "hot"
+            : amount.startsWith("-")
+              ? "deposit-less"
+              : "deposit-more";
+        return `${account} ${cause}`;
+      });
+      expect(alarms.map(({ subject, act }) => `${subject} ${alarmOf(act).cause}`).sort()).toEqual(
+        causes.sort(),
+      );
+    },
+  );
 
   it("a corrected difference is not open any more", async () => {
     const { coins } = await aDay();
@@ -345,7 +391,9 @@ describe("differences", () => {
     expect(db.store.database.get("SELECT compared FROM closings")).toEqual({ compared: 6 });
     const other = await close({ merchant: "another", isWhole: false });
     expect([other.addresses, other.compared]).toEqual([0, 0]);
-    expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([{ address: coins.address }]);
+    expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([
+      { address: coins.address },
+    ]);
     expect(customer).not.toBe(coins.address);
   });
 });

@@ -30,17 +30,30 @@ afterEach(() => {
 
 /** The functions themselves, before any is exchanged. */
 const real = {
-  ...{ explainedUnits: states.explainedUnits, applyReading: readings.applyReading, readReceipt: tronAnswers.readReceipt },
-  ...{ keepFinalPayment: store.keepFinalPayment, keepDepositEnd: deposits.keepDepositEnd, judgeDeposit: credit.judgeDeposit },
+  ...{
+    explainedUnits: states.explainedUnits,
+    applyReading: readings.applyReading,
+    readReceipt: tronAnswers.readReceipt,
+  },
+  ...{
+    keepFinalPayment: store.keepFinalPayment,
+    keepDepositEnd: deposits.keepDepositEnd,
+    judgeDeposit: credit.judgeDeposit,
+  },
 };
 type Explained = typeof states.explainedUnits;
 
 /** `explainedUnits` with something left out: sums of rows, by a query with the address. */
 function explaining(sql: string, sign: bigint): void {
-  vi.spyOn(states, "explainedUnits").mockImplementation((...[database, place, how]: Parameters<Explained>) => {
-    const rows = how.isNative ? database.all<{ units: string }>(sql, place.address) : [];
-    return real.explainedUnits(database, place, how) + sign * rows.reduce((sum, { units }) => sum + BigInt(units), 0n);
-  });
+  vi.spyOn(states, "explainedUnits").mockImplementation(
+    (...[database, place, how]: Parameters<Explained>) => {
+      const rows = how.isNative ? database.all<{ units: string }>(sql, place.address) : [];
+      return (
+        real.explainedUnits(database, place, how) +
+        sign * rows.reduce((sum, { units }) => sum + BigInt(units), 0n)
+      );
+    },
+  );
 }
 
 const asFinal: typeof store.keepDetectedPayment = (database, payment) =>
@@ -54,7 +67,12 @@ async function given(at: TestNetwork, ...change: Parameters<TestNetwork["give"]>
 }
 
 /** A sweep of an address that ended on the chain. */
-async function swept(at: TestNetwork, { address }: Given, currency: string, units: bigint): Promise<void> {
+async function swept(
+  at: TestNetwork,
+  { address }: Given,
+  currency: string,
+  units: bigint,
+): Promise<void> {
   const contract = currency === "usd" ? { contract: at.usd } : {};
   const id = at.row({
     operation: "sweep",
@@ -73,11 +91,25 @@ async function toppedUp(at: TestNetwork): Promise<Given> {
   const one = await given(at, { currency: "usd", amountUnits: `${5n * usd}` });
   await at.settle({ address: one.address, units: 5n * usd, contract: at.usd, txHash: "paid" });
   const ends = { depositAddress: at.agent.hotWalletAddress, receiverAddress: one.address };
-  const sweep = at.row({ operation: "sweep", currency: "usd", depositAddress: one.address, amountUnits: `${5n * usd}` });
-  const id = at.row({ operation: "topup", orderId: sweep, currency: "usd", ...ends, amountUnits: `${2n * fee}` });
+  const sweep = at.row({
+    operation: "sweep",
+    currency: "usd",
+    depositAddress: one.address,
+    amountUnits: `${5n * usd}`,
+  });
+  const id = at.row({
+    operation: "topup",
+    orderId: sweep,
+    currency: "usd",
+    ...ends,
+    amountUnits: `${2n * fee}`,
+  });
   at.sign(id, "top-up");
   const paid = at.mine({ address: one.address, units: 2n * fee, txHash: "top-up" });
-  const block = at.mine({ address: one.address, units: -5n * usd, contract: at.usd }, { address: one.address, units: -fee });
+  const block = at.mine(
+    { address: one.address, units: -5n * usd, contract: at.usd },
+    { address: one.address, units: -fee },
+  );
   at.change(id, `status = 1, stage = 'completed', finalBlock = ${paid}, feeUnits = '0'`);
   at.change(sweep, `status = 1, stage = 'completed', finalBlock = ${block}, feeUnits = '${fee}'`);
   await at.settle();
@@ -156,7 +188,10 @@ const rules: readonly Rule[] = [
   {
     rule: "a top-up explains what it brought",
     takeOut: () =>
-      explaining("SELECT amountUnits AS units FROM transactions WHERE operation = 'topup' AND receiverAddress = ?", -1n),
+      explaining(
+        "SELECT amountUnits AS units FROM transactions WHERE operation = 'topup' AND receiverAddress = ?",
+        -1n,
+      ),
     story: toppedUp,
     named: `${-2n * fee} eth`,
   },
@@ -166,7 +201,8 @@ const rules: readonly Rule[] = [
       vi
         .spyOn(topUps, "isOwnTopUp")
         .mockImplementation(
-          (database, { txHash }) => database.get("SELECT 1 FROM signatures WHERE txHash = ?", txHash) !== undefined,
+          (database, { txHash }) =>
+            database.get("SELECT 1 FROM signatures WHERE txHash = ?", txHash) !== undefined,
         ),
     story: async (at) => {
       const other = pairAgent(at.db.store, "b", "0x90F79bf6EB2c4f870365E785982E1f101E93b906");
@@ -181,7 +217,12 @@ const rules: readonly Rule[] = [
         status: 1,
       });
       at.sign(id, "payout", other);
-      await at.settle({ address: one.address, units: 5n * usd, contract: at.usd, txHash: "payout" });
+      await at.settle({
+        address: one.address,
+        units: 5n * usd,
+        contract: at.usd,
+        txHash: "payout",
+      });
       return one;
     },
     named: `${5n * usd} usd`,
@@ -191,7 +232,9 @@ const rules: readonly Rule[] = [
     takeOut: () =>
       vi
         .spyOn(deposits, "keepDepositEnd")
-        .mockImplementation((database, id, _, final) => real.keepDepositEnd(database, id, 0, final)),
+        .mockImplementation((database, id, _, final) =>
+          real.keepDepositEnd(database, id, 0, final),
+        ),
     story: async (at) => {
       const one = await given(at, { expiresAt: at.clock + 1_000 });
       at.mine({ address: one.address, units: eth });
@@ -232,7 +275,11 @@ const rules: readonly Rule[] = [
   },
   {
     rule: "a sweep explains its fee as well",
-    takeOut: () => explaining("SELECT feeUnits AS units FROM transactions WHERE operation = 'sweep' AND depositAddress = ?", 1n),
+    takeOut: () =>
+      explaining(
+        "SELECT feeUnits AS units FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
+        1n,
+      ),
     story: async (at) => {
       const one = await direct(at);
       await swept(at, one, "eth", eth / 2n);
@@ -293,7 +340,9 @@ const rules: readonly Rule[] = [
 function withoutNotes(): void {
   vi.spyOn(tronAnswers, "readReceipt").mockImplementation((value) => {
     const receipt = real.readReceipt(value);
-    return receipt === null ? null : { ...receipt, internal: [...receipt.internal, ...receipt.others] };
+    return receipt === null
+      ? null
+      : { ...receipt, internal: [...receipt.internal, ...receipt.others] };
   });
 }
 
@@ -301,7 +350,9 @@ const statusOf = (at: TestNetwork, { id }: Given): unknown =>
   at.db.store.database.get("SELECT status FROM transactions WHERE id = ?", id);
 
 /** Rules of which the books cannot tell: the sum of an address stays explained. */
-const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: TestNetwork, one: Given) => unknown })[] = [
+const unseen: readonly (Omit<Rule, "named"> & {
+  readonly differs: (at: TestNetwork, one: Given) => unknown;
+})[] = [
   {
     rule: "a baseline that is not kept is credited as a payment: the request completes by it, the sum is explained",
     takeOut: () => vi.spyOn(states, "keepBaseline").mockReturnValue(),
@@ -354,7 +405,8 @@ const unseen: readonly (Omit<Rule, "named"> & { readonly differs: (at: TestNetwo
     rule: "unswept balances that are not kept leave nothing to sweep, and the books stand on payments",
     takeOut: () => vi.spyOn(unsweptBalances, "hold").mockReturnValue(),
     story: direct,
-    differs: (at, { address }) => unsweptBalances.unsweptBalanceOf(at.db.store.database, address, at.network, "eth"),
+    differs: (at, { address }) =>
+      unsweptBalances.unsweptBalanceOf(at.db.store.database, address, at.network, "eth"),
   },
   {
     rule: "staked coins whose note nobody looks at show as seen, and the final balance drops them",
@@ -391,13 +443,16 @@ describe("the books judge the rules of crediting", () => {
     },
   );
 
-  it.each(unseen)("reconcile cannot tell of this: $rule", async ({ takeOut, story, differs, isTron }) => {
-    const sound = await played(story, isTron);
-    const right = differs(sound.at, sound.one);
-    expect(await sound.at.reconcile()).toEqual([]);
-    takeOut();
-    const { at, one } = await played(story, isTron);
-    expect(differs(at, one)).not.toEqual(right);
-    expect(await at.reconcile()).toEqual([]);
-  });
+  it.each(unseen)(
+    "reconcile cannot tell of this: $rule",
+    async ({ takeOut, story, differs, isTron }) => {
+      const sound = await played(story, isTron);
+      const right = differs(sound.at, sound.one);
+      expect(await sound.at.reconcile()).toEqual([]);
+      takeOut();
+      const { at, one } = await played(story, isTron);
+      expect(differs(at, one)).not.toEqual(right);
+      expect(await at.reconcile()).toEqual([]);
+    },
+  );
 });

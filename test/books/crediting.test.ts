@@ -40,7 +40,8 @@ vi.mock("../../gateway/store/address-states.ts", async (real) => {
   const found = await real<typeof import("../../gateway/store/address-states.ts")>();
   return {
     ...found,
-    baselineOf: (...given: Parameters<typeof found.baselineOf>) => (rule.out === "baseline" ? 0n : found.baselineOf(...given)),
+    baselineOf: (...given: Parameters<typeof found.baselineOf>) =>
+      rule.out === "baseline" ? 0n : found.baselineOf(...given),
     explainedUnits: (...given: Parameters<typeof found.explainedUnits>) =>
       rule.out === "explained" ? 0n : found.explainedUnits(...given),
   };
@@ -50,7 +51,9 @@ vi.mock("../../gateway/watcher/readings.ts", async (real) => {
   return {
     ...found,
     applyReading: (...given: Parameters<typeof found.applyReading>) =>
-      rule.out === "compared" || rule.out === "another merchant's payouts" ? false : found.applyReading(...given),
+      rule.out === "compared" || rule.out === "another merchant's payouts"
+        ? false
+        : found.applyReading(...given),
   };
 });
 vi.mock("../../gateway/watcher/findings.ts", async (real) => {
@@ -59,8 +62,10 @@ vi.mock("../../gateway/watcher/findings.ts", async (real) => {
     const rows = await found.findPayments(...given);
     if (rule.out === "tokens") return rows.filter((row) => row.currency !== "usd");
     if (rule.out === "first") return rows.slice(0, 1);
-    if (rule.out === "twice") return rows.flatMap((row) => [row, { ...row, logIndex: row.logIndex + 1_000 }]);
-    if (rule.out === "unit") return rows.map((row) => ({ ...row, units: `${BigInt(row.units) + 1n}` }));
+    if (rule.out === "twice")
+      return rows.flatMap((row) => [row, { ...row, logIndex: row.logIndex + 1_000 }]);
+    if (rule.out === "unit")
+      return rows.map((row) => ({ ...row, units: `${BigInt(row.units) + 1n}` }));
     return rows;
   };
   return { ...found, findPayments };
@@ -72,9 +77,14 @@ eachTestItsChain();
 const nodes: BookNodes = {
   balances: async (asked, block) =>
     asked.map(({ account, contract }) => {
-      const call = { to: contract, data: `0x70a08231${account.slice(2).toLowerCase().padStart(64, "0")}` };
+      const call = {
+        to: contract,
+        data: `0x70a08231${account.slice(2).toLowerCase().padStart(64, "0")}`,
+      };
       const answer =
-        contract === "" ? chain.answer("eth_getBalance", [account, `0x${block.toString(16)}`]) : chain.answer("eth_call", [call]);
+        contract === ""
+          ? chain.answer("eth_getBalance", [account, `0x${block.toString(16)}`])
+          : chain.answer("eth_call", [call]);
       return good(BigInt(String(answer)));
     }),
   finalTip: async () => ({ number: chain.top, hash: "" }),
@@ -83,15 +93,34 @@ const nodes: BookNodes = {
 async function named(): Promise<readonly string[]> {
   db.store.database.run("UPDATE agents SET unpairedAt = 1");
   const currencies = [currency("eth", ""), currency("usd", token)];
-  const options = { store: db.store, network, reader: nodes, currencies, coin: "eth", merchant: null, isWhole: true };
+  const options = {
+    store: db.store,
+    network,
+    reader: nodes,
+    currencies,
+    coin: "eth",
+    merchant: null,
+    isWhole: true,
+  };
   const closed = await closeBooks({ ...options, clock: () => 5_000, rest: async () => {} });
-  return closed.differences.map((row) => `${row.address} ${row.currency} ${BigInt(row.foundUnits) - BigInt(row.expectedUnits)}`);
+  return closed.differences.map(
+    (row) => `${row.address} ${row.currency} ${BigInt(row.foundUnits) - BigInt(row.expectedUnits)}`,
+  );
 }
 
 /** Every way in which money comes to an address here, and coins that lay on an address before. */
 async function aDay() {
-  const [direct, tokens, contract, payout, used] = [request(0), request(1, usd), request(2), request(3), request(4)];
-  const [hotWallet, id] = [keys.hotWalletAddress, signedWithdrawal(5, { receiverAddress: payout.address })];
+  const [direct, tokens, contract, payout, used] = [
+    request(0),
+    request(1, usd),
+    request(2),
+    request(3),
+    request(4),
+  ];
+  const [hotWallet, id] = [
+    keys.hotWalletAddress,
+    signedWithdrawal(5, { receiverAddress: payout.address }),
+  ];
   chain.coins.push({ block: 0, address: used.address, units: 3n * eth });
   await start();
   await passes(6);
@@ -131,13 +160,16 @@ describe("the books judge the watcher", () => {
     ["twice", ({ direct }) => `${direct} eth ${-eth}`],
     ["unit", ({ direct }) => `${direct} eth -1`],
   ];
-  it.each(rules)("the watcher without the rule %s is found out by the address", async (out, expected) => {
-    rule.out = out;
-    const day = await aDay();
-    const found = await named();
-    expect(
-      found.some((name) => name.startsWith(expected(day))),
-      found.join(),
-    ).toBe(true);
-  });
+  it.each(rules)(
+    "the watcher without the rule %s is found out by the address",
+    async (out, expected) => {
+      rule.out = out;
+      const day = await aDay();
+      const found = await named();
+      expect(
+        found.some((name) => name.startsWith(expected(day))),
+        found.join(),
+      ).toBe(true);
+    },
+  );
 });

@@ -33,7 +33,10 @@ eachTestItsBooks();
 
 const eth = 10n ** 18n;
 const fee = 21_000n * 10n ** 9n;
-const closedRow = () => db.store.database.get<{ lastBlock: number; left: number; fault: string }>("SELECT * FROM closings");
+const closedRow = () =>
+  db.store.database.get<{ lastBlock: number; left: number; fault: string }>(
+    "SELECT * FROM closings",
+  );
 
 describe("books and the nodes", () => {
   it("books without old state at the nodes name the difference, and its first block as unknown", async () => {
@@ -104,12 +107,18 @@ describe("books and the nodes", () => {
     db.store.database.run(insert, "forgotten 2", agent.id, 72);
     const [paid, lost] = [issue(), issue()].map(({ id }) => id);
     db.store.database.run("DELETE FROM depositAddresses");
-    db.store.database.run("UPDATE transactions SET orderId = 'unattributed/forgotten 1' WHERE id = ?", paid ?? "");
+    db.store.database.run(
+      "UPDATE transactions SET orderId = 'unattributed/forgotten 1' WHERE id = ?",
+      paid ?? "",
+    );
     pay({ id: paid ?? "", address: "forgotten 1" }, "eth", eth);
     chain.move("forgotten 2", "usd", 3n);
     const block = mine();
     const closed = await close();
-    expect([closed.addresses, differences(closed)]).toEqual([2, [`forgotten 2 0.000003 usd from ${block - 1}`]]);
+    expect([closed.addresses, differences(closed)]).toEqual([
+      2,
+      [`forgotten 2 0.000003 usd from ${block - 1}`],
+    ]);
     expect(lost).not.toBe(paid);
   });
 
@@ -136,7 +145,9 @@ describe("books and the nodes", () => {
     const closed = await close();
     expect(closed.left).toContainEqual({ currency: "eth", code: "NODE_UNREACHABLE", balances: 2 });
     expect([closed.compared, closedRow()?.left]).toEqual([0, 4]);
-    expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([{ address: one.address }]);
+    expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([
+      { address: one.address },
+    ]);
     expect(booksState(db.store.database, network, clock.nowMs).detail).toMatch(
       /^1 difference, found at \S+, 4 balances not compared, newest whole closing at \S+$/,
     );
@@ -155,7 +166,10 @@ describe("books and the nodes", () => {
     );
     mine();
     const closed = await close();
-    expect([closed.differences, closed.left]).toEqual([[], [{ currency: "eth", code: "moving", balances: 1 }]]);
+    expect([closed.differences, closed.left]).toEqual([
+      [],
+      [{ currency: "eth", code: "moving", balances: 1 }],
+    ]);
     db.store.database.run("UPDATE transactions SET stage = 'stuck' WHERE id = ?", id);
     const [row] = (await close()).differences;
     expect([row?.address, row?.sinceBlock, row?.detail]).toEqual([
@@ -174,14 +188,21 @@ describe("books and the nodes", () => {
          ${numbers} SELECT 'many' || i, 'm1', 'deposit', '', 'many' || i, '', 'eth', ?, '1', '1', 'many' || i, 'many' || i, 2, 'expired', 0, 0, 0 FROM n`,
         ...[count, network],
       );
-      database.run(`INSERT INTO depositAddresses ${numbers} SELECT 'many' || i, NULL, i, 'many' || i FROM n`, count);
+      database.run(
+        `INSERT INTO depositAddresses ${numbers} SELECT 'many' || i, NULL, i, 'many' || i FROM n`,
+        count,
+      );
     });
     const odd = "many77777";
     chain.move(odd, "eth", 5n, 60);
     const steps: number[] = [];
     const closed = await close({ onProgress: (done) => steps.push(done) });
     expect(differences(closed)).toEqual([`${odd} 0.000000000000000005 eth from 60`]);
-    expect([closed.addresses, closed.compared, chain.questions >= 2 * count]).toEqual([count, 2 * count + 2, true]);
+    expect([closed.addresses, closed.compared, chain.questions >= 2 * count]).toEqual([
+      count,
+      2 * count + 2,
+      true,
+    ]);
     const perCurrency = (count / 250) * currencies.length;
     expect(chain.calls).toBeLessThan(perCurrency + 20);
     expect([steps.length, steps.at(-1)]).toEqual([count / 250 + 1, count + 1]);
@@ -189,7 +210,14 @@ describe("books and the nodes", () => {
 });
 
 describe("an operator and the books", () => {
-  const taking = { network, currency: "eth", decimal: 18, operator: "Jane Doe", reason: "refunded by hand", nowMs: 9 };
+  const taking = {
+    network,
+    currency: "eth",
+    decimal: 18,
+    operator: "Jane Doe",
+    reason: "refunded by hand",
+    nowMs: 9,
+  };
 
   it("a difference is taken in by its amount and a name alone, counts as explained, and stands in the audit table", async () => {
     const one = issue();
@@ -199,11 +227,23 @@ describe("an operator and the books", () => {
     mine();
     await close();
     const { address } = one;
-    expect(takeIn(db.store, { ...taking, address, amount: "1" })).toMatchObject({ ok: false, code: "GATEWAY_NO_DIFFERENCE" });
-    expect(takeIn(db.store, { ...taking, address, amount: "-1", currency: "usd" })).toMatchObject({ ok: false });
-    expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({ ok: true, entry: { units: `${-eth}` } });
+    expect(takeIn(db.store, { ...taking, address, amount: "1" })).toMatchObject({
+      ok: false,
+      code: "GATEWAY_NO_DIFFERENCE",
+    });
+    expect(takeIn(db.store, { ...taking, address, amount: "-1", currency: "usd" })).toMatchObject({
+      ok: false,
+    });
+    expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({
+      ok: true,
+      entry: { units: `${-eth}` },
+    });
     expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({ ok: false });
-    expect(db.store.database.get("SELECT actor, act, subject, detail FROM audit WHERE act = 'difference taken in'")).toEqual({
+    expect(
+      db.store.database.get(
+        "SELECT actor, act, subject, detail FROM audit WHERE act = 'difference taken in'",
+      ),
+    ).toEqual({
       ...{ actor: "operator Jane Doe", act: "difference taken in", subject: address },
       detail: `-1 eth at block ${chain.block}, by Jane Doe: refunded by hand`,
     });
@@ -226,13 +266,17 @@ describe("an operator and the books", () => {
       chain.block - 1,
       `${hash} in block ${chain.block - 1} was ordered by nobody here`,
     ]);
-    expect(takeIn(db.store, { ...taking, address: agent.hotWalletAddress, amount: "-1.000021" })).toMatchObject({ ok: true });
+    expect(
+      takeIn(db.store, { ...taking, address: agent.hotWalletAddress, amount: "-1.000021" }),
+    ).toMatchObject({ ok: true });
     payout("eth", eth, fee);
     mine();
     expect(differences(await close())).toEqual([]);
     outgoingForeign("eth", 1n, fee);
     mine();
-    expect(differences(await close())).toEqual([`${agent.hotWalletAddress} -0.000021000000000001 eth from ${chain.block - 1}`]);
+    expect(differences(await close())).toEqual([
+      `${agent.hotWalletAddress} -0.000021000000000001 eth from ${chain.block - 1}`,
+    ]);
   });
 });
 
@@ -240,7 +284,8 @@ describe("the nightly closing", () => {
   const night = Date.parse("2026-03-02T03:00:00Z");
 
   it("the night's moment is the newest full hour of the day that is named", () => {
-    const at = (time: string, hour: number): string => new Date(lastHour(Date.parse(time), hour)).toISOString();
+    const at = (time: string, hour: number): string =>
+      new Date(lastHour(Date.parse(time), hour)).toISOString();
     expect(at("2026-03-02T03:00:00Z", 3)).toBe("2026-03-02T03:00:00.000Z");
     expect(at("2026-03-02T02:59:59Z", 3)).toBe("2026-03-01T03:00:00.000Z");
     expect(at("2026-03-02T00:10:00Z", 23)).toBe("2026-03-01T23:00:00.000Z");
@@ -252,7 +297,13 @@ describe("the nightly closing", () => {
       currencies: Object.fromEntries(currencies.map((one) => [one.id, { ...one, network }])),
     } as unknown as Parameters<typeof startBooks>[0]["config"];
     clock.nowMs = night + 5 * 3_600_000;
-    const books = startBooks({ store: db.store, config, log: silentLog, clock: () => clock.nowMs, rest: async () => {} });
+    const books = startBooks({
+      store: db.store,
+      config,
+      log: silentLog,
+      clock: () => clock.nowMs,
+      rest: async () => {},
+    });
     const pass = async (): Promise<void> => {
       books.onPass({ name: "local", network, reader: chain });
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -263,7 +314,12 @@ describe("the nightly closing", () => {
     expect(state()).toMatchObject({ ok: true, detail: "", closedAt: null });
     clock.nowMs = night + 24 * 3_600_000;
     await pass();
-    expect(state()).toMatchObject({ ok: true, detail: "", closedAt: night + 24 * 3_600_000, differences: 0 });
+    expect(state()).toMatchObject({
+      ok: true,
+      detail: "",
+      closedAt: night + 24 * 3_600_000,
+      differences: 0,
+    });
     const { calls } = chain;
     clock.nowMs += 20 * 3_600_000;
     await pass();
@@ -274,7 +330,8 @@ describe("the nightly closing", () => {
     await pass();
     expect(state()).toMatchObject({
       ok: false,
-      detail: "1 difference, found at 2026-03-04T04:00:00.000Z, newest whole closing at 2026-03-04T04:00:00.000Z",
+      detail:
+        "1 difference, found at 2026-03-04T04:00:00.000Z, newest whole closing at 2026-03-04T04:00:00.000Z",
     });
     await books.close();
     await books.close();

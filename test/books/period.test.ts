@@ -26,9 +26,22 @@ const eth = 10n ** 18n;
 const fee = 21_000n * 10n ** 9n;
 const usd = 10n ** 6n;
 
-const sum = (before: number, last: number, isCompared = true, merchant: string | null = null): Promise<readonly PeriodLine[]> =>
+const sum = (
+  before: number,
+  last: number,
+  isCompared = true,
+  merchant: string | null = null,
+): Promise<readonly PeriodLine[]> =>
   sumPeriod(
-    { store: db.store, network, coin: "eth", merchant, currencies, reader: chain, rest: async () => {} },
+    {
+      store: db.store,
+      network,
+      coin: "eth",
+      merchant,
+      currencies,
+      reader: chain,
+      rest: async () => {},
+    },
     { before, last },
     isCompared,
   );
@@ -69,12 +82,26 @@ describe("the month's report", () => {
     const first = await someDays();
     const lines = await sum(first - 1, chain.block);
     expect(of(lines, "usd")).toEqual({
-      ...{ merchant: "m1", currency: "usd", openingUnits: 1_000n * usd, inUnits: 50n * usd, outUnits: -30n * usd, feeUnits: 0n },
+      ...{
+        merchant: "m1",
+        currency: "usd",
+        openingUnits: 1_000n * usd,
+        inUnits: 50n * usd,
+        outUnits: -30n * usd,
+        feeUnits: 0n,
+      },
       ...{ broughtUnits: 5n * usd, correctedUnits: 0n, closingUnits: 1_025n * usd },
       ...{ chainOpeningUnits: 1_000n * usd, chainClosingUnits: 1_025n * usd },
     });
     expect(of(lines, "eth")).toMatchObject({
-      ...{ openingUnits: 10n * eth, inUnits: 2n * eth, outUnits: 0n, feeUnits: -5n * fee, broughtUnits: 0n, correctedUnits: 0n },
+      ...{
+        openingUnits: 10n * eth,
+        inUnits: 2n * eth,
+        outUnits: 0n,
+        feeUnits: -5n * fee,
+        broughtUnits: 0n,
+        correctedUnits: 0n,
+      },
       ...{ closingUnits: 12n * eth - 5n * fee, chainClosingUnits: 12n * eth - 5n * fee },
     });
     expect(await sum(first - 1, chain.block, true, "m2")).toEqual([]);
@@ -86,18 +113,31 @@ describe("the month's report", () => {
     for (let before = 100; before < end; before += 1)
       for (let last = before + 1; last <= end; last += 1) {
         for (const line of await sum(before, last)) {
-          const { openingUnits, inUnits, outUnits, feeUnits, broughtUnits, correctedUnits, closingUnits } = line;
+          const {
+            openingUnits,
+            inUnits,
+            outUnits,
+            feeUnits,
+            broughtUnits,
+            correctedUnits,
+            closingUnits,
+          } = line;
           const moved = inUnits + outUnits + feeUnits + broughtUnits + correctedUnits;
           const name = `${line.currency} ${before} to ${last}`;
           expect(openingUnits + moved, name).toBe(closingUnits);
           // Money from outside is booked at the block at which a closing saw it.
-          const isBeforeClosing = line.currency === "usd" && (before === end - 2 || last === end - 2);
+          const isBeforeClosing =
+            line.currency === "usd" && (before === end - 2 || last === end - 2);
           if (isBeforeClosing) continue;
-          expect([line.chainOpeningUnits, line.chainClosingUnits], name).toEqual([openingUnits, closingUnits]);
+          expect([line.chainOpeningUnits, line.chainClosingUnits], name).toEqual([
+            openingUnits,
+            closingUnits,
+          ]);
         }
         const next = await sum(last, end);
         for (const line of await sum(before, last))
-          if (last < end) expect(of(next, line.currency)?.openingUnits ?? 0n).toBe(line.closingUnits);
+          if (last < end)
+            expect(of(next, line.currency)?.openingUnits ?? 0n).toBe(line.closingUnits);
       }
   });
 

@@ -46,7 +46,11 @@ function prepared(): ReturnType<typeof parseConfig> {
   const { eth } = testConfig.currencies;
   const text = JSON.stringify({
     ...testConfig,
-    ...{ chains: { local: { ...testConfig.chains.local, nodes: [node.url] } }, currencies: { eth }, prices: {} },
+    ...{
+      chains: { local: { ...testConfig.chains.local, nodes: [node.url] } },
+      currencies: { eth },
+      prices: {},
+    },
   });
   writeFileSync(join(dir, "gateway.config.json"), text);
   const config = parseConfig(text, dir, 0);
@@ -55,7 +59,12 @@ function prepared(): ReturnType<typeof parseConfig> {
   store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
   const amount = { amountUnits: "2000000000000000000", status: 1, stage: "completed" } as const;
   giveAddress(store, { id: "d1", address, place: 0, agent: null }, amount);
-  chain.mine({ hash: hashOf("paid"), from: "0x90F79bf6EB2c4f870365E785982E1f101E93b906", to: address, value: 2n * 10n ** 18n });
+  chain.mine({
+    hash: hashOf("paid"),
+    from: "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
+    to: address,
+    value: 2n * 10n ** 18n,
+  });
   chain.mineEmpty(3);
   store.database.run(
     "INSERT INTO payments VALUES (?, ?, -1, ?, 'eth', '2000000000000000000', 1, ?, 1, 'd1')",
@@ -66,7 +75,9 @@ function prepared(): ReturnType<typeof parseConfig> {
   return config;
 }
 
-async function command(...words: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+async function command(
+  ...words: readonly string[]
+): Promise<{ readonly text: string; readonly code: number }> {
   let text = "";
   const spy = vi.spyOn(process.stdout, "write").mockImplementation((part) => {
     text += part.toString();
@@ -95,7 +106,10 @@ it("reconcile closes the books over HTTP, beside a gateway or without one, and -
     ok: boolean;
     chains: object[];
   };
-  expect(listed).toMatchObject({ ok: true, chains: [{ chain: "local", lastBlock: 3, addresses: 1, compared: 1, code: "" }] });
+  expect(listed).toMatchObject({
+    ok: true,
+    chains: [{ chain: "local", lastBlock: 3, addresses: 1, compared: 1, code: "" }],
+  });
 });
 
 it("the running gateway names a difference and a disk without room at /ready, and is ready all the same", async () => {
@@ -106,16 +120,32 @@ it("the running gateway names a difference and a disk without room at /ready, an
     network,
     address,
   );
-  store.database.run("INSERT INTO closings VALUES (?, ?, 3, 3, 1, 0, 1, 0, ?, '')", network, nowMs, nowMs);
+  store.database.run(
+    "INSERT INTO closings VALUES (?, ?, 3, 3, 1, 0, 1, 0, ?, '')",
+    network,
+    nowMs,
+    nowMs,
+  );
   store.close();
-  running = await startGateway(config, { log: silentLog, clock: () => nowMs, onPoisoned: () => {} });
-  await vi.waitFor(async () => expect(await (await fetch(`${running?.url}/ready`)).text()).toMatch(/"ready"/), {
-    timeout: 10_000,
-    interval: 50,
+  running = await startGateway(config, {
+    log: silentLog,
+    clock: () => nowMs,
+    onPoisoned: () => {},
   });
-  const said = async (name: string): Promise<readonly [number, boolean | undefined, string | undefined]> => {
+  await vi.waitFor(
+    async () => expect(await (await fetch(`${running?.url}/ready`)).text()).toMatch(/"ready"/),
+    {
+      timeout: 10_000,
+      interval: 50,
+    },
+  );
+  const said = async (
+    name: string,
+  ): Promise<readonly [number, boolean | undefined, string | undefined]> => {
     const answer = await fetch(`${running?.url}/ready`);
-    const { checks } = (await answer.json()) as { checks: { name: string; ok: boolean; detail: string }[] };
+    const { checks } = (await answer.json()) as {
+      checks: { name: string; ok: boolean; detail: string }[];
+    };
     const check = checks.find((one) => one.name === name);
     return [answer.status, check?.ok, check?.detail];
   };
@@ -126,7 +156,11 @@ it("the running gateway names a difference and a disk without room at /ready, an
   ]);
   expect(await said("disk")).toEqual([200, true, ""]);
   disk.freeBytes = 64 * 1024 * 1024 - 1;
-  expect(await said("disk")).toEqual([200, false, "63 MiB are free on the database's disk, too few: make room"]);
+  expect(await said("disk")).toEqual([
+    200,
+    false,
+    "63 MiB are free on the database's disk, too few: make room",
+  ]);
 });
 
 it("report shows what a merchant had, received and has, equal to the chain at both ends, and the way out of bad periods", async () => {
@@ -136,7 +170,9 @@ it("report shows what a merchant had, received and has, equal to the chain at bo
     /^from 1970-01-01T00:00:00.000Z to \S+\nlocal: blocks 0 to 3\n {2}m1 {2}Shop {2}eth: opening 0, paid in 2, paid out 0, fees 0, closing 2; as on the chain\n$/,
   );
   expect(all.code).toBe(0);
-  const later = JSON.parse((await command("report", "--month", "2026-03", "--json")).text) as { chains: object[] };
+  const later = JSON.parse((await command("report", "--month", "2026-03", "--json")).text) as {
+    chains: object[];
+  };
   const still = { opening: "2", paidIn: "0", closing: "2", chainOpening: "" };
   expect(later).toMatchObject({
     since: "2026-03-01T00:00:00.000Z",
@@ -146,7 +182,10 @@ it("report shows what a merchant had, received and has, equal to the chain at bo
   expect(csv[1]).toBe("m1,Shop,eth,0,2,0,0,0,0,2,,,local,-1,3");
   await node.close();
   const dead = await command("report", "--month", "2026-03");
-  expect([dead.code, dead.text]).toEqual([3, expect.stringMatching(/local: cannot be read: NODE_/)]);
+  expect([dead.code, dead.text]).toEqual([
+    3,
+    expect.stringMatching(/local: cannot be read: NODE_/),
+  ]);
   for (const words of [
     ["--month", "2026-13"],
     ["--until", "2026-01-01"],

@@ -11,14 +11,22 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { AddressOrder, addressesMax } from "../../gateway/callbacks/address-order.ts";
-import { type CallbackSender, createCallbackSender, whyNoAddress } from "../../gateway/callbacks/send.ts";
+import {
+  type CallbackSender,
+  createCallbackSender,
+  whyNoAddress,
+} from "../../gateway/callbacks/send.ts";
 import { type CallbackSettings, callbackSettings } from "../../gateway/config/callback-settings.ts";
 import { type NameServer, startNameServer } from "../support/name-server.ts";
 
 const name = "shop.example";
 const local = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"];
 /** Enough time on a busy machine for each address in turn, so that only the order decides. */
-const settings: CallbackSettings = { ...callbackSettings(undefined, false), allowNetworks: local, timeoutMs: 12_000 };
+const settings: CallbackSettings = {
+  ...callbackSettings(undefined, false),
+  allowNetworks: local,
+  timeoutMs: 12_000,
+};
 
 const short = { ...settings, timeoutMs: 1_000 };
 
@@ -34,11 +42,33 @@ const names: NameServer[] = [];
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), "callback-addresses-"));
   const [keyFile, certificate] = [join(dir, "key.pem"), join(dir, "cert.pem")];
-  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-  const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=DNS:${name}`, "-keyout", keyFile, "-out", certificate];
+  const kind = [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+  ];
+  const subject = [
+    "-subj",
+    `/CN=${name}`,
+    "-addext",
+    `subjectAltName=DNS:${name}`,
+    "-keyout",
+    keyFile,
+    "-out",
+    certificate,
+  ];
   execFileSync("openssl", [...kind, ...subject], { stdio: "ignore" });
   [key, ca] = [readFileSync(keyFile), readFileSync(certificate, "utf8")];
-  vi.spyOn(Socket.prototype, "connect").mockImplementation(function (this: Socket, ...given: unknown[]) {
+  vi.spyOn(Socket.prototype, "connect").mockImplementation(function (
+    this: Socket,
+    ...given: unknown[]
+  ) {
     const [options] = given.flat() as { host?: string }[];
     connected.push(`${options?.host}`);
     return Reflect.apply(connect, this, given) as Socket;
@@ -51,7 +81,9 @@ afterAll(() => {
 afterEach(async () => {
   connected.length = 0;
   for (const server of names.splice(0)) server.close();
-  await Promise.all(open.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
+  await Promise.all(
+    open.splice(0).map((server) => new Promise((resolve) => server.close(resolve))),
+  );
 });
 
 async function listen(server: Server, address: string, port: number): Promise<number> {
@@ -80,7 +112,8 @@ const receiver = (address: string, port = 0, answer = (): number => 204): Promis
   );
 
 /** A host that accepts connections and never says a word. */
-const silent = (address: string, port: number): Promise<number> => listen(createServer(), address, port);
+const silent = (address: string, port: number): Promise<number> =>
+  listen(createServer(), address, port);
 
 async function callbackSenderTo(
   four: readonly string[] | null,
@@ -89,20 +122,39 @@ async function callbackSenderTo(
 ): Promise<CallbackSender> {
   const server = await startNameServer({ four: () => four, six: () => six });
   names.push(server);
-  return createCallbackSender({ settings: own, monotonic: () => performance.now(), nameServers: [server.at], ca });
+  return createCallbackSender({
+    settings: own,
+    monotonic: () => performance.now(),
+    nameServers: [server.at],
+    ca,
+  });
 }
 
-const letter = (port: number) => ({ url: `https://${name}:${port}/hook`, headers: { "webhook-id": "msg_1" }, body: "{}" });
+const letter = (port: number) => ({
+  url: `https://${name}:${port}/hook`,
+  headers: { "webhook-id": "msg_1" },
+  body: "{}",
+});
 
 describe("a try of a callback", () => {
   it("reaches the one address that works, wherever it stands among the name's", async () => {
     const port = await receiver("127.0.0.1");
-    for (const four of [local.slice(0, 3), ["127.0.0.2", "127.0.0.1", "127.0.0.3"], ["127.0.0.3", "127.0.0.2", "127.0.0.1"]])
-      expect(await (await callbackSenderTo(four)).send(letter(port)), `${four}`).toMatchObject({ status: 204 });
-    const sixes = await callbackSenderTo(["127.0.0.2", "127.0.0.1"], ["2001:db8::1", "2001:db8::2"], {
-      ...settings,
-      allowNetworks: [...local, "2001:db8::/32"],
-    });
+    for (const four of [
+      local.slice(0, 3),
+      ["127.0.0.2", "127.0.0.1", "127.0.0.3"],
+      ["127.0.0.3", "127.0.0.2", "127.0.0.1"],
+    ])
+      expect(await (await callbackSenderTo(four)).send(letter(port)), `${four}`).toMatchObject({
+        status: 204,
+      });
+    const sixes = await callbackSenderTo(
+      ["127.0.0.2", "127.0.0.1"],
+      ["2001:db8::1", "2001:db8::2"],
+      {
+        ...settings,
+        allowNetworks: [...local, "2001:db8::/32"],
+      },
+    );
     expect(await sixes.send(letter(port))).toMatchObject({ status: 204 });
     const none = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3"])).send(letter(port));
     expect(none).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
@@ -112,10 +164,14 @@ describe("a try of a callback", () => {
     const port = await receiver("127.0.0.4");
     const four = ["127.0.0.2", "169.254.169.254", "10.0.0.1", "127.0.0.3", "127.0.0.4"];
     const closed = { ...settings, allowNetworks: ["127.0.0.2", "127.0.0.3"] };
-    const refused = await (await callbackSenderTo(four, ["::1", "fe80::1"], closed)).send(letter(port));
+    const refused = await (await callbackSenderTo(four, ["::1", "fe80::1"], closed)).send(
+      letter(port),
+    );
     expect(refused).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
     expect(new Set(connected)).toEqual(new Set(["127.0.0.2", "127.0.0.3"]));
-    expect(await (await callbackSenderTo(four, ["::1", "fe80::1"])).send(letter(port))).toMatchObject({ status: 204 });
+    expect(
+      await (await callbackSenderTo(four, ["::1", "fe80::1"])).send(letter(port)),
+    ).toMatchObject({ status: 204 });
     expect(connected).not.toContain("169.254.169.254");
   });
 
@@ -123,14 +179,18 @@ describe("a try of a callback", () => {
     const port = await receiver("127.0.0.1");
     await silent("127.0.0.2", port);
     await silent("127.0.0.3", port);
-    const sent = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3", "127.0.0.1"])).send(letter(port));
+    const sent = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3", "127.0.0.1"])).send(
+      letter(port),
+    );
     expect([sent.status, sent.durationMs < settings.timeoutMs]).toEqual([204, true]);
   });
 
   it("ends in time where every address is silent", async () => {
     const port = await silent("127.0.0.2", 0);
     await silent("127.0.0.3", port);
-    const none = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3"], [], short)).send(letter(port));
+    const none = await (await callbackSenderTo(["127.0.0.2", "127.0.0.3"], [], short)).send(
+      letter(port),
+    );
     // Far below the time of a system that waits for a silent peer by itself, far above a busy
     // machine's.
     expect([none.status, none.durationMs < 20_000]).toEqual([0, true]);
@@ -142,8 +202,13 @@ describe("a try of a callback", () => {
     expect(sent.status).toBe(204);
     // Enough time on a busy machine to ask, to wait for the other family, and to be refused.
     const late = await callbackSenderTo(["127.0.0.2"], null);
-    expect(await late.send(letter(port))).toMatchObject({ status: 0, answer: "could not be reached (ECONNREFUSED)" });
-    expect((await (await callbackSenderTo(null, null, short)).send(letter(port))).answer).toBe("the name servers do not answer");
+    expect(await late.send(letter(port))).toMatchObject({
+      status: 0,
+      answer: "could not be reached (ECONNREFUSED)",
+    });
+    expect((await (await callbackSenderTo(null, null, short)).send(letter(port))).answer).toBe(
+      "the name servers do not answer",
+    );
   });
 
   it("tells a name that is not there from name servers that fail", async () => {
@@ -151,7 +216,12 @@ describe("a try of a callback", () => {
     const answerFor = async (code: number): Promise<string> => {
       const server = await startNameServer({ four: () => [], six: () => [], code });
       names.push(server);
-      const asker = createCallbackSender({ settings, monotonic: () => performance.now(), nameServers: [server.at], ca });
+      const asker = createCallbackSender({
+        settings,
+        monotonic: () => performance.now(),
+        nameServers: [server.at],
+        ca,
+      });
       return (await asker.send(letter(port))).answer;
     };
     expect(await answerFor(0)).toBe("the name has no address");
@@ -196,18 +266,32 @@ describe("the order of addresses", () => {
     ]);
     expect(order().of(name, many)).toEqual(many.slice(0, addressesMax));
     const failing = order();
-    for (const address of failing.of(name, many)) failing.keep(name, address, "failed", "ECONNREFUSED");
+    for (const address of failing.of(name, many))
+      failing.keep(name, address, "failed", "ECONNREFUSED");
     expect(failing.of(name, many)).toEqual(many.slice(addressesMax, 2 * addressesMax));
   });
 
   it("puts a family without a route last for a minute, for every name", () => {
     const known = order();
     known.keep("other.example", "2606::1", "failed", "ENETUNREACH");
-    expect(known.of(name, ["2606::1", "1.1.1.1", "2606::2", "1.0.0.1"])).toEqual(["1.1.1.1", "1.0.0.1", "2606::1", "2606::2"]);
+    expect(known.of(name, ["2606::1", "1.1.1.1", "2606::2", "1.0.0.1"])).toEqual([
+      "1.1.1.1",
+      "1.0.0.1",
+      "2606::1",
+      "2606::2",
+    ]);
     nowMs += 61_000;
-    expect(known.of(name, ["2606::1", "1.1.1.1", "1.0.0.1"])).toEqual(["1.1.1.1", "2606::1", "1.0.0.1"]);
+    expect(known.of(name, ["2606::1", "1.1.1.1", "1.0.0.1"])).toEqual([
+      "1.1.1.1",
+      "2606::1",
+      "1.0.0.1",
+    ]);
     known.keep("other.example", "2606::1", "failed", "ECONNREFUSED");
-    expect(known.of(name, ["2606::1", "1.1.1.1", "1.0.0.1"])).toEqual(["1.1.1.1", "2606::1", "1.0.0.1"]);
+    expect(known.of(name, ["2606::1", "1.1.1.1", "1.0.0.1"])).toEqual([
+      "1.1.1.1",
+      "2606::1",
+      "1.0.0.1",
+    ]);
   });
 
   it("prefers an answer to none: a receiver that says no is reached before one that is gone", () => {
@@ -215,6 +299,11 @@ describe("the order of addresses", () => {
     known.keep(name, "1.1.1.1", "answered", "");
     known.keep(name, "1.0.0.1", "failed", "ETIMEDOUT");
     known.keep(name, "1.1.1.2", "took", "");
-    expect(known.of(name, ["1.0.0.1", "1.1.1.1", "1.1.1.2", "1.1.1.3"])).toEqual(["1.1.1.2", "1.1.1.3", "1.1.1.1", "1.0.0.1"]);
+    expect(known.of(name, ["1.0.0.1", "1.1.1.1", "1.1.1.2", "1.1.1.3"])).toEqual([
+      "1.1.1.2",
+      "1.1.1.3",
+      "1.1.1.1",
+      "1.0.0.1",
+    ]);
   });
 });

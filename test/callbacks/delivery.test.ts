@@ -24,10 +24,22 @@ import {
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { type Receiver, startReceiver } from "../../lab/kit/callback-receiver.ts";
 import { startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
-import { auto, db, decide, deposit, eachTestItsGateway, gateway, many, ready, row } from "../support/shop.ts";
+import {
+  auto,
+  db,
+  decide,
+  deposit,
+  eachTestItsGateway,
+  gateway,
+  many,
+  ready,
+  row,
+} from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
-const development = { callbacks: { allowPrivate: true, retrySeconds: [5, 300], timeoutSeconds: 1 } };
+const development = {
+  callbacks: { allowPrivate: true, retrySeconds: [5, 300], timeoutSeconds: 1 },
+};
 
 eachTestItsGateway();
 let receiver: Receiver;
@@ -39,14 +51,21 @@ function start(of: TestGateway = gateway): Callbacks {
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
     recordOf: (one) => recordOf(one, service),
     fiatValueOf: () => "",
-    callbackSender: createCallbackSender({ settings: service.config.callbacks, monotonic: () => performance.now() }),
+    callbackSender: createCallbackSender({
+      settings: service.config.callbacks,
+      monotonic: () => performance.now(),
+    }),
   });
 }
 
 const settings = () => gateway.service.config.callbacks;
 
 function add(url = receiver.url, events: readonly EventType[] = []): string {
-  const added = addCallback(gateway.operator, { merchant: gateway.merchant.merchantId, url, events }, settings());
+  const added = addCallback(
+    gateway.operator,
+    { merchant: gateway.merchant.merchantId, url, events },
+    settings(),
+  );
   if (!added.ok) throw new Error(added.detail ?? added.code);
   if (url === receiver.url) receiver.secret = added.secret;
   return added.callbackId;
@@ -63,7 +82,9 @@ const arrived = (count: number): Promise<unknown> => until(() => receiver.receiv
 const statusOf = (id: string): number | undefined => row(id)?.callbackStatus;
 
 beforeEach(async () => {
-  Object.assign(gateway.service.config, { callbacks: { ...settings(), allowLoopback: true, retryMs: [5_000, 300_000] } });
+  Object.assign(gateway.service.config, {
+    callbacks: { ...settings(), allowLoopback: true, retryMs: [5_000, 300_000] },
+  });
   // The gateway's clock stands still: a send that a slow machine ends by its time would not come
   // again.
   Object.assign(settings(), { timeoutMs: 30_000 });
@@ -84,14 +105,25 @@ describe("a callback", () => {
     await arrived(1);
     const [first] = receiver.received;
     expect(first?.type).toBe("withdrawal.created");
-    const shown = (await gateway.call("GET", `/api/v1/transaction/${transactionId}?transactionType=2`)).body;
+    const shown = (
+      await gateway.call("GET", `/api/v1/transaction/${transactionId}?transactionType=2`)
+    ).body;
     expect(first?.data).toEqual({ ...shown, callbackStatus: 0 });
     expect(first?.headers["content-type"]).toBe("application/json");
     expect(receiver.refused).toEqual([]);
     const [id, timestamp] = [first?.headers["webhook-id"], first?.headers["webhook-timestamp"]];
-    expect([id, timestamp]).toEqual([expect.stringMatching(/^msg_[0-9a-f]{32}$/), expect.stringMatching(/^\d{10}$/)]);
-    const checked = verifyCallback(receiver.secret, { headers: first?.headers ?? {}, body: first?.body ?? "" });
-    expect(checked).toMatchObject({ ok: true, callback: { id, type: "withdrawal.created", data: { transactionId } } });
+    expect([id, timestamp]).toEqual([
+      expect.stringMatching(/^msg_[0-9a-f]{32}$/),
+      expect.stringMatching(/^\d{10}$/),
+    ]);
+    const checked = verifyCallback(receiver.secret, {
+      headers: first?.headers ?? {},
+      body: first?.body ?? "",
+    });
+    expect(checked).toMatchObject({
+      ok: true,
+      callback: { id, type: "withdrawal.created", data: { transactionId } },
+    });
     await until(() => statusOf(transactionId) === 1);
   });
 
@@ -102,15 +134,24 @@ describe("a callback", () => {
       add(other.url, ["withdrawal.failed"]);
       const { transactionId } = (await auto()).body;
       for (const stage of ["signed", "broadcast", "confirming"]) decide(transactionId, { stage });
-      db().run("UPDATE transactions SET status = 2, stage = 'failed', code = 'chain_reverted' WHERE id = ?", transactionId);
+      db().run(
+        "UPDATE transactions SET status = 2, stage = 'failed', code = 'chain_reverted' WHERE id = ?",
+        transactionId,
+      );
       later(1);
       await arrived(3);
       await until(() => other.received.length === 1);
       const inOrder = [...receiver.received].sort((a, b) => a.sequence - b.sequence);
-      expect(inOrder.map(({ type }) => type)).toEqual(["withdrawal.created", "withdrawal.broadcast", "withdrawal.failed"]);
+      expect(inOrder.map(({ type }) => type)).toEqual([
+        "withdrawal.created",
+        "withdrawal.broadcast",
+        "withdrawal.failed",
+      ]);
       expect(inOrder.map(({ data }) => data.stage)).toEqual(["queued", "broadcast", "failed"]);
       expect(new Set(inOrder.map(({ sequence }) => sequence)).size).toBe(3);
-      expect(other.received.map(({ type, id }) => [type, id])).toEqual([["withdrawal.failed", inOrder[2]?.id]]);
+      expect(other.received.map(({ type, id }) => [type, id])).toEqual([
+        ["withdrawal.failed", inOrder[2]?.id],
+      ]);
       await until(() => statusOf(transactionId) === 1);
     } finally {
       await other.close();
@@ -157,9 +198,21 @@ describe("a callback", () => {
     await arrived(5);
     const inOrder = [...receiver.received].sort((a, b) => a.sequence - b.sequence);
     expect(inOrder.map(({ type }) => type)).toEqual([
-      ...["deposit.detected", "deposit.partial", "deposit.below_minimum", "deposit.unattributed", "deposit.unattributed"],
+      ...[
+        "deposit.detected",
+        "deposit.partial",
+        "deposit.below_minimum",
+        "deposit.unattributed",
+        "deposit.unattributed",
+      ],
     ]);
-    expect(inOrder.map(({ data }) => data.amountReceived)).toEqual(["0", "0.0003", "0.0003", "0.0003", "0.0003"]);
+    expect(inOrder.map(({ data }) => data.amountReceived)).toEqual([
+      "0",
+      "0.0003",
+      "0.0003",
+      "0.0003",
+      "0.0003",
+    ]);
     expect(inOrder.slice(3).map(({ data }) => data.unattributed)).toEqual([
       { currency: "usdt", amount: "7.5", txHash: "0x1" },
       { currency: "usdt", amount: "2", txHash: "0x1" },
@@ -198,7 +251,12 @@ describe("a receiver that does not take it", () => {
     );
     expect(receiver.refused).toEqual([]);
     const [delivery] = callbackDeliveries(gateway.operator, {}, 1);
-    expect(delivery).toMatchObject({ state: "delivered", type: "withdrawal.created", transactionId, nextAt: "" });
+    expect(delivery).toMatchObject({
+      state: "delivered",
+      type: "withdrawal.created",
+      transactionId,
+      nextAt: "",
+    });
     expect(delivery?.tries.map(({ status, answer }) => [status, answer])).toEqual([
       [500, "no room <here>"],
       [200, ""],
@@ -231,7 +289,10 @@ describe("a receiver that does not take it", () => {
     later(1);
     await arrived(4);
     await until(() => statusOf(transactionId) === 1);
-    expect(redeliver(gateway.operator, delivery + 1)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
+    expect(redeliver(gateway.operator, delivery + 1)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_CALLBACK",
+    });
   });
 
   it("a receiver that does not take an event is switched off by its 410, which an alarm says, and on again by a test that it takes", async () => {
@@ -240,17 +301,30 @@ describe("a receiver that does not take it", () => {
     const { transactionId } = (await auto()).body;
     await arrived(1);
     await until(() => statusOf(transactionId) === 2);
-    expect(listCallbacks(gateway.operator, undefined)).toMatchObject([{ callbackId: id, waiting: 0, status: 410 }]);
+    expect(listCallbacks(gateway.operator, undefined)).toMatchObject([
+      { callbackId: id, waiting: 0, status: 410 },
+    ]);
     expect(listCallbacks(gateway.operator, undefined)[0]?.offAt).not.toBe("");
     expect(db().all("SELECT act, subject FROM audit WHERE act LIKE 'alarm %'")).toEqual([
       { act: "alarm CALLBACK_OFF", subject: id },
     ]);
     expect((await auto({ orderId: "order-2" })).body.transactionId).toBeDefined();
     expect(redeliver(gateway.operator, 1)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
-    const callbackSender = createCallbackSender({ settings: settings(), monotonic: () => performance.now() });
-    expect(await testCallback(gateway.operator, id, callbackSender)).toMatchObject({ ok: true, taken: false, switchedOn: false });
+    const callbackSender = createCallbackSender({
+      settings: settings(),
+      monotonic: () => performance.now(),
+    });
+    expect(await testCallback(gateway.operator, id, callbackSender)).toMatchObject({
+      ok: true,
+      taken: false,
+      switchedOn: false,
+    });
     receiver.answer = (response) => void response.writeHead(204).end();
-    expect(await testCallback(gateway.operator, id, callbackSender)).toMatchObject({ ok: true, taken: true, switchedOn: true });
+    expect(await testCallback(gateway.operator, id, callbackSender)).toMatchObject({
+      ok: true,
+      taken: true,
+      switchedOn: true,
+    });
     expect(listCallbacks(gateway.operator, undefined)[0]?.offAt).toBe("");
     expect(types()).toEqual(["withdrawal.created", "webhook.test", "webhook.test"]);
     expect(receiver.refused).toEqual([]);
@@ -269,7 +343,9 @@ describe("a receiver that does not take it", () => {
       await until(() => new Set(receiver.received.map(({ id }) => id)).size === 12);
       expect(hung.received.length).toBeLessThan(6);
       await until(() =>
-        callbackDeliveries(gateway.operator, {}, 50).some(({ tries }) => tries[0]?.answer === "no answer in time"),
+        callbackDeliveries(gateway.operator, {}, 50).some(
+          ({ tries }) => tries[0]?.answer === "no answer in time",
+        ),
       );
     } finally {
       await hung.close();
@@ -287,17 +363,25 @@ describe("a secret", () => {
     await arrived(1);
     const [{ body, headers } = { body: "", headers: {} }] = receiver.received;
     for (const secret of [old, rotated.secret]) {
-      expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toMatchObject({ type: "withdrawal.created" });
+      expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toMatchObject({
+        type: "withdrawal.created",
+      });
       expect(verifyCallback(secret, { headers, body }).ok).toBe(true);
     }
-    expect(listCallbacks(gateway.operator, undefined)[0]?.twoSecretsUntil).toBe(rotated.oldValidUntil);
+    expect(listCallbacks(gateway.operator, undefined)[0]?.twoSecretsUntil).toBe(
+      rotated.oldValidUntil,
+    );
     gateway.clock.nowMs += 86_400_000;
     await auto({ orderId: "order-2" });
     await arrived(2);
     const last = receiver.received[1];
     const atNow = { now: () => gateway.clock.nowMs };
-    const check = (secret: string) => verifyCallback(secret, { headers: last?.headers ?? {}, body: last?.body ?? "" }, atNow);
-    expect([check(old), check(rotated.secret).ok]).toMatchObject([{ ok: false, code: "signature_wrong" }, true]);
+    const check = (secret: string) =>
+      verifyCallback(secret, { headers: last?.headers ?? {}, body: last?.body ?? "" }, atNow);
+    expect([check(old), check(rotated.secret).ok]).toMatchObject([
+      { ok: false, code: "signature_wrong" },
+      true,
+    ]);
   });
 
   it("of callbacks stands nowhere in the database, and none in the lists", () => {
@@ -305,7 +389,9 @@ describe("a secret", () => {
     db().run("PRAGMA wal_checkpoint(TRUNCATE)");
     const file = readFileSync(join(gateway.dir, "gateway.db"));
     expect(file.includes(Buffer.from(receiver.secret.slice("whsec_".length)))).toBe(false);
-    expect(file.includes(Buffer.from(receiver.secret.slice("whsec_".length), "base64"))).toBe(false);
+    expect(file.includes(Buffer.from(receiver.secret.slice("whsec_".length), "base64"))).toBe(
+      false,
+    );
     expect(JSON.stringify(listCallbacks(gateway.operator, undefined))).not.toContain("whsec");
   });
 });
@@ -313,19 +399,33 @@ describe("a secret", () => {
 describe("a target", () => {
   it("of callbacks is refused for a merchant that is none, for a wrong address, twice, and removed permanently", async () => {
     const { merchantId } = gateway.merchant;
-    const put = (merchant: string, url: string) => addCallback(gateway.operator, { merchant, url, events: [] }, settings());
-    expect(put("m_0", "https://shop.example/hook")).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_MERCHANT" });
-    expect(put(merchantId, "http://shop.example/hook")).toMatchObject({ code: "GATEWAY_CALLBACK_URL" });
+    const put = (merchant: string, url: string) =>
+      addCallback(gateway.operator, { merchant, url, events: [] }, settings());
+    expect(put("m_0", "https://shop.example/hook")).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_MERCHANT",
+    });
+    expect(put(merchantId, "http://shop.example/hook")).toMatchObject({
+      code: "GATEWAY_CALLBACK_URL",
+    });
     expect(put(merchantId, "https://shop.example/hook")).toMatchObject({ ok: true });
-    expect(put(merchantId, "https://SHOP.example:443/hook")).toMatchObject({ detail: "the merchant has this URL already" });
+    expect(put(merchantId, "https://SHOP.example:443/hook")).toMatchObject({
+      detail: "the merchant has this URL already",
+    });
     const id = add();
     callbacks?.close();
     const { transactionId } = (await auto()).body;
     callbacks = start();
     await arrived(1);
     expect(removeCallback(gateway.operator, id)).toMatchObject({ ok: true });
-    expect(removeCallback(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
-    expect(rotateCallback(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
+    expect(removeCallback(gateway.operator, id)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_CALLBACK",
+    });
+    expect(rotateCallback(gateway.operator, id)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_CALLBACK",
+    });
     decide(transactionId, { stage: "signed" });
     decide(transactionId, { stage: "broadcast" });
     later(1);
@@ -385,7 +485,11 @@ describe("development", () => {
       ...{ allowLoopback: true, allowNetworks: [], retryMs: [5_000, 300_000], timeoutMs: 1_000 },
     });
     await local.close();
-    await expect(startTestGateway({ ...development, publicUrl: "https://pay.example.com" })).rejects.toThrow(/allowPrivate/);
-    await expect(startTestGateway({ callbacks: { allowNetworks: ["10.0.0.0/33"] } })).rejects.toThrow(/allowNetworks/);
+    await expect(
+      startTestGateway({ ...development, publicUrl: "https://pay.example.com" }),
+    ).rejects.toThrow(/allowPrivate/);
+    await expect(
+      startTestGateway({ callbacks: { allowNetworks: ["10.0.0.0/33"] } }),
+    ).rejects.toThrow(/allowNetworks/);
   });
 });

@@ -3,7 +3,11 @@
  * that send them.
  */
 import { describe, expect, it } from "vitest";
-import { DeliveryConcurrency, permitsMax, type Waiting } from "../../gateway/callbacks/delivery-concurrency.ts";
+import {
+  DeliveryConcurrency,
+  permitsMax,
+  type Waiting,
+} from "../../gateway/callbacks/delivery-concurrency.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import { nextTry, retryAfterOf } from "../../gateway/callbacks/schedule.ts";
 import { callbackSettings } from "../../gateway/config/callback-settings.ts";
@@ -11,10 +15,36 @@ import type { Glimpse } from "../../gateway/store/callback-outbox.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 
 const base: TransactionRow = {
-  ...{ id: "1", merchant: "m", orderId: "o", contentHash: "", currency: "eth", network: "n", amount: "1", amountUnits: "100" },
-  ...{ receiverAddress: "", depositAddress: "", tag: "", code: "", txHash: "", feeUnits: "", amountReceivedUnits: "0" },
+  ...{
+    id: "1",
+    merchant: "m",
+    orderId: "o",
+    contentHash: "",
+    currency: "eth",
+    network: "n",
+    amount: "1",
+    amountUnits: "100",
+  },
+  ...{
+    receiverAddress: "",
+    depositAddress: "",
+    tag: "",
+    code: "",
+    txHash: "",
+    feeUnits: "",
+    amountReceivedUnits: "0",
+  },
   ...{ operation: "deposit", mode: "", status: 0, stage: "waiting", finalBlock: null },
-  ...{ createdAt: 0, changedAt: 0, expiresAt: 0, callbackStatus: 0, late: 0, quote: "", metadata: "", toleranceUnits: "0" },
+  ...{
+    createdAt: 0,
+    changedAt: 0,
+    expiresAt: 0,
+    callbackStatus: 0,
+    late: 0,
+    quote: "",
+    metadata: "",
+    toleranceUnits: "0",
+  },
   ...{ payToken: "", returnUrl: "", renews: "", refundOf: "", value: "" },
 };
 
@@ -35,25 +65,39 @@ const told = (
 
 describe("a deposit", () => {
   it("is told of on its way", () => {
-    const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>) => told("deposit", before, after);
+    const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>) =>
+      told("deposit", before, after);
     expect(on(null, {})).toEqual([]);
     expect(on({}, { stage: "seen" })).toEqual(["deposit.detected"]);
     expect(on({}, { stage: "confirming" })).toEqual(["deposit.detected"]);
     expect(on({ stage: "seen" }, { stage: "confirming" })).toEqual([]);
-    expect(on({ stage: "seen" }, { stage: "partial", amountReceivedUnits: "10" })).toEqual(["deposit.partial"]);
+    expect(on({ stage: "seen" }, { stage: "partial", amountReceivedUnits: "10" })).toEqual([
+      "deposit.partial",
+    ]);
     expect(on({ stage: "seen" }, { stage: "partial", amountReceivedUnits: "9" })).toEqual([
       "deposit.partial",
       "deposit.below_minimum",
     ]);
-    expect(on({}, { stage: "partial", amountReceivedUnits: "50" })).toEqual(["deposit.detected", "deposit.partial"]);
+    expect(on({}, { stage: "partial", amountReceivedUnits: "50" })).toEqual([
+      "deposit.detected",
+      "deposit.partial",
+    ]);
     expect(on({ stage: "seen" }, { stage: "waiting" })).toEqual(["deposit.reorged"]);
     expect(on({ stage: "confirming" }, { stage: "seen" })).toEqual(["deposit.reorged"]);
-    expect(on({ stage: "partial", amountReceivedUnits: "50" }, { stage: "confirming", amountReceivedUnits: "50" })).toEqual([]);
+    expect(
+      on(
+        { stage: "partial", amountReceivedUnits: "50" },
+        { stage: "confirming", amountReceivedUnits: "50" },
+      ),
+    ).toEqual([]);
   });
 
   it("ends once, and says what came over or late", () => {
-    const on = (before: Partial<Glimpse>, after: Partial<Glimpse>) => told("deposit", before, after);
-    expect(on({ stage: "seen" }, { status: 1, stage: "completed", amountReceivedUnits: "100" })).toEqual(["deposit.completed"]);
+    const on = (before: Partial<Glimpse>, after: Partial<Glimpse>) =>
+      told("deposit", before, after);
+    expect(
+      on({ stage: "seen" }, { status: 1, stage: "completed", amountReceivedUnits: "100" }),
+    ).toEqual(["deposit.completed"]);
     expect(on({}, { status: 1, stage: "completed", amountReceivedUnits: "101" })).toEqual([
       "deposit.completed",
       "deposit.overpaid",
@@ -70,7 +114,10 @@ describe("a deposit", () => {
   it("that another coin came to is unattributed", () => {
     const payment = { currency: "usdt", units: "5", txHash: "0x1" };
     expect(
-      eventsOf({ row: base, before: null, payment }, { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false }),
+      eventsOf(
+        { row: base, before: null, payment },
+        { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false },
+      ),
     ).toEqual(["deposit.unattributed"]);
   });
 });
@@ -82,14 +129,22 @@ describe("a withdrawal", () => {
   it("is told of from its making to its end, each step once", () => {
     expect(on(null, { stage: "queued" })).toEqual(["withdrawal.created"]);
     expect(on({ stage: "queued" }, { stage: "awaiting_approval" })).toEqual([]);
-    expect(on({ stage: "awaiting_approval" }, { stage: "queued" })).toEqual(["withdrawal.approved"]);
-    expect(on({ stage: "awaiting_approval" }, { stage: "signed" })).toEqual(["withdrawal.approved"]);
+    expect(on({ stage: "awaiting_approval" }, { stage: "queued" })).toEqual([
+      "withdrawal.approved",
+    ]);
+    expect(on({ stage: "awaiting_approval" }, { stage: "signed" })).toEqual([
+      "withdrawal.approved",
+    ]);
     expect(on({ stage: "queued" }, { stage: "signed" })).toEqual([]);
     expect(on({ stage: "signed" }, { stage: "confirming" })).toEqual(["withdrawal.broadcast"]);
     expect(on({ stage: "broadcast" }, { stage: "confirming" })).toEqual([]);
     expect(on({ stage: "stuck" }, { stage: "confirming" }, true)).toEqual([]);
-    expect(on({ stage: "confirming" }, { status: 1, stage: "completed" })).toEqual(["withdrawal.completed"]);
-    expect(on({ stage: "confirming" }, { status: 2, stage: "failed" })).toEqual(["withdrawal.failed"]);
+    expect(on({ stage: "confirming" }, { status: 1, stage: "completed" })).toEqual([
+      "withdrawal.completed",
+    ]);
+    expect(on({ stage: "confirming" }, { status: 2, stage: "failed" })).toEqual([
+      "withdrawal.failed",
+    ]);
     expect(on({ status: 1, stage: "completed" }, { status: 1, stage: "other" })).toEqual([]);
   });
 
@@ -98,10 +153,16 @@ describe("a withdrawal", () => {
       "withdrawal.rejected",
       "withdrawal.failed",
     ]);
-    expect(on({ stage: "awaiting_approval" }, { status: 2, stage: "expired" })).toEqual(["withdrawal.failed"]);
+    expect(on({ stage: "awaiting_approval" }, { status: 2, stage: "expired" })).toEqual([
+      "withdrawal.failed",
+    ]);
     // An operator named the transaction that paid it; nothing else follows an end.
-    expect(on({ status: 2, stage: "refused" }, { status: 1, stage: "completed" })).toEqual(["withdrawal.completed"]);
-    expect(on({ status: 1, stage: "completed" }, { status: 1, stage: "completed", code: "x" })).toEqual([]);
+    expect(on({ status: 2, stage: "refused" }, { status: 1, stage: "completed" })).toEqual([
+      "withdrawal.completed",
+    ]);
+    expect(
+      on({ status: 1, stage: "completed" }, { status: 1, stage: "completed", code: "x" }),
+    ).toEqual([]);
   });
 });
 
@@ -114,14 +175,40 @@ describe("the schedule", () => {
         const at = nextTry(retryMs, { tries, nowMs: 1_000, retryAfterMs: 0, chance });
         return at === null ? null : (at - 1_000) / 1000;
       });
-    expect(seconds(0)).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400, null]);
-    expect(seconds(1)).toEqual([6, 360, 2_160, 8_640, 21_600, 43_200, 60_480, 86_400, 103_680, null]);
+    expect(seconds(0)).toEqual([
+      5,
+      300,
+      1_800,
+      7_200,
+      18_000,
+      36_000,
+      50_400,
+      72_000,
+      86_400,
+      null,
+    ]);
+    expect(seconds(1)).toEqual([
+      6,
+      360,
+      2_160,
+      8_640,
+      21_600,
+      43_200,
+      60_480,
+      86_400,
+      103_680,
+      null,
+    ]);
   });
 
   it("of callbacks waits longer where a receiver asks for it, a day at most", () => {
     const at = Date.parse("2026-01-02T03:04:05Z");
-    expect(nextTry(retryMs, { tries: 1, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 9_000);
-    expect(nextTry(retryMs, { tries: 2, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 300_000);
+    expect(nextTry(retryMs, { tries: 1, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(
+      at + 9_000,
+    );
+    expect(nextTry(retryMs, { tries: 2, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(
+      at + 300_000,
+    );
     const waits = [
       "7",
       "0",
@@ -132,16 +219,29 @@ describe("the schedule", () => {
       "-5",
       undefined,
     ];
-    expect(waits.map((header) => retryAfterOf(header, at))).toEqual([7_000, 0, 86_400_000, 60_000, 0, 0, expect.any(Number), 0]);
+    expect(waits.map((header) => retryAfterOf(header, at))).toEqual([
+      7_000,
+      0,
+      86_400_000,
+      60_000,
+      0,
+      0,
+      expect.any(Number),
+      0,
+    ]);
     expect(retryAfterOf("-5", at)).toBeLessThanOrEqual(86_400_000);
   });
 });
 
 describe("permits of callbacks", () => {
   const of = (merchant: string, target = merchant): Waiting => ({ merchant, target });
-  const takeAll = (permits: DeliveryConcurrency, waiting: readonly Waiting[]): readonly string[] => {
+  const takeAll = (
+    permits: DeliveryConcurrency,
+    waiting: readonly Waiting[],
+  ): readonly string[] => {
     const taken: string[] = [];
-    for (let next = permits.take(waiting); next !== null; next = permits.take(waiting)) taken.push(next.target);
+    for (let next = permits.take(waiting); next !== null; next = permits.take(waiting))
+      taken.push(next.target);
     return taken;
   };
 

@@ -11,7 +11,13 @@ startsTheBuild();
 
 it("every event of a gateway that was killed arrives, in a sequence whose newest is known", async () => {
   const seed = randomBytes(6).toString("hex");
-  const world = await CallbacksWorld.create({ records: 12, kills: 1, seed, untilExpired: false, say: () => {} });
+  const world = await CallbacksWorld.create({
+    records: 12,
+    kills: 1,
+    seed,
+    untilExpired: false,
+    say: () => {},
+  });
   const report = await world.play();
   expect(report.violations, `seed ${seed}`).toEqual([]);
   expect(report.records).toBe(12);

@@ -25,7 +25,15 @@ function losingCustomers(count: number) {
     depositor.take(id, `0x${String(nth).padStart(40, "7")}`, losing + nth * plansWithoutTime);
   return {
     tell(id: string, type: EventType): void {
-      told.push({ id: `${id} ${type}`, type, sequence: 1, data: { transactionId: id }, headers: {}, body: "", atMs: 0 });
+      told.push({
+        id: `${id} ${type}`,
+        type,
+        sequence: 1,
+        data: { transactionId: id },
+        headers: {},
+        body: "",
+        atMs: 0,
+      });
     },
     isAwaiting: () => depositor.isAwaiting,
     /** @returns confirmations of the `nth` customer's payment; 0 while it is not in the chain */
@@ -33,14 +41,17 @@ function losingCustomers(count: number) {
       depositor.turn([]);
       vi.advanceTimersByTime(turnMs);
       const to = `0x${String(nth).padStart(40, "7")}`;
-      const found = chain.blocks.filter(({ transactions }) => transactions.some((one) => one.to === to));
+      const found = chain.blocks.filter(({ transactions }) =>
+        transactions.some((one) => one.to === to),
+      );
       expect(found.length, "a payment is in one block").toBeLessThan(2);
       return found[0] === undefined ? 0 : chain.top - found[0].number + 1;
     },
   };
 }
 
-const turns = (count: number, turn: () => number): readonly number[] => Array.from({ length: count }, () => turn());
+const turns = (count: number, turn: () => number): readonly number[] =>
+  Array.from({ length: count }, () => turn());
 
 it("a payment of which nobody was told is not final for a third of the request's life, and leaves the chain once it is told", () => {
   const { tell, turn, isAwaiting } = losingCustomers(1);

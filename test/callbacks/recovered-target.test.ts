@@ -26,7 +26,8 @@ let callbacks: Callbacks;
 let target = "";
 
 const settings = () => gateway.service.config.callbacks;
-const callbackSender = () => createCallbackSender({ settings: settings(), monotonic: () => performance.now() });
+const callbackSender = () =>
+  createCallbackSender({ settings: settings(), monotonic: () => performance.now() });
 const start = (): Callbacks =>
   startCallbacks({
     ...{ ...gateway.service, random: randomBytes, sealingKey: gateway.service.key.sealingKey },
@@ -43,8 +44,10 @@ function later(ms: number): void {
 type Answer = Receiver["answer"];
 const takes: Answer = (response) => void response.writeHead(204).end();
 const away: Answer = (response) => void response.writeHead(503).end();
-const deliveries = (): readonly DeliveryView[] => callbackDeliveries(gateway.operator, { target }, 1_000);
-const triedOnce = (count: number) => until(() => deliveries().filter(({ tries }) => tries.length > 0).length === count);
+const deliveries = (): readonly DeliveryView[] =>
+  callbackDeliveries(gateway.operator, { target }, 1_000);
+const triedOnce = (count: number) =>
+  until(() => deliveries().filter(({ tries }) => tries.length > 0).length === count);
 const seen = (from: number): readonly Received[] => receiver.received.slice(from);
 
 async function order(orderId: string): Promise<string> {
@@ -52,7 +55,9 @@ async function order(orderId: string): Promise<string> {
 }
 
 beforeEach(async () => {
-  Object.assign(gateway.service.config, { callbacks: { ...settings(), allowLoopback: true, timeoutMs: 30_000 } });
+  Object.assign(gateway.service.config, {
+    callbacks: { ...settings(), allowLoopback: true, timeoutMs: 30_000 },
+  });
   gateway.clock.nowMs = Date.now();
   receiver = await startReceiver();
   callbacks = start();
@@ -89,12 +94,19 @@ describe("a target that works again", () => {
     const told = seen(before);
     expect([told.length, new Set(told.map(({ id }) => id)).size]).toEqual([10, 10]);
     expect(told[0]?.data.transactionId).toBe(next);
-    expect(new Set(told.slice(1, 4).map(({ type }) => type))).toEqual(new Set(["withdrawal.completed", "withdrawal.failed"]));
+    expect(new Set(told.slice(1, 4).map(({ type }) => type))).toEqual(
+      new Set(["withdrawal.completed", "withdrawal.failed"]),
+    );
     expect(told.slice(4).map(({ type }) => type)).toEqual(Array(6).fill("withdrawal.created"));
     // The record's newest event decides about callbackStatus, though an older one came after it.
     expect(ids.map((id) => row(id)?.callbackStatus)).toEqual([1, 1, 1, 1, 1, 1]);
-    const ofOne = receiver.received.filter(({ data }) => data.transactionId === ids[4]).sort((a, b) => a.sequence - b.sequence);
-    expect([ofOne[0]?.type, ofOne.at(-1)?.type]).toEqual(["withdrawal.created", "withdrawal.completed"]);
+    const ofOne = receiver.received
+      .filter(({ data }) => data.transactionId === ids[4])
+      .sort((a, b) => a.sequence - b.sequence);
+    expect([ofOne[0]?.type, ofOne.at(-1)?.type]).toEqual([
+      "withdrawal.created",
+      "withdrawal.completed",
+    ]);
   });
 
   it("gets no burst: one request, then two, and four at most", async () => {
@@ -134,18 +146,27 @@ describe("a target that works again", () => {
     };
     await order("only");
     await until(() => deliveries().some(({ tries }) => tries.length === 3));
-    await until(() => deliveries().filter(({ tries, state }) => tries.length === 3 && state === "waiting").length === 2);
+    await until(
+      () =>
+        deliveries().filter(({ tries, state }) => tries.length === 3 && state === "waiting")
+          .length === 2,
+    );
     later(1_000);
     await new Promise((done) => setTimeout(done, 150));
     const waiting = deliveries().filter(({ state }) => state === "waiting");
-    expect([waiting.length, waiting.filter(({ tries }) => tries.length > 2).length]).toEqual([20, 2]);
+    expect([waiting.length, waiting.filter(({ tries }) => tries.length > 2).length]).toEqual([
+      20, 2,
+    ]);
     expect(waiting.every(({ delivery, nextAt }) => planned.get(delivery) === nextAt)).toBe(true);
-    expect(db().all("SELECT DISTINCT tries FROM callbackDeliveries WHERE state = 'waiting'")).toEqual([{ tries: 2 }]);
+    expect(
+      db().all("SELECT DISTINCT tries FROM callbackDeliveries WHERE state = 'waiting'"),
+    ).toEqual([{ tries: 2 }]);
   });
 
   it("a target that never takes one event while it takes the others is not asked for it with each success", async () => {
     const poison = await order("poison");
-    const refuses: Answer = (response, one) => void response.writeHead(one.data.transactionId === poison ? 400 : 204).end();
+    const refuses: Answer = (response, one) =>
+      void response.writeHead(one.data.transactionId === poison ? 400 : 204).end();
     receiver.answer = refuses;
     await triedOnce(1);
     later(6_000);
@@ -172,7 +193,9 @@ describe("a target that works again", () => {
       later(ms);
       const done = deliveries().filter(({ state }) => state === "delivered").length;
       await order(`after-${ms}`);
-      await until(() => deliveries().filter(({ state }) => state === "delivered").length === done + 1);
+      await until(
+        () => deliveries().filter(({ state }) => state === "delivered").length === done + 1,
+      );
       expect(ofSlow()).toBe(1);
     }
     receiver.answer = takes;
@@ -186,7 +209,10 @@ describe("a target that works again", () => {
     await triedOnce(3);
     later(14_000);
     await until(() => deliveries().every(({ tries }) => tries.length === 2));
-    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ ok: true, taken: false });
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({
+      ok: true,
+      taken: false,
+    });
     later(1);
     await new Promise((done) => setTimeout(done, 100));
     expect(
@@ -195,33 +221,52 @@ describe("a target that works again", () => {
         .map(({ tries }) => tries.length),
     ).toEqual([2, 2, 2]);
     receiver.answer = takes;
-    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ ok: true, taken: true });
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({
+      ok: true,
+      taken: true,
+    });
     later(1);
     await until(() => deliveries().filter(({ state }) => state === "delivered").length === 4);
   });
 });
 
 describe("callbacks redeliver --callback", () => {
-  const at = (id: string, ms: number): void => void db().run("UPDATE callbackEvents SET at = ? WHERE transactionId = ?", ms, id);
+  const at = (id: string, ms: number): void =>
+    void db().run("UPDATE callbackEvents SET at = ? WHERE transactionId = ?", ms, id);
 
   it("takes all that wait or were given up since a time, and no other", async () => {
     Object.assign(settings(), { retryMs: [] });
     receiver.answer = away;
-    const [old = "", lost = "", ended = ""] = [await order("old"), await order("lost"), await order("ended")];
+    const [old = "", lost = "", ended = ""] = [
+      await order("old"),
+      await order("lost"),
+      await order("ended"),
+    ];
     await until(() => deliveries().filter(({ state }) => state === "given up").length === 3);
     Object.assign(settings(), { retryMs: [3_600_000] });
     decide(ended, { status: 1, stage: "completed" });
     later(1);
-    await until(() => deliveries().some(({ state, tries }) => state === "waiting" && tries.length === 1));
-    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ taken: false });
+    await until(() =>
+      deliveries().some(({ state, tries }) => state === "waiting" && tries.length === 1),
+    );
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({
+      taken: false,
+    });
     const since = gateway.clock.nowMs - 60_000;
     at(old, since - 1);
     at(lost, since);
     receiver.answer = takes;
     const arrived = await order("arrived");
-    await until(() => deliveries().some(({ state, transactionId }) => state === "delivered" && transactionId === arrived));
+    await until(() =>
+      deliveries().some(
+        ({ state, transactionId }) => state === "delivered" && transactionId === arrived,
+      ),
+    );
     await until(() => deliveries().filter(({ state }) => state === "waiting").length === 0);
-    db().run("UPDATE callbackDeliveries SET state = 'waiting', nextAt = ? WHERE rank = 0", gateway.clock.nowMs + 3_600_000);
+    db().run(
+      "UPDATE callbackDeliveries SET state = 'waiting', nextAt = ? WHERE rank = 0",
+      gateway.clock.nowMs + 3_600_000,
+    );
     callbacks.close();
     const before = receiver.received.length;
     expect(redeliverAll(gateway.operator, target, since)).toEqual({ ok: true, again: 3, left: 0 });
@@ -245,10 +290,18 @@ describe("callbacks redeliver --callback", () => {
     receiver.answer = (response) => void response.writeHead(410).end();
     await order("gone");
     await until(() => listCallbacks(gateway.operator, undefined)[0]?.offAt !== "");
-    expect(redeliverAll(gateway.operator, "cb_0", 0)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
-    expect(redeliverAll(gateway.operator, target, 0)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
+    expect(redeliverAll(gateway.operator, "cb_0", 0)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_CALLBACK",
+    });
+    expect(redeliverAll(gateway.operator, target, 0)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_CALLBACK",
+    });
     receiver.answer = takes;
-    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({ switchedOn: true });
+    expect(await testCallback(gateway.operator, target, callbackSender())).toMatchObject({
+      switchedOn: true,
+    });
     callbacks.close();
     const filler = `WITH RECURSIVE n(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < ?)`;
     db().run(
@@ -261,6 +314,10 @@ describe("callbacks redeliver --callback", () => {
          SELECT id, ?, CASE WHEN sequence <= 49990 THEN 'waiting' ELSE 'given up' END, ?, 1 FROM callbackEvents WHERE sequence <= 50010`,
       ...[target, gateway.clock.nowMs + 3_600_000],
     );
-    expect(redeliverAll(gateway.operator, target, 0)).toEqual({ ok: true, again: 50_000, left: 11 });
+    expect(redeliverAll(gateway.operator, target, 0)).toEqual({
+      ok: true,
+      again: 50_000,
+      left: 11,
+    });
   });
 });

@@ -22,7 +22,11 @@ beforeEach(() => {
   );
   const { merchantId: merchant } = gateway.merchant;
   const url = "https://shop.example/hook";
-  const added = addCallback(gateway.operator, { merchant, url, events: [] }, gateway.service.config.callbacks);
+  const added = addCallback(
+    gateway.operator,
+    { merchant, url, events: [] },
+    gateway.service.config.callbacks,
+  );
   if (!added.ok) throw new Error(added.code);
   target = added.callbackId;
   db().run(
@@ -46,22 +50,33 @@ beforeEach(() => {
       sequence,
       at,
     );
-    const sql = "INSERT INTO callbackDeliveries (event, target, state, tries, nextAt) VALUES (?, ?, ?, 4, 9e12)";
+    const sql =
+      "INSERT INTO callbackDeliveries (event, target, state, tries, nextAt) VALUES (?, ?, ?, 4, 9e12)";
     db().run(sql, event, target, state);
   }
 });
 
-async function typed(...line: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+async function typed(
+  ...line: readonly string[]
+): Promise<{ readonly text: string; readonly code: number }> {
   let text = "";
   const take = (part: string | Uint8Array): boolean => {
     text += part.toString();
     return true;
   };
-  const spies = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, "write").mockImplementation(take));
+  const spies = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, "write").mockImplementation(take),
+  );
   const before = process.exitCode;
   process.exitCode = undefined;
   try {
-    await run(["callbacks", "redeliver", ...line, "--config", join(gateway.dir, "gateway.config.json")]);
+    await run([
+      "callbacks",
+      "redeliver",
+      ...line,
+      "--config",
+      join(gateway.dir, "gateway.config.json"),
+    ]);
     return { text, code: Number(process.exitCode ?? 0) };
   } finally {
     process.exitCode = before;
@@ -69,13 +84,21 @@ async function typed(...line: readonly string[]): Promise<{ readonly text: strin
   }
 }
 
-const states = () => db().all<{ state: string; tries: number }>("SELECT state, tries FROM callbackDeliveries ORDER BY id");
+const states = () =>
+  db().all<{ state: string; tries: number }>(
+    "SELECT state, tries FROM callbackDeliveries ORDER BY id",
+  );
 
 describe("callbacks redeliver", () => {
   it("takes one by its number, or all of a target that did not arrive since a time", async () => {
     const since = await typed("--callback", target, "--since", "2026-01-02", "--json");
     expect(since.code).toBe(0);
-    expect(JSON.parse(since.text)).toEqual({ callbackId: target, since: "2026-01-02T00:00:00.000Z", deliveries: 1, left: 0 });
+    expect(JSON.parse(since.text)).toEqual({
+      callbackId: target,
+      since: "2026-01-02T00:00:00.000Z",
+      deliveries: 1,
+      left: 0,
+    });
     expect(states()).toEqual([
       { state: "given up", tries: 4 },
       { state: "waiting", tries: 0 },
@@ -110,12 +133,16 @@ describe("callbacks redeliver", () => {
       ?.commands.find((one) => one.name() === "redeliver");
     const options = command?.options.map(({ long }) => long) ?? [];
     expect(options).toEqual(expect.arrayContaining(["--callback", "--since", "--json"]));
-    const page = (name: string): string => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), "utf8");
+    const page = (name: string): string =>
+      readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), "utf8");
     const rows = page("cli-json").matchAll(/^\| `redeliver ([^`]+)` \| (.+) \|$/gm);
     const fields = new Map([...rows].map(([, line = "", text = ""]) => [line, text]));
-    const keys = async (...line: string[]): Promise<string[]> => Object.keys(JSON.parse((await typed(...line, "--json")).text));
+    const keys = async (...line: string[]): Promise<string[]> =>
+      Object.keys(JSON.parse((await typed(...line, "--json")).text));
     const names = (line: string): string[] =>
-      [...(fields.get(line) ?? "").replace(/\([^)]*\)/g, "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name);
+      [...(fields.get(line) ?? "").replace(/\([^)]*\)/g, "").matchAll(/`(\w+)`/g)].map(
+        ([, name = ""]) => name,
+      );
     expect(names("DELIVERY")).toEqual(await keys("1"));
     expect(names("--callback ID")).toEqual(await keys("--callback", target));
     const told = page("api")
@@ -127,8 +154,12 @@ describe("callbacks redeliver", () => {
       ...{ program: "autowithdraw-gateway", exitCodes: [], seeAlso: [], version: "0" },
       ...{ files: [], environment: [], examples: [] },
     });
-    const completion = completionScript("bash", tree(), { program: "autowithdraw-gateway", offered: {} });
-    for (const text of [manual.replaceAll("\\-", "-"), completion]) for (const option of options) expect(text).toContain(option);
+    const completion = completionScript("bash", tree(), {
+      program: "autowithdraw-gateway",
+      offered: {},
+    });
+    for (const text of [manual.replaceAll("\\-", "-"), completion])
+      for (const option of options) expect(text).toContain(option);
     expect(manual.replaceAll("\\-", "-")).toContain(command?.description());
   });
 });

@@ -24,7 +24,11 @@ eachTestItsGateway();
 
 function change(id: string, columns: Readonly<Record<string, string | number>>): void {
   const names = Object.keys(columns).map((name) => `${name} = ?`);
-  db().run(`UPDATE transactions SET ${names.join(", ")} WHERE id = ?`, ...Object.values(columns), id);
+  db().run(
+    `UPDATE transactions SET ${names.join(", ")} WHERE id = ?`,
+    ...Object.values(columns),
+    id,
+  );
 }
 
 async function everyDeposit({ received }: Receiver): Promise<void> {
@@ -35,7 +39,14 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   change(first, { stage: "seen" });
   change(first, { stage: "waiting" });
   change(first, { stage: "partial", amountReceivedUnits: "1" });
-  const payment = { network: "eip155:31337", address, currency: "usdt", units: "7500000", logIndex: 0, final: 1 as const };
+  const payment = {
+    network: "eip155:31337",
+    address,
+    currency: "usdt",
+    units: "7500000",
+    logIndex: 0,
+    final: 1 as const,
+  };
   const place = { txHash: "0x1", block: 5, blockHash: "0xb", transactionId: first };
   change(first, { stage: "confirming" });
   gateway.service.store.write((database) => keepFinalPayment(database, { ...payment, ...place }));
@@ -44,7 +55,9 @@ async function everyDeposit({ received }: Receiver): Promise<void> {
   change(first, { status: 1, stage: "completed", amountReceivedUnits: `${10n ** 20n}` });
   gateway.service.signals.emit("changed", { transactionId: first });
   await until(() => received.some(({ type }) => type === "deposit.completed")); // from here on it has a value
-  gateway.service.store.write((database) => keepFinalPayment(database, { ...payment, ...place, txHash: "0x2" }));
+  gateway.service.store.write((database) =>
+    keepFinalPayment(database, { ...payment, ...place, txHash: "0x2" }),
+  );
   const second = (await deposit({ orderId: "order-2" })).body.transactionId;
   change(second, { status: 2, stage: "expired" });
   change(second, { amountReceivedUnits: "5" });
@@ -68,28 +81,45 @@ it("each message fits its webhook, and every webhook comes with every field that
   Object.assign(service.config.prices, { changedAtMs: clock.nowMs });
   const settings = Object.assign(service.config.callbacks, { allowLoopback: true });
   const about = await readDescription(gateway);
-  const added = addCallback(operator, { merchant: merchant.merchantId, url: receiver.url, events: [] }, settings);
+  const added = addCallback(
+    operator,
+    { merchant: merchant.merchantId, url: receiver.url, events: [] },
+    settings,
+  );
   if (!added.ok) throw new Error(added.code);
   const callbackSender = createCallbackSender({ settings, monotonic: () => performance.now() });
   const recordsOf = { recordOf: (row: Parameters<typeof recordOf>[0]) => recordOf(row, service) };
   const callbacks = startCallbacks({
-    ...{ ...service, ...recordsOf, random: randomBytes, sealingKey: service.key.sealingKey, callbackSender },
-    fiatValueOf: (row) => fiatValueOf(row, { currencies: service.config.currencies, prices: service.prices }),
+    ...{
+      ...service,
+      ...recordsOf,
+      random: randomBytes,
+      sealingKey: service.key.sealingKey,
+      callbackSender,
+    },
+    fiatValueOf: (row) =>
+      fiatValueOf(row, { currencies: service.config.currencies, prices: service.prices }),
   });
   try {
     expect(Object.keys(about.webhooks).sort()).toEqual([...eventTypes, testType].sort());
     await everyDeposit(receiver);
     await everyWithdrawal();
     expect(rotateCallback(operator, added.callbackId)).toMatchObject({ ok: true }); // two signatures from here on
-    expect(await testCallback(operator, added.callbackId, callbackSender)).toMatchObject({ taken: true });
+    expect(await testCallback(operator, added.callbackId, callbackSender)).toMatchObject({
+      taken: true,
+    });
     service.signals.emit("changed", { transactionId: "" });
-    await until(() => new Set(receiver.received.map(({ type }) => type)).size >= eventTypes.length + 1);
+    await until(
+      () => new Set(receiver.received.map(({ type }) => type)).size >= eventTypes.length + 1,
+    );
   } finally {
     callbacks.close();
     await receiver.close();
   }
   for (const message of receiver.received) about.judgeMessage(message);
-  expect(receiver.received.some(({ headers }) => `${headers["webhook-signature"]}`.includes(" v1,"))).toBe(true);
+  expect(
+    receiver.received.some(({ headers }) => `${headers["webhook-signature"]}`.includes(" v1,")),
+  ).toBe(true);
   const came = new Set(receiver.received.map(({ type }) => type));
   expect([...came].sort()).toEqual(Object.keys(about.webhooks).sort());
   for (const name of ["Callback", "UnattributedCallback", "UnattributedRecord", "TestCallback"]) {
@@ -99,15 +129,17 @@ it("each message fits its webhook, and every webhook comes with every field that
   const [one] = receiver.received;
   const malformed = { ...one!, body: JSON.stringify({ ...JSON.parse(one!.body), more: 1 }) };
   expect(() => about.judgeMessage(malformed)).toThrow();
-  expect(() => about.judgeMessage({ ...one!, headers: { ...one!.headers, "webhook-id": "7" } })).toThrow();
+  expect(() =>
+    about.judgeMessage({ ...one!, headers: { ...one!.headers, "webhook-id": "7" } }),
+  ).toThrow();
 });
 
 it("docs/api.md lists the webhooks of /openapi.json in the same order and words", async () => {
-  const page = readFileSync(join(projectRoot, "docs", "api.md"), "utf8").split("## Callbacks")[1] ?? "";
-  const rows = [...page.matchAll(/^\| `((?:deposit|withdrawal|webhook)\.\w+)` \| (.+) \|$/gm)].map(([, type, when]) => [
-    type,
-    when,
-  ]);
+  const page =
+    readFileSync(join(projectRoot, "docs", "api.md"), "utf8").split("## Callbacks")[1] ?? "";
+  const rows = [...page.matchAll(/^\| `((?:deposit|withdrawal|webhook)\.\w+)` \| (.+) \|$/gm)].map(
+    ([, type, when]) => [type, when],
+  );
   const { webhooks } = await readDescription(gateway);
   expect(rows).toEqual(Object.entries(webhooks).map(([type, { post }]) => [type, post.summary]));
 });

@@ -47,9 +47,13 @@ describe("a size", () => {
     const slow = asking(0, "NODE_TIMEOUT");
     await expect(size.ask(8, slow.ask)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
     expect([slow.sizes, size.now]).toEqual([[8], 4]);
-    await expect(size.ask(8, asking(0, "NODE_ANSWER").ask)).rejects.toMatchObject({ code: "NODE_ANSWER" });
+    await expect(size.ask(8, asking(0, "NODE_ANSWER").ask)).rejects.toMatchObject({
+      code: "NODE_ANSWER",
+    });
     expect(size.now).toBe(1);
-    await expect(new Size(8).ask(8, asking(0, "NODE_NO_BLOCK").ask)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+    await expect(new Size(8).ask(8, asking(0, "NODE_NO_BLOCK").ask)).rejects.toMatchObject({
+      code: "NODE_NO_BLOCK",
+    });
   });
 
   it("puts a list together out of the parts that the server answers", async () => {
@@ -75,7 +79,15 @@ describe("an account's transactions on XRP", () => {
       kind: "Payment",
       sequence: `${at}`,
     },
-    ...{ result: "tesSUCCESS", feeDrops: 10n, destination: "", tag: "", amountDrops: 1n, deliveredDrops: 1n, risen: [] },
+    ...{
+      result: "tesSUCCESS",
+      feeDrops: 10n,
+      destination: "",
+      tag: "",
+      amountDrops: 1n,
+      deliveredDrops: 1n,
+      risen: [],
+    },
   });
   const span = { from: 100, to: 131, hash: "AB".repeat(32) };
 
@@ -90,10 +102,22 @@ describe("an account's transactions on XRP", () => {
       const count = Math.min(limit, 12 - from);
       if (count > most) throw fault("NODE_ANSWER_SIZE");
       const transactions = Array.from({ length: count }, (__, at) => transactionAt(from + at));
-      return { from: 100, to: 131, transactions, unread: [], marker: from + count < 12 ? from + count : undefined };
+      return {
+        from: 100,
+        to: 131,
+        transactions,
+        unread: [],
+        marker: from + count < 12 ? from + count : undefined,
+      };
     };
     const agree = async (job: (one: unknown) => Promise<unknown>) => job(node);
-    const pool = { nodes: [node], ask, agree, first: agree, fail: () => undefined } as unknown as XrpPool;
+    const pool = {
+      nodes: [node],
+      ask,
+      agree,
+      first: agree,
+      fail: () => undefined,
+    } as unknown as XrpPool;
     return { limits, history: createHistory(pool, forgotten) };
   }
 
@@ -112,7 +136,9 @@ describe("an account's transactions on XRP", () => {
     const light = heavy(200);
     expect((await light.history.within(account, span, true)).found).toHaveLength(12);
     expect(light.limits).toEqual([200]);
-    await expect(heavy(0).history.within(account, span, true)).rejects.toMatchObject({ code: "NODE_ANSWER_SIZE" });
+    await expect(heavy(0).history.within(account, span, true)).rejects.toMatchObject({
+      code: "NODE_ANSWER_SIZE",
+    });
   });
 });
 
@@ -120,9 +146,16 @@ describe("an item of others that cannot be read", () => {
   const client = (origin: string) => ({ origin, close: () => undefined });
   type Client = ReturnType<typeof client>;
 
-  async function blamed(reads: readonly boolean[], isOfOthers: boolean): Promise<readonly boolean[]> {
+  async function blamed(
+    reads: readonly boolean[],
+    isOfOthers: boolean,
+  ): Promise<readonly boolean[]> {
     const pool = createNodePool<Client, string>({
-      ...{ clients: reads.map((_, at) => client(`http://${at}`)), chain: "one", askChain: async () => "one" },
+      ...{
+        clients: reads.map((_, at) => client(`http://${at}`)),
+        chain: "one",
+        askChain: async () => "one",
+      },
       ...{ chainOf: (answer: string) => answer, log: () => undefined, clock: () => 0 },
     });
     await pool.checkChain();
@@ -158,22 +191,41 @@ describe("an Esplora server without a path", () => {
       [`/tx/${hash}/outspends`]: JSON.stringify([{ spent: false }, spend]),
     };
     const own = { [`/block/${hash}/txid/0`]: hash };
-    fakes.push(await fakeEsplora(both), await fakeEsplora({ ...both, ...own }), await fakeEsplora());
+    fakes.push(
+      await fakeEsplora(both),
+      await fakeEsplora({ ...both, ...own }),
+      await fakeEsplora(),
+    );
     const urls = fakes.map(({ url }) => url);
-    const options = { network: fakeNetwork, timeoutMs: 2_000, patienceMs: 4_000, log: () => undefined, clock: () => 0 };
+    const options = {
+      network: fakeNetwork,
+      timeoutMs: 2_000,
+      patienceMs: 4_000,
+      log: () => undefined,
+      clock: () => 0,
+    };
     const pool = createUtxoPool({ ...options, urls });
-    const [lacking, whole, none] = pool.nodes as [(typeof pool.nodes)[0], (typeof pool.nodes)[0], (typeof pool.nodes)[0]];
-    for (let time = 0; time < 2; time += 1) expect(await pool.askEither(lacking, rewardQuestions, hash)).toBe(hash);
+    const [lacking, whole, none] = pool.nodes as [
+      (typeof pool.nodes)[0],
+      (typeof pool.nodes)[0],
+      (typeof pool.nodes)[0],
+    ];
+    for (let time = 0; time < 2; time += 1)
+      expect(await pool.askEither(lacking, rewardQuestions, hash)).toBe(hash);
     expect(fakes[0]?.asked.filter((path) => path.startsWith("/block/"))).toEqual([
       ...[`/block/${hash}/txid/0`, `/block/${hash}/txids`, `/block/${hash}/txids`],
     ]);
     expect(await pool.askEither(whole, rewardQuestions, hash)).toBe(hash);
-    expect(fakes[1]?.asked.filter((path) => path.startsWith("/block/"))).toEqual([`/block/${hash}/txid/0`]);
+    expect(fakes[1]?.asked.filter((path) => path.startsWith("/block/"))).toEqual([
+      `/block/${hash}/txid/0`,
+    ]);
     await expect(pool.askEither(none, rewardQuestions, hash)).rejects.toBeInstanceOf(AgentError);
     // A refused spend is no "not spent": a 404 of the path is one of the coin for the usual
     // question.
     fakes[0]!.answers = { ...both, [`/tx/${hash}/outspend/1`]: [400, "Unsupported"] };
-    expect(await pool.askEither(lacking, outspendQuestions, `${hash}:1`)).toMatchObject({ txHash: "cd".repeat(32) });
+    expect(await pool.askEither(lacking, outspendQuestions, `${hash}:1`)).toMatchObject({
+      txHash: "cd".repeat(32),
+    });
     pool.close();
   });
 });

@@ -25,7 +25,13 @@ function chainOf(nodes: readonly Made[], final: number | "own") {
   const asked = { at: 0, time: 0 };
   const clients = nodes.map((_, index): Client => ({ origin: `http://${index}`, close: () => {} }));
   const pool = createNodePool<Client, string>({
-    ...{ clients, chain: "made", askChain: async () => "made", chainOf: (answer) => answer, log: () => {} },
+    ...{
+      clients,
+      chain: "made",
+      askChain: async () => "made",
+      chainOf: (answer) => answer,
+      log: () => {},
+    },
     clock: () => nowMs,
   });
   const madeOf = (node: PoolNode<Client>): Made => nodes[pool.nodes.indexOf(node)] as Made;
@@ -92,7 +98,9 @@ describe("a final block", () => {
     await expect(blocks.finalHead()).rejects.toMatchObject({ code: "NODE_DISAGREE" });
     await expect(blocks.agreedAt(50)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
     // Each node's own word stands beside its name.
-    await expect(blocks.agreedAt(50)).rejects.toThrow("block 50: http://0 says 50, http://1 says 50b");
+    await expect(blocks.agreedAt(50)).rejects.toThrow(
+      "block 50: http://0 says 50, http://1 says 50b",
+    );
   });
 
   it("whose number stands shows since when, by our own clock", async () => {
@@ -120,13 +128,26 @@ describe("the order in which nodes are asked", () => {
 });
 
 describe("an answer by quorum", () => {
-  const told = (...values: (string | null)[]) => values.map((value) => ({ ok: true, value }) as const);
+  const told = (...values: (string | null)[]) =>
+    values.map((value) => ({ ok: true, value }) as const);
   it("is agreed, shown alone, in two versions, or missing", () => {
-    expect(byQuorum(told("a", "a", null), 2, String)).toEqual({ agreed: "a", shown: "a", count: 2, versions: 1 });
-    expect(byQuorum(told("a", null), 2, String)).toEqual({ agreed: null, shown: "a", count: 1, versions: 1 });
+    expect(byQuorum(told("a", "a", null), 2, String)).toEqual({
+      agreed: "a",
+      shown: "a",
+      count: 2,
+      versions: 1,
+    });
+    expect(byQuorum(told("a", null), 2, String)).toEqual({
+      agreed: null,
+      shown: "a",
+      count: 1,
+      versions: 1,
+    });
     const two = byQuorum(told("a", "b"), 2, String);
     expect(two).toMatchObject({ agreed: null, versions: 2 });
-    expect(() => agreedOrNone(two, 2, "place")).toThrow(expect.objectContaining({ code: "NODE_DISAGREE" }));
+    expect(() => agreedOrNone(two, 2, "place")).toThrow(
+      expect.objectContaining({ code: "NODE_DISAGREE" }),
+    );
     expect(agreedOrNone(byQuorum(told("a", null), 2, String), 2, "place")).toBeNull();
   });
 

@@ -5,15 +5,27 @@
 import { getAddress, HDNodeWallet, isAddress, Wallet } from "ethers";
 import { expect, describe as group, it } from "vitest";
 import type { AgentError } from "../../base/fault.ts";
-import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "../../chains/evm/address.ts";
-import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem } from "../../chains/evm/rlp.ts";
+import {
+  addressBytes,
+  addressOfPublicKey,
+  depositAddressOf,
+  parseAddress,
+} from "../../chains/evm/address.ts";
+import {
+  decodeRlp,
+  encodeRlp,
+  integerBytes,
+  integerOf,
+  type RlpItem,
+} from "../../chains/evm/rlp.ts";
 import { share } from "../../lab/kit/share.ts";
 import { bytes, codeOf, hex, random, seed, vectors } from "../support/evm-values.ts";
 
 group("addresses", () => {
-  const eip55 = vectors<{ accepted: readonly string[]; refused: readonly { text: string; code: string; why: string }[] }>(
-    "eip55",
-  );
+  const eip55 = vectors<{
+    accepted: readonly string[];
+    refused: readonly { text: string; code: string; why: string }[];
+  }>("eip55");
 
   it("an address is taken as in the vectors of EIP-55, and in one case", () => {
     for (const address of eip55.accepted) {
@@ -32,7 +44,9 @@ group("addresses", () => {
   it("a checksummed address with any single character changed is refused", () => {
     let tried = 0;
     const taken: string[] = [];
-    for (const address of eip55.accepted.filter((text) => /[a-f]/.test(text) && /[A-F]/.test(text))) {
+    for (const address of eip55.accepted.filter(
+      (text) => /[a-f]/.test(text) && /[A-F]/.test(text),
+    )) {
       for (let i = 2; i < address.length; i++) {
         for (const digit of "0123456789abcdefABCDEFgxO ") {
           if (digit === address[i]) continue;
@@ -52,7 +66,10 @@ group("addresses", () => {
       if (n % 100 === 0) expect(parseAddress(address)).toEqual({ ok: true, address });
       for (let k = 0; k < 3; k++) {
         const at = 2 + random.below(40);
-        const corrupt = address.slice(0, at) + "0123456789abcdefABCDEF".charAt(random.below(22)) + address.slice(at + 1);
+        const corrupt =
+          address.slice(0, at) +
+          "0123456789abcdefABCDEF".charAt(random.below(22)) +
+          address.slice(at + 1);
         expect(parseAddress(corrupt).ok, corrupt).toBe(isAddress(corrupt));
       }
     }
@@ -78,7 +95,8 @@ group("addresses", () => {
       expect(depositAddressOf(xpub, index)).toBe(account.deriveChild(0).deriveChild(index).address);
       expect(depositAddressOf(xpub, index)).toBe(account.neuter().derivePath(`0/${index}`).address);
     }
-    for (const index of [-1, 2 ** 31, 1.5, Number.NaN]) expect(codeOf(() => depositAddressOf(xpub, index))).toBe("ADDRESS_INDEX");
+    for (const index of [-1, 2 ** 31, 1.5, Number.NaN])
+      expect(codeOf(() => depositAddressOf(xpub, index))).toBe("ADDRESS_INDEX");
     const wrong = {
       "extended private key": account.extendedKey,
       "another depth": account.deriveChild(0).neuter().extendedKey,
@@ -94,17 +112,21 @@ group("addresses", () => {
     try {
       depositAddressOf(account.extendedKey, 0);
     } catch (error) {
-      expect(JSON.stringify([(error as AgentError).message, (error as AgentError).context])).not.toContain("xprv");
+      expect(
+        JSON.stringify([(error as AgentError).message, (error as AgentError).context]),
+      ).not.toContain("xprv");
     }
   });
 });
 
 group("RLP", () => {
   type Item = string | readonly Item[];
-  const rlp = vectors<{ accepted: readonly { item: Item; rlp: string }[]; refused: readonly { rlp: string; why: string }[] }>(
-    "rlp",
-  );
-  const itemOf = (item: Item): RlpItem => (typeof item === "string" ? bytes(item) : item.map(itemOf));
+  const rlp = vectors<{
+    accepted: readonly { item: Item; rlp: string }[];
+    refused: readonly { rlp: string; why: string }[];
+  }>("rlp");
+  const itemOf = (item: Item): RlpItem =>
+    typeof item === "string" ? bytes(item) : item.map(itemOf);
 
   it("RLP encodes and decodes the vectors", () => {
     for (const vector of rlp.accepted) {
@@ -125,7 +147,8 @@ group("RLP", () => {
       const decoded = decodeRlp(text);
       if (!decoded.ok) continue;
       taken += 1;
-      if (hex(encodeRlp(decoded.item)) !== hex(text)) expect.unreachable(`another form of ${hex(text)}`);
+      if (hex(encodeRlp(decoded.item)) !== hex(text))
+        expect.unreachable(`another form of ${hex(text)}`);
     }
     expect(taken).toBeGreaterThan(share(1000));
   });

@@ -11,9 +11,17 @@ const named = (fee: bigint, more: Readonly<Record<string, string>> = {}): TxPara
   ...{ gasLimit: "100000", maxFeePerGas: `${fee}`, maxPriorityFeePerGas: `${gwei}`, ...more },
 });
 /** A recovery told its total: 0.0095 of the coin, so 95 gwei for each of 100,000 gas. */
-const told: PricedAttempt = { txHash: `0x${"ab".repeat(32)}`, txParams: null, feeMax: `${95n * gwei * 100_000n}` };
+const told: PricedAttempt = {
+  txHash: `0x${"ab".repeat(32)}`,
+  txParams: null,
+  feeMax: `${95n * gwei * 100_000n}`,
+};
 
-function offersOf(attempts: readonly PricedAttempt[], wish: TxParams, isCancel = false): readonly TxParams[] {
+function offersOf(
+  attempts: readonly PricedAttempt[],
+  wish: TxParams,
+  isCancel = false,
+): readonly TxParams[] {
   const { bidding } = fees;
   if (bidding === null) throw new Error("this family bids");
   const answer = bidding.manualReplacement(attempts, isCancel, wish);
@@ -28,7 +36,8 @@ describe("an operator's figures beside an attempt of which only the total is kno
     ["above the total", 100n * gwei, 100n * gwei],
   ])("figures %s", (_, fee, expected) => {
     for (const isCancel of [false, true])
-      for (const offer of offersOf([told], named(fee), isCancel)) expect(offer).toEqual(named(expected));
+      for (const offer of offersOf([told], named(fee), isCancel))
+        expect(offer).toEqual(named(expected));
   });
 
   it("a chain that bills data hides the total's parts, so the figures rise above it", () => {
@@ -37,7 +46,8 @@ describe("an operator's figures beside an attempt of which only the total is kno
   });
 
   it("the courier's replacement stays above the total", () => {
-    const { maxFeePerGas = "0" } = fees.bidding?.replacement([told], named(60n * gwei), false) ?? {};
+    const { maxFeePerGas = "0" } =
+      fees.bidding?.replacement([told], named(60n * gwei), false) ?? {};
     expect(BigInt(maxFeePerGas) * 8n).toBeGreaterThanOrEqual(95n * gwei * 9n);
   });
 

@@ -4,11 +4,20 @@
  */
 import { expect, describe as group, it } from "vitest";
 import type { FakeAnswer, RpcCall } from "../../lab/kit/fake-node.ts";
-import { closesItsNodes, codeOf, fakeNode, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
+import {
+  closesItsNodes,
+  codeOf,
+  fakeNode,
+  nodesOf,
+  receiver,
+  signed,
+} from "../support/evm-nodes.ts";
 
 closesItsNodes();
 
-const plain = ({ method }: RpcCall): FakeAnswer => ({ result: method === "eth_chainId" ? "0x7a69" : "0x5" });
+const plain = ({ method }: RpcCall): FakeAnswer => ({
+  result: method === "eth_chainId" ? "0x7a69" : "0x5",
+});
 const many = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);
 
 type Refusal = (calls: readonly RpcCall[]) => { readonly status: number; readonly body: string };
@@ -50,14 +59,23 @@ group("a batch that is refused", () => {
     ["HTTP 403", words(403, '{"error":"batch requests are not allowed on this plan"}')],
     ["HTTP 429 about the batch", words(429, "batch too large")],
     ["HTTP 500", words(500, "")],
-    ["HTTP 500 and an error of JSON-RPC", words(500, '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"x"}}')],
+    [
+      "HTTP 500 and an error of JSON-RPC",
+      words(500, '{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"x"}}'),
+    ],
     [
       "one error with HTTP 200",
-      words(200, '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch limit exceeded"}}'),
+      words(
+        200,
+        '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch limit exceeded"}}',
+      ),
     ],
     ["an error for each call", each(-32005, "Batch size too large")],
     // geth with --rpc.batch-request-limit: the first call alone has an answer.
-    ["an error for the first call alone", (calls) => each(-32600, "batch too large")(calls.slice(0, 1))],
+    [
+      "an error for the first call alone",
+      (calls) => each(-32600, "batch too large")(calls.slice(0, 1)),
+    ],
   ];
 
   it.each(refusals)(
@@ -72,19 +90,23 @@ group("a batch that is refused", () => {
     },
   );
 
-  it.each(refusals)("a batch that is refused by %s of any size is asked as single calls", async (_, refusal) => {
-    const { sizes, ask } = await nodeThatTakes(1, refusal);
-    expect(await ask()).toEqual(many(64).map(() => 5n));
-    expect(await ask()).toEqual(many(64).map(() => 5n));
-    expect(sizes.filter((size) => size === 1).length).toBeGreaterThan(100);
-  });
+  it.each(refusals)(
+    "a batch that is refused by %s of any size is asked as single calls",
+    async (_, refusal) => {
+      const { sizes, ask } = await nodeThatTakes(1, refusal);
+      expect(await ask()).toEqual(many(64).map(() => 5n));
+      expect(await ask()).toEqual(many(64).map(() => 5n));
+      expect(sizes.filter((size) => size === 1).length).toBeGreaterThan(100);
+    },
+  );
 
   it("a batch that is refused by a node that refuses single calls as well fails with its words after a few questions", async () => {
     const { node, sizes, ask } = await nodeThatTakes(64, words(500, ""));
     node.options = {
       ...node.options,
       hijack: (calls, response) =>
-        void sizes.push(calls.length) === undefined && response.writeHead(500).end("database is closed") !== undefined,
+        void sizes.push(calls.length) === undefined &&
+        response.writeHead(500).end("database is closed") !== undefined,
     };
     sizes.length = 0;
     expect(await codeOf(ask())).toBe("NODE_HTTP");

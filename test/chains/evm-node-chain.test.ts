@@ -8,16 +8,29 @@ import { type Anvil, startAnvil } from "../../lab/kit/anvil.ts";
 import { type FakeAnswer, type FakeNode, forwarding } from "../../lab/kit/fake-node.ts";
 import { rpc, tokenCall } from "../../lab/kit/rpc.ts";
 import { deployToken } from "../../lab/kit/token.ts";
-import { closedPort, closesItsNodes, codeOf, fakeNode, hex, hotWallet, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
+import {
+  closedPort,
+  closesItsNodes,
+  codeOf,
+  fakeNode,
+  hex,
+  hotWallet,
+  nodesOf,
+  receiver,
+  signed,
+} from "../support/evm-nodes.ts";
 
 closesItsNodes();
 
 describe("a real chain", () => {
   let anvil: Anvil;
   let token: string;
-  const mine = (blocks = 1): Promise<unknown> => rpc(anvil.url, "anvil_mine", [`0x${blocks.toString(16)}`]);
+  const mine = (blocks = 1): Promise<unknown> =>
+    rpc(anvil.url, "anvil_mine", [`0x${blocks.toString(16)}`]);
   const nonceOf = async (): Promise<bigint> =>
-    BigInt((await rpc(anvil.url, "eth_getTransactionCount", [hotWallet.address, "latest"])) as string);
+    BigInt(
+      (await rpc(anvil.url, "eth_getTransactionCount", [hotWallet.address, "latest"])) as string,
+    );
 
   beforeAll(async () => {
     anvil = await startAnvil();
@@ -63,27 +76,52 @@ describe("a real chain", () => {
     const nonce = await nonceOf();
     const native = signed({ nonce });
     const call = signed({ nonce: nonce + 1n, contract: token, amountUnits: 777n });
-    expect(await Promise.all([nodes.broadcast(native.raw), nodes.broadcast(call.raw.slice(2))])).toMatchObject([
+    expect(
+      await Promise.all([nodes.broadcast(native.raw), nodes.broadcast(call.raw.slice(2))]),
+    ).toMatchObject([
       { standing: "taken", meaning: "" },
       { standing: "taken", meaning: "" },
     ]);
     expect((await nodes.broadcast(native.raw)).meaning).toBe("known");
     expect(await nodes.receipt(native.txHash)).toBeNull();
-    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({ latest: nonce, pending: nonce + 2n, quorum: 1 });
+    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({
+      latest: nonce,
+      pending: nonce + 2n,
+      quorum: 1,
+    });
 
     await mine();
     const receipt = await nodes.receipt(call.txHash);
     const { number } = await nodes.head();
-    expect(receipt).toMatchObject({ txHash: call.txHash, blockNumber: number, status: 1, from: hotWallet.address, to: token });
-    expect(receipt!.logs.map(readTransferLog)).toEqual([{ from: hotWallet.address, to: receiver, amountUnits: 777n }]);
-    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({ latest: nonce + 2n, pending: nonce + 2n, final: nonce });
+    expect(receipt).toMatchObject({
+      txHash: call.txHash,
+      blockNumber: number,
+      status: 1,
+      from: hotWallet.address,
+      to: token,
+    });
+    expect(receipt!.logs.map(readTransferLog)).toEqual([
+      { from: hotWallet.address, to: receiver, amountUnits: 777n },
+    ]);
+    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({
+      latest: nonce + 2n,
+      pending: nonce + 2n,
+      final: nonce,
+    });
     expect(await nodes.finalReceipt(call.txHash)).toBeNull();
     await mine();
     expect(await nodes.finalReceipt(call.txHash)).toBeNull();
     await mine();
     expect(await nodes.finalReceipt(call.txHash)).toEqual(receipt);
-    expect(await nodes.finalReceipt(native.txHash)).toMatchObject({ status: 1, to: receiver, gasUsed: 21_000n });
-    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({ latest: nonce + 2n, final: nonce + 2n });
+    expect(await nodes.finalReceipt(native.txHash)).toMatchObject({
+      status: 1,
+      to: receiver,
+      gasUsed: 21_000n,
+    });
+    expect(await nodes.slotCounts(hotWallet.address)).toMatchObject({
+      latest: nonce + 2n,
+      final: nonce + 2n,
+    });
 
     const block = await nodes.block(number, { full: true });
     expect(block.transactions.find((one) => one.hash === native.txHash)).toMatchObject({
@@ -104,23 +142,35 @@ describe("a real chain", () => {
     expect(logs.map((log) => log.read())).toEqual([
       { ...receipt!.logs[0], blockNumber: number, blockHash: block.hash, txHash: call.txHash },
     ]);
-    expect(await nodes.logs({ ...filter, topics: [transferTopic, addressTopic(receiver)] })).toEqual([]);
+    expect(
+      await nodes.logs({ ...filter, topics: [transferTopic, addressTopic(receiver)] }),
+    ).toEqual([]);
     const { fromBlock: _, toBlock: _to, ...ofOne } = filter;
     expect(await nodes.logs({ ...ofOne, blockHash: block.hash })).toHaveLength(1);
-    expect((await nodes.blockLogs(block)).map((log) => log.read())).toEqual(logs.map((log) => log.read()));
+    expect((await nodes.blockLogs(block)).map((log) => log.read())).toEqual(
+      logs.map((log) => log.read()),
+    );
     expect(block.bloom).toMatch(/^[0-9a-f]{512}$/);
-    expect([token, transferTopic, addressTopic(receiver)].every((value) => mayHold(block.bloom, value))).toBe(true);
+    expect(
+      [token, transferTopic, addressTopic(receiver)].every((value) => mayHold(block.bloom, value)),
+    ).toBe(true);
     expect(mayHold(block.bloom, addressTopic(`0x${"12".repeat(20)}`))).toBe(false);
-    expect(await nodes.balance(receiver, token, number)).toBe((await nodes.balance(receiver, token, number - 1)) + 777n);
+    expect(await nodes.balance(receiver, token, number)).toBe(
+      (await nodes.balance(receiver, token, number - 1)) + 777n,
+    );
   });
 
   it("the pool of nodes names what the node says to a broadcast, and takes none of it for the fate of the payment", async () => {
     const nodes = nodesOf([anvil.url]);
     const nonce = await nonceOf();
-    expect((await nodes.broadcast(signed({ nonce: nonce - 1n, amountUnits: 5n }).raw)).meaning).toBe("slot-used");
+    expect(
+      (await nodes.broadcast(signed({ nonce: nonce - 1n, amountUnits: 5n }).raw)).meaning,
+    ).toBe("slot-used");
     expect((await nodes.broadcast(signed({ nonce }).raw)).standing).toBe("taken");
     expect((await nodes.broadcast(signed({ nonce, amountUnits: 5n }).raw)).meaning).toBe("price");
-    expect((await nodes.broadcast(signed({ nonce: nonce + 1n, amountUnits: 10n ** 23n }).raw)).meaning).toBe("funds");
+    expect(
+      (await nodes.broadcast(signed({ nonce: nonce + 1n, amountUnits: 10n ** 23n }).raw)).meaning,
+    ).toBe("funds");
     expect((await nodes.broadcast("0x02c0")).standing).toBe("refused");
     await mine(3);
     expect((await nodes.broadcast(signed({ nonce }).raw)).meaning).toBe("slot-used");
@@ -136,10 +186,15 @@ describe("a real chain", () => {
     });
     const estimate = await nodes.estimateGas(call(1n));
     expect(estimate.ok && estimate.gas > 21_000n && estimate.gas < 100_000n).toBe(true);
-    expect(await nodes.estimateGas(call(10n ** 13n))).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+    expect(await nodes.estimateGas(call(10n ** 13n))).toMatchObject({
+      ok: false,
+      code: "NODE_WOULD_REVERT",
+    });
     const poor = await fakeNode({
       answer: forwarding(anvil.url, ({ method }, answer) =>
-        method === "eth_estimateGas" ? { error: { code: -32000, message: "insufficient funds for transfer" } } : answer,
+        method === "eth_estimateGas"
+          ? { error: { code: -32000, message: "insufficient funds for transfer" } }
+          : answer,
       ),
     });
     expect(await codeOf(nodesOf([poor.url]).estimateGas(call(1n)))).toBe("NODE_ERROR");
@@ -162,16 +217,30 @@ describe("a real chain", () => {
 
   it("the pool of nodes takes the chain's own word for what is finalized", async () => {
     const nodes = nodesOf([anvil.url], { confirmations: "finalized" });
-    const finalized = (await rpc(anvil.url, "eth_getBlockByNumber", ["finalized", false])) as { number: string; hash: string };
-    expect(await nodes.finalBlock()).toEqual({ number: Number(finalized.number), hash: finalized.hash });
+    const finalized = (await rpc(anvil.url, "eth_getBlockByNumber", ["finalized", false])) as {
+      number: string;
+      hash: string;
+    };
+    expect(await nodes.finalBlock()).toEqual({
+      number: Number(finalized.number),
+      hash: finalized.hash,
+    });
     expect(finalized.number).not.toBe(await rpc(anvil.url, "eth_blockNumber"));
   });
 
   it("the pool of nodes counts genesis as final while the chain is younger than the confirmations", async () => {
-    const { hash } = (await rpc(anvil.url, "eth_getBlockByNumber", ["0x0", false])) as { hash: string };
-    expect(await nodesOf([anvil.url], { confirmations: 10_000 }).finalBlock()).toEqual({ number: 0, hash });
+    const { hash } = (await rpc(anvil.url, "eth_getBlockByNumber", ["0x0", false])) as {
+      hash: string;
+    };
+    expect(await nodesOf([anvil.url], { confirmations: 10_000 }).finalBlock()).toEqual({
+      number: 0,
+      hash,
+    });
     const head = await nodesOf([anvil.url]).head();
-    expect(await nodesOf([anvil.url], { confirmations: 1 }).finalBlock()).toEqual({ number: head.number, hash: head.hash });
+    expect(await nodesOf([anvil.url], { confirmations: 1 }).finalBlock()).toEqual({
+      number: head.number,
+      hash: head.hash,
+    });
   });
 
   it("the pool of nodes gathers the calls of one tick into one request, over few connections", async () => {
@@ -180,9 +249,13 @@ describe("a real chain", () => {
     await nodes.head();
     node.counts.requests = 0;
     const account = (at: number): string => `0x${(at + 1).toString(16).padStart(40, "0")}`;
-    await Promise.all(Array.from({ length: 60 }, (_, at) => nodes.balance(account(at), "", "latest")));
+    await Promise.all(
+      Array.from({ length: 60 }, (_, at) => nodes.balance(account(at), "", "latest")),
+    );
     expect(node.counts.requests).toBe(1);
-    await Promise.all(Array.from({ length: 100 }, (_, at) => nodes.balance(account(at), "", "latest")));
+    await Promise.all(
+      Array.from({ length: 100 }, (_, at) => nodes.balance(account(at), "", "latest")),
+    );
     expect(node.counts.requests).toBe(3);
     for (let n = 0; n < 30; n++) await nodes.head();
     expect(node.counts.connections).toBeLessThanOrEqual(3);
@@ -211,7 +284,9 @@ describe("a real chain", () => {
         answer: forwarding(
           anvil.url,
           (call, answer): FakeAnswer =>
-            "result" in answer && answer.result !== null ? { result: change(call.method, answer.result as never) } : answer,
+            "result" in answer && answer.result !== null
+              ? { result: change(call.method, answer.result as never) }
+              : answer,
         ),
       });
     let paid: { raw: string; txHash: string };
@@ -233,7 +308,9 @@ describe("a real chain", () => {
         "a head far ahead": await lying((method, result: object) =>
           method === "eth_getBlockByNumber" ? { ...result, number: "0xffffff" } : result,
         ),
-        "other counters": await lying((method, result) => (method === "eth_getTransactionCount" ? "0x0" : result)),
+        "other counters": await lying((method, result) =>
+          method === "eth_getTransactionCount" ? "0x0" : result,
+        ),
       };
       const truth = await nodesOf([anvil.url]).slotCounts(hotWallet.address);
       for (const [lie, liar] of Object.entries(liars)) {
@@ -243,10 +320,16 @@ describe("a real chain", () => {
         expect(await three.slotCounts(hotWallet.address), lie).toEqual({ ...truth, quorum: 2 });
       }
       const two = (lie: keyof typeof liars): EvmNodes => nodesOf([liars[lie].url, anvil.url]);
-      expect(await codeOf(two("a reverted receipt").finalReceipt(paid.txHash))).toBe("NODE_DISAGREE");
-      expect(await codeOf(two("a receipt in another block").finalReceipt(paid.txHash))).toBe("NODE_DISAGREE");
+      expect(await codeOf(two("a reverted receipt").finalReceipt(paid.txHash))).toBe(
+        "NODE_DISAGREE",
+      );
+      expect(await codeOf(two("a receipt in another block").finalReceipt(paid.txHash))).toBe(
+        "NODE_DISAGREE",
+      );
       expect(await codeOf(two("a head far ahead").finalReceipt(paid.txHash))).toBe("NODE_ANSWER");
-      expect(await codeOf(two("other counters").slotCounts(hotWallet.address))).toBe("NODE_DISAGREE");
+      expect(await codeOf(two("other counters").slotCounts(hotWallet.address))).toBe(
+        "NODE_DISAGREE",
+      );
       expect((await nodesOf([anvil.url, anvil.url]).finalReceipt(paid.txHash))?.status).toBe(1);
     });
 
@@ -256,15 +339,32 @@ describe("a real chain", () => {
         fakeNode({
           answer: forwarding(anvil.url, ({ method, params }, answer): FakeAnswer => {
             const isFinal = params[1] !== "latest" && params[1] !== "pending";
-            if (method !== "eth_getTransactionCount" || isFinal || !("result" in answer)) return answer;
+            if (method !== "eth_getTransactionCount" || isFinal || !("result" in answer))
+              return answer;
             return { result: `0x${(BigInt(`${answer.result}`) + more).toString(16)}` };
           }),
         });
       const [ahead, further] = [await aheadBy(3n), await aheadBy(4n)];
-      const more = { latest: truth.latest + 3n, pending: truth.pending + 3n, isSame: false, quorum: 2 };
-      expect(await nodesOf([ahead.url, anvil.url]).slotCounts(hotWallet.address)).toEqual({ ...truth, isSame: false, quorum: 2 });
-      expect(await nodesOf([ahead.url, ahead.url]).slotCounts(hotWallet.address)).toEqual({ ...truth, ...more, isSame: true });
-      expect(await nodesOf([ahead.url, further.url]).slotCounts(hotWallet.address)).toEqual({ ...truth, ...more });
+      const more = {
+        latest: truth.latest + 3n,
+        pending: truth.pending + 3n,
+        isSame: false,
+        quorum: 2,
+      };
+      expect(await nodesOf([ahead.url, anvil.url]).slotCounts(hotWallet.address)).toEqual({
+        ...truth,
+        isSame: false,
+        quorum: 2,
+      });
+      expect(await nodesOf([ahead.url, ahead.url]).slotCounts(hotWallet.address)).toEqual({
+        ...truth,
+        ...more,
+        isSame: true,
+      });
+      expect(await nodesOf([ahead.url, further.url]).slotCounts(hotWallet.address)).toEqual({
+        ...truth,
+        ...more,
+      });
     });
 
     it("the pool of nodes says nothing is final on one node's word when two are configured", async () => {
@@ -306,14 +406,25 @@ describe("a real chain", () => {
     });
 
     it("the pool of nodes declines a call only when two nodes say that it would revert", async () => {
-      const call = { from: hotWallet.address, to: token, valueWei: 0n, data: hex(encodeTransferCall(receiver, 1n)) };
+      const call = {
+        from: hotWallet.address,
+        to: token,
+        valueWei: 0n,
+        data: hex(encodeTransferCall(receiver, 1n)),
+      };
       const reverting = await fakeNode({
         answer: forwarding(anvil.url, ({ method }, answer) =>
-          method === "eth_estimateGas" ? { error: { code: 3, message: "execution reverted" } } : answer,
+          method === "eth_estimateGas"
+            ? { error: { code: 3, message: "execution reverted" } }
+            : answer,
         ),
       });
-      expect(await codeOf(nodesOf([reverting.url, anvil.url]).estimateGas(call))).toBe("NODE_DISAGREE");
-      expect((await nodesOf([reverting.url, anvil.url, anvil.url]).estimateGas(call)).ok).toBe(true);
+      expect(await codeOf(nodesOf([reverting.url, anvil.url]).estimateGas(call))).toBe(
+        "NODE_DISAGREE",
+      );
+      expect((await nodesOf([reverting.url, anvil.url, anvil.url]).estimateGas(call)).ok).toBe(
+        true,
+      );
       expect(await nodesOf([reverting.url, reverting.url]).estimateGas(call)).toMatchObject({
         ok: false,
         code: "NODE_WOULD_REVERT",
@@ -324,7 +435,9 @@ describe("a real chain", () => {
 
     it("the pool of nodes believes no broadcast that answers another hash", async () => {
       const { raw } = signed({ nonce: (await nonceOf()) + 5n });
-      const liar = await lying((method, result) => (method === "eth_sendRawTransaction" ? `0x${"cd".repeat(32)}` : result));
+      const liar = await lying((method, result) =>
+        method === "eth_sendRawTransaction" ? `0x${"cd".repeat(32)}` : result,
+      );
       expect((await nodesOf([liar.url]).broadcast(raw)).standing).toBe("doubtful");
     });
   });

@@ -34,7 +34,12 @@ const bookOf = (...all: readonly string[]): AddressBook => {
 
 function pays(units: bigint, to = address, contract = token): number {
   const transfers = [{ contract, from: outsider, to, units }];
-  return chain.mine({ hash: hashOf(`${chain.top} ${to} ${units}`), from: outsider, to: contract, transfers });
+  return chain.mine({
+    hash: hashOf(`${chain.top} ${to} ${units}`),
+    from: outsider,
+    to: contract,
+    transfers,
+  });
 }
 
 async function nodeWith(malform: Malform = () => null) {
@@ -53,7 +58,13 @@ async function watchedBy(...malforms: readonly (Malform | undefined)[]) {
   return { nodes, reader: watcher };
 }
 
-async function finds(reader: WatcherNodes, from: number, to: number, isAgreed = true, book = bookOf(address)) {
+async function finds(
+  reader: WatcherNodes,
+  from: number,
+  to: number,
+  isAgreed = true,
+  book = bookOf(address),
+) {
   const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at);
   const blocks = await Promise.all(numbers.map((number) => reader.block(number, isAgreed)));
   return reader.payments(blocks, ["", token, other], book, isAgreed);
@@ -61,7 +72,8 @@ async function finds(reader: WatcherNodes, from: number, to: number, isAgreed = 
 
 const found = async (...question: Parameters<typeof finds>) => (await finds(...question)).found;
 
-const unitsOf = (payments: readonly DetectedPayment[]): readonly bigint[] => payments.map(({ amountUnits }) => amountUnits);
+const unitsOf = (payments: readonly DetectedPayment[]): readonly bigint[] =>
+  payments.map(({ amountUnits }) => amountUnits);
 const ofLogs =
   (result: unknown): Malform =>
   (call) =>
@@ -90,7 +102,9 @@ group("an empty list", () => {
     const { nodes, reader } = await watchedBy(undefined);
     expect(await found(reader, 1, 3)).toEqual([]);
     expect(nodes[0]!.count("eth_getLogs")).toBe(1);
-    expect(nodes[0]!.count("eth_getBlockReceipts") + nodes[0]!.count("eth_getTransactionReceipt")).toBe(0);
+    expect(
+      nodes[0]!.count("eth_getBlockReceipts") + nodes[0]!.count("eth_getTransactionReceipt"),
+    ).toBe(0);
   });
 
   it("an empty list from a node without the receipts too is a block that the node does not have, and credits nothing", async () => {
@@ -111,7 +125,9 @@ group("an empty list", () => {
     pays(5n);
     const malform: Malform = (call) => {
       if (call.method === "eth_getLogs") return { result: [] };
-      return call.method === "eth_getBlockReceipts" ? { error: { code: -32601, message: "method not found" } } : null;
+      return call.method === "eth_getBlockReceipts"
+        ? { error: { code: -32601, message: "method not found" } }
+        : null;
     };
     const { reader } = await watchedBy(malform);
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
@@ -120,7 +136,8 @@ group("an empty list", () => {
   it("an empty list beside a header without a bloom is proven by receipts where the block has transactions", async () => {
     pays(5n);
     const malform: Malform = (call, honest) =>
-      change("eth_getBlockByNumber", ({ logsBloom: _, ...block }) => block)(call, honest) ?? ofLogs([])(call, honest);
+      change("eth_getBlockByNumber", ({ logsBloom: _, ...block }) => block)(call, honest) ??
+      ofLogs([])(call, honest);
     const { reader } = await watchedBy(malform);
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
@@ -128,9 +145,14 @@ group("an empty list", () => {
   it("an empty bloom is not believed once a header with one stood beside logs", async () => {
     pays(5n);
     pays(6n);
-    const blind = change("eth_getBlockByNumber", (block) => ({ ...block, logsBloom: `0x${"0".repeat(512)}` }));
+    const blind = change("eth_getBlockByNumber", (block) => ({
+      ...block,
+      logsBloom: `0x${"0".repeat(512)}`,
+    }));
     let isEmpty = false;
-    const { reader } = await watchedBy((call, honest) => blind(call, honest) ?? (isEmpty ? ofLogs([])(call, honest) : null));
+    const { reader } = await watchedBy(
+      (call, honest) => blind(call, honest) ?? (isEmpty ? ofLogs([])(call, honest) : null),
+    );
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
     isEmpty = true;
     expect(unitsOf(await found(reader, 2, 2))).toEqual([6n]);
@@ -140,7 +162,11 @@ group("an empty list", () => {
     pays(5n);
     const root = hashOf("root");
     const { nodes, reader } = await watchedBy(
-      change("eth_getBlockByNumber", (block) => ({ ...block, transactionsRoot: root, transactions: [] })),
+      change("eth_getBlockByNumber", (block) => ({
+        ...block,
+        transactionsRoot: root,
+        transactions: [],
+      })),
     );
     await expect(reader.block(1, true)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
     nodes[0]!.options = { answer: (call) => ({ result: chain.answer(call.method, call.params) }) };
@@ -153,7 +179,12 @@ group("a list that is cut", () => {
   it("a list that is cut at a round number is asked for in smaller ranges, and of one block by its receipts", async () => {
     for (let at = 0; at < 150; at += 1) pays(1n, outsider);
     const last = pays(7n);
-    const many = Array.from({ length: 120 }, () => ({ contract: token, from: outsider, to: outsider, units: 1n }));
+    const many = Array.from({ length: 120 }, () => ({
+      contract: token,
+      from: outsider,
+      to: outsider,
+      units: 1n,
+    }));
     const transfers = [...many, { contract: token, from: outsider, to: address, units: 9n }];
     const full = chain.mine({ hash: hashOf("full"), from: outsider, to: token, transfers });
     const cut: Malform = (call, honest) =>
@@ -167,8 +198,14 @@ group("a list that is cut", () => {
 group("a question that is too large", () => {
   const refusals: readonly (readonly [string, FakeAnswer])[] = [
     ["a range in words", { error: { code: -32602, message: "range 32 exceeds limit of 10" } }],
-    ["a limit of results", { error: { code: -32005, message: "query returned more than 10000 results" } }],
-    ["a response size", { error: { code: -32008, message: "Response size is larger than 150MB limit" } }],
+    [
+      "a limit of results",
+      { error: { code: -32005, message: "query returned more than 10000 results" } },
+    ],
+    [
+      "a response size",
+      { error: { code: -32008, message: "Response size is larger than 150MB limit" } },
+    ],
     ["words that nobody knows", { error: { code: 35, message: "no" } }],
   ];
   // INFURA/infura #237, foundry-rs/foundry #12687, stakewise/v3-operator #775.
@@ -180,13 +217,18 @@ group("a question that is too large", () => {
         const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
         return Number(toBlock) - Number(fromBlock) + 1;
       };
-      const malform: Malform = (call) => (call.method === "eth_getLogs" && sizeOf(call) > 10 ? refusal : null);
+      const malform: Malform = (call) =>
+        call.method === "eth_getLogs" && sizeOf(call) > 10 ? refusal : null;
       const { nodes, reader } = await watchedBy(malform);
       expect(await found(reader, 1, 32)).toHaveLength(32);
-      const refused = nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10).length;
+      const refused = nodes[0]!.calls.filter(
+        (call) => call.method === "eth_getLogs" && sizeOf(call) > 10,
+      ).length;
       expect(refused).toBe(2);
       expect(await found(reader, 9, 40)).toHaveLength(32);
-      expect(nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10)).toHaveLength(refused);
+      expect(
+        nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10),
+      ).toHaveLength(refused);
     },
   );
 
@@ -199,7 +241,10 @@ group("a question that is too large", () => {
         ...nodes[0]!.options,
         hijack: (calls, response) => {
           const isLarge = calls.some(({ method, params }) => {
-            const { fromBlock, toBlock } = (params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
+            const { fromBlock, toBlock } = (params[0] ?? {}) as {
+              fromBlock?: string;
+              toBlock?: string;
+            };
             return method === "eth_getLogs" && fromBlock !== toBlock;
           });
           if (isLarge) response.writeHead(status).end("too much");
@@ -247,7 +292,10 @@ group("a question that is too large", () => {
     const { reader } = await watchedBy((call) =>
       call.method === "eth_getLogs" ? { error: { code: -32601, message: "logs are off" } } : null,
     );
-    await expect(found(reader, 1, 2)).rejects.toMatchObject({ code: "NODE_ERROR", message: "logs are off" });
+    await expect(found(reader, 1, 2)).rejects.toMatchObject({
+      code: "NODE_ERROR",
+      message: "logs are off",
+    });
   });
 });
 
@@ -259,14 +307,22 @@ group("acts of outsiders", () => {
       change("eth_getBlockByNumber", ({ transactions, ...block }) => ({
         ...{
           ...block,
-          transactions: (transactions as Fields[]).flatMap((one) => [{ hash: hashOf("system"), type: "0x7e", ...more }, one]),
+          transactions: (transactions as Fields[]).flatMap((one) => [
+            { hash: hashOf("system"), type: "0x7e", ...more },
+            one,
+          ]),
         },
       }));
     const block = chain.mine({ hash: hashOf("coins"), from: outsider, to: address, value: 4n });
-    const { reader } = await watchedBy(odd({ from: other, to: other, value: "0x0" }), odd({ from: null, nonce: "x", input: 7 }));
+    const { reader } = await watchedBy(
+      odd({ from: other, to: other, value: "0x0" }),
+      odd({ from: null, nonce: "x", input: 7 }),
+    );
     expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
     expect(
-      (await reader.outgoing([await reader.block(block, true)], new Set([outsider]))).found.map(({ txHash }) => txHash),
+      (await reader.outgoing([await reader.block(block, true)], new Set([outsider]))).found.map(
+        ({ txHash }) => txHash,
+      ),
     ).toEqual([hashOf("coins")]);
   });
 
@@ -278,7 +334,9 @@ group("acts of outsiders", () => {
     const malform = (value: string): Malform =>
       change("eth_getBlockByNumber", ({ transactions, ...head }) => ({
         ...head,
-        transactions: (transactions as Fields[]).map(({ nonce: _, ...one }) => (one.from === other ? { ...one, value } : one)),
+        transactions: (transactions as Fields[]).map(({ nonce: _, ...one }) =>
+          one.from === other ? { ...one, value } : one,
+        ),
       }));
     const { reader } = await watchedBy(malform("0x1"), malform("0x2"));
     expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
@@ -289,7 +347,9 @@ group("acts of outsiders", () => {
     const tenfold = change("eth_getBlockByNumber", ({ transactions, ...head }) => ({
       ...{
         ...head,
-        transactions: (transactions as Fields[]).map((one) => (typeof one === "object" ? { ...one, value: "0x28" } : one)),
+        transactions: (transactions as Fields[]).map((one) =>
+          typeof one === "object" ? { ...one, value: "0x28" } : one,
+        ),
       },
     }));
     const two = await watchedBy(tenfold, undefined);
@@ -306,7 +366,8 @@ group("acts of outsiders", () => {
       (to: string): Malform =>
       (call, honest) => {
         if (call.method !== "eth_getLogs") return null;
-        const isOf = ({ topics }: Fields): boolean => String((topics as string[])[2]).endsWith(to.slice(2).toLowerCase());
+        const isOf = ({ topics }: Fields): boolean =>
+          String((topics as string[])[2]).endsWith(to.slice(2).toLowerCase());
         return {
           result: (honest as Fields[]).map((log) =>
             isOf(log) ? { ...log, data: "0x1", logIndex: null, transactionHash: 5 } : log,
@@ -320,13 +381,18 @@ group("acts of outsiders", () => {
     const coins = chain.mine({ hash: hashOf("coins"), from: outsider, to: address, value: 4n });
     const { found: others, unread } = await finds(malformed, 1, coins);
     expect(unitsOf(others)).toEqual([4n]);
-    expect(unread).toMatchObject([{ txHash: "", block: 1, account: address, fault: { code: "NODE_ANSWER" } }]);
+    expect(unread).toMatchObject([
+      { txHash: "", block: 1, account: address, fault: { code: "NODE_ANSWER" } },
+    ]);
   });
 
   // foundry-rs/foundry #7640.
   it("a receipt without its price credits what it pays", async () => {
     const block = chain.mine({ hash: hashOf("coins"), from: outsider, to: address, value: 4n });
-    const malform = change("eth_getTransactionReceipt", ({ effectiveGasPrice: _, gasUsed: _gas, ...receipt }) => receipt);
+    const malform = change(
+      "eth_getTransactionReceipt",
+      ({ effectiveGasPrice: _, gasUsed: _gas, ...receipt }) => receipt,
+    );
     const { reader } = await watchedBy(malform, malform);
     expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
   });
@@ -337,14 +403,22 @@ group("the cost of many addresses", () => {
     for (let at = 0; at < 32; at += 1) pays(BigInt(at + 1));
     const costOf = async (count: number) => {
       const { nodes, reader } = await watchedBy(undefined, undefined);
-      const book = bookOf(...Array.from({ length: count }, (_, at) => `0x${(at + 1).toString(16).padStart(40, "0")}`), address);
+      const book = bookOf(
+        ...Array.from({ length: count }, (_, at) => `0x${(at + 1).toString(16).padStart(40, "0")}`),
+        address,
+      );
       expect(await found(reader, 1, 32, true, book)).toHaveLength(32);
       await Promise.all([reader.block(5, true), reader.block(5, true)]);
       reader.close();
       return nodes.map(({ calls }) => ({
         logs: calls.filter(({ method }) => method === "eth_getLogs").length,
-        blocks: calls.filter(({ method, params }) => method === "eth_getBlockByNumber" && params[1] === true).length,
-        bytes: calls.reduce((sum, { method, params }) => sum + JSON.stringify([method, params]).length, 0),
+        blocks: calls.filter(
+          ({ method, params }) => method === "eth_getBlockByNumber" && params[1] === true,
+        ).length,
+        bytes: calls.reduce(
+          (sum, { method, params }) => sum + JSON.stringify([method, params]).length,
+          0,
+        ),
       }));
     };
     const few = await costOf(100);
@@ -363,7 +437,9 @@ it("two payments of one block are both credited where a node counts logs in each
   });
   const top = chain.mine(pay(5n), pay(6n));
   const { reader } = await watchedBy((call, honest) =>
-    call.method === "eth_getLogs" ? { result: (honest as Fields[]).map((log) => ({ ...log, logIndex: "0x0" })) } : null,
+    call.method === "eth_getLogs"
+      ? { result: (honest as Fields[]).map((log) => ({ ...log, logIndex: "0x0" })) }
+      : null,
   );
   expect(unitsOf(await found(reader, top, top))).toEqual([5n, 6n]);
 });

@@ -12,9 +12,22 @@ closesItsNodes();
 const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const gwei = 10n ** 9n;
 const quantity = (value: bigint | number): string => `0x${value.toString(16)}`;
-const block = { number: "0x64", hash: hash("a"), parentHash: hash("b"), timestamp: "0x1", transactions: [] };
+const block = {
+  number: "0x64",
+  hash: hash("a"),
+  parentHash: hash("b"),
+  timestamp: "0x1",
+  transactions: [],
+};
 const receipt = {
-  ...{ transactionHash: hash("c"), blockNumber: "0x64", blockHash: hash("a"), status: "0x1", from: receiver, to: receiver },
+  ...{
+    transactionHash: hash("c"),
+    blockNumber: "0x64",
+    blockHash: hash("a"),
+    status: "0x1",
+    from: receiver,
+    to: receiver,
+  },
   ...{ gasUsed: "0x5208", effectiveGasPrice: "0x1", logs: [] },
 };
 
@@ -48,15 +61,19 @@ async function nodesThatSay(
   const named: string[] = [];
   const nodes = nodesOf(urls, {
     confirmations: 1,
-    log: (event, { node, what }) => void (event === "node-outlier" && named.push(`${urls.indexOf(String(node))} ${what}`)),
+    log: (event, { node, what }) =>
+      void (event === "node-outlier" && named.push(`${urls.indexOf(String(node))} ${what}`)),
   });
-  const asked = (method: string): number => fakes.reduce((sum, fake) => sum + fake.count(method), 0);
+  const asked = (method: string): number =>
+    fakes.reduce((sum, fake) => sum + fake.count(method), 0);
   return { nodes, named, urls, asked };
 }
 
 const honest: Answers = {};
 const call = { from: receiver, to: receiver, valueWei: 0n, data: "0x" };
-const baseFee = (wei: bigint): Answers => ({ eth_getBlockByNumber: { ...block, baseFeePerGas: quantity(wei) } });
+const baseFee = (wei: bigint): Answers => ({
+  eth_getBlockByNumber: { ...block, baseFeePerGas: quantity(wei) },
+});
 const tip = (wei: bigint): Answers => ({ eth_maxPriorityFeePerGas: quantity(wei) });
 const gas = (units: bigint): Answers => ({ eth_estimateGas: quantity(units) });
 
@@ -83,13 +100,18 @@ describe("the base fee", () => {
     expect(named).toEqual([]);
   });
 
-  it.each([1n, 10_000n * gwei])("is that of two nodes of three, and the third is named (%s wei)", async (wei) => {
-    for (const at of [0, 1, 2]) {
-      const { nodes, named } = await nodesThatSay(...[0, 1, 2].map((each) => (each === at ? baseFee(wei) : honest)));
-      expect((await nodes.fees()).baseFeePerGas).toBe(10n * gwei);
-      expect(named).toEqual([`${at} base fee`]);
-    }
-  });
+  it.each([1n, 10_000n * gwei])(
+    "is that of two nodes of three, and the third is named (%s wei)",
+    async (wei) => {
+      for (const at of [0, 1, 2]) {
+        const { nodes, named } = await nodesThatSay(
+          ...[0, 1, 2].map((each) => (each === at ? baseFee(wei) : honest)),
+        );
+        expect((await nodes.fees()).baseFeePerGas).toBe(10n * gwei);
+        expect(named).toEqual([`${at} base fee`]);
+      }
+    },
+  );
 });
 
 describe("the tip", () => {
@@ -100,7 +122,11 @@ describe("the tip", () => {
     ]) {
       const { nodes, named } = await nodesThatSay(...lies);
       expect(await nodes.fees()).toEqual({
-        ...{ baseFeePerGas: 10n * gwei, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: 440n * gwei },
+        ...{
+          baseFeePerGas: 10n * gwei,
+          maxPriorityFeePerGas: gwei,
+          maxPriorityFeePerGasHigh: 440n * gwei,
+        },
       });
       expect(named).toEqual([`${lies[0] === honest ? 1 : 0} tip`]);
     }
@@ -108,14 +134,20 @@ describe("the tip", () => {
 
   it("a tip that differs between honest nodes names no node", async () => {
     const { nodes, named } = await nodesThatSay(tip(2n * gwei), honest);
-    expect(await nodes.fees()).toMatchObject({ maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: 2n * gwei });
+    expect(await nodes.fees()).toMatchObject({
+      maxPriorityFeePerGas: gwei,
+      maxPriorityFeePerGasHigh: 2n * gwei,
+    });
     expect(named).toEqual([]);
   });
 
   it("of three nodes is the middle one", async () => {
     for (const lie of [0n, 440n * gwei]) {
       const { nodes } = await nodesThatSay(honest, tip(lie), honest);
-      expect(await nodes.fees()).toMatchObject({ maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei });
+      expect(await nodes.fees()).toMatchObject({
+        maxPriorityFeePerGas: gwei,
+        maxPriorityFeePerGasHigh: gwei,
+      });
     }
   });
 });
@@ -140,7 +172,10 @@ describe("gas", () => {
     const one = await nodesThatSay({ eth_estimateGas: failing }, honest);
     expect(await codeOf(one.nodes.estimateGas(call))).toBe("NODE_DISAGREE");
     const two = await nodesThatSay({ eth_estimateGas: failing }, { eth_estimateGas: failing });
-    expect(await two.nodes.estimateGas(call)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+    expect(await two.nodes.estimateGas(call)).toMatchObject({
+      ok: false,
+      code: "NODE_WOULD_REVERT",
+    });
   });
 });
 
@@ -160,7 +195,11 @@ describe("funds and code", () => {
 
 describe("a receipt", () => {
   it("that one node of two makes up, denies or moves is shown and no place", async () => {
-    for (const lie of [null, { ...receipt, blockHash: hash("d") }, { ...receipt, blockNumber: "0x1" }]) {
+    for (const lie of [
+      null,
+      { ...receipt, blockHash: hash("d") },
+      { ...receipt, blockNumber: "0x1" },
+    ]) {
       const { nodes } = await nodesThatSay({ eth_getTransactionReceipt: lie }, honest);
       expect(await nodes.shownReceipt(hash("c"))).toEqual({ receipt: null, isShown: true });
     }
@@ -168,8 +207,14 @@ describe("a receipt", () => {
 
   it("is one that two nodes show alike, and none that none shows", async () => {
     const { nodes } = await nodesThatSay(honest, honest);
-    expect((await nodes.shownReceipt(hash("c"))).receipt).toMatchObject({ blockNumber: 100, blockHash: hash("a") });
-    const none = await nodesThatSay({ eth_getTransactionReceipt: null }, { eth_getTransactionReceipt: null });
+    expect((await nodes.shownReceipt(hash("c"))).receipt).toMatchObject({
+      blockNumber: 100,
+      blockHash: hash("a"),
+    });
+    const none = await nodesThatSay(
+      { eth_getTransactionReceipt: null },
+      { eth_getTransactionReceipt: null },
+    );
     expect(await none.nodes.shownReceipt(hash("c"))).toEqual({ receipt: null, isShown: false });
     const alone = await nodesThatSay(honest);
     expect((await alone.nodes.shownReceipt(hash("c"))).receipt?.blockNumber).toBe(100);
@@ -183,7 +228,9 @@ describe("a receipt", () => {
   });
 
   it("is asked for again when they differed in anything, or its block is another by then", async () => {
-    const apart = await nodesThatSay(honest, { eth_getTransactionReceipt: { ...receipt, status: "0x0" } });
+    const apart = await nodesThatSay(honest, {
+      eth_getTransactionReceipt: { ...receipt, status: "0x0" },
+    });
     expect((await apart.nodes.shownReceipt(hash("c"))).receipt).toMatchObject({ blockNumber: 100 });
     expect(await codeOf(apart.nodes.finalReceipt(hash("c")))).toBe("NODE_DISAGREE");
     const lie: Record<string, unknown> = {};

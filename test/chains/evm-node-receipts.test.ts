@@ -10,9 +10,15 @@ import { closesItsNodes, codeOf, fakeNode, nodesOf, receiver } from "../support/
 closesItsNodes();
 
 const hashOf = (number: number): string => `0x${number.toString(16).padStart(64, "0")}`;
-const hashes = (from: number, to: number): readonly string[] => Array.from({ length: to - from }, (_, at) => hashOf(from + at));
+const hashes = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from }, (_, at) => hashOf(from + at));
 const receiptOf = (txHash: string, block: number) => ({
-  ...{ transactionHash: txHash, blockNumber: `0x${block.toString(16)}`, blockHash: hashOf(0xb000 + block), status: "0x1" },
+  ...{
+    transactionHash: txHash,
+    blockNumber: `0x${block.toString(16)}`,
+    blockHash: hashOf(0xb000 + block),
+    status: "0x1",
+  },
   ...{ from: receiver, to: receiver, gasUsed: "0x5208", effectiveGasPrice: "0x1", logs: [] },
 });
 
@@ -40,9 +46,12 @@ async function node(lie: Lie = (_call, honest) => honest): Promise<FakeNode> {
   });
 }
 
-const counts = (one: FakeNode): string => `${one.count("eth_getTransactionReceipt")} ${one.count("eth_getBlockReceipts")}`;
+const counts = (one: FakeNode): string =>
+  `${one.count("eth_getTransactionReceipt")} ${one.count("eth_getBlockReceipts")}`;
 const blocks = async (nodes: ReturnType<typeof nodesOf>, wanted: readonly string[]) =>
-  (await Promise.all(wanted.map((txHash) => nodes.receipt(txHash)))).map((one) => one?.blockNumber ?? null);
+  (await Promise.all(wanted.map((txHash) => nodes.receipt(txHash)))).map(
+    (one) => one?.blockNumber ?? null,
+  );
 
 describe("receipts of many transactions", () => {
   it("cost two questions a block, and those of few one each", async () => {
@@ -61,14 +70,22 @@ describe("receipts of many transactions", () => {
     const nodes = nodesOf([one.url]);
     expect(await blocks(nodes, hashes(41, 61))).toEqual(hashes(41, 61).map(() => null));
     expect(counts(one)).toBe("20 0");
-    expect(await blocks(nodes, [...hashes(1, 12), ...hashes(41, 43)])).toEqual([...hashes(1, 12).map(() => 5), null, null]);
+    expect(await blocks(nodes, [...hashes(1, 12), ...hashes(41, 43)])).toEqual([
+      ...hashes(1, 12).map(() => 5),
+      null,
+      null,
+    ]);
     expect(counts(one)).toBe("23 1");
   });
 
-  const refusal: FakeAnswer = { error: { code: -32601, message: "the method eth_getBlockReceipts does not exist" } };
+  const refusal: FakeAnswer = {
+    error: { code: -32601, message: "the method eth_getBlockReceipts does not exist" },
+  };
   it("a node without receipts of a block is asked for it once in ten minutes, and gives each receipt", async () => {
     let nowMs = 0;
-    const one = await node(({ method }, honest) => (method === "eth_getBlockReceipts" ? refusal : honest));
+    const one = await node(({ method }, honest) =>
+      method === "eth_getBlockReceipts" ? refusal : honest,
+    );
     const nodes = nodesOf([one.url], { clock: () => nowMs });
     expect(await blocks(nodes, hashes(1, 21))).toEqual(hashes(1, 21).map(blockOf));
     expect(await blocks(nodes, hashes(21, 41))).toEqual(hashes(21, 41).map(blockOf));
@@ -78,18 +95,32 @@ describe("receipts of many transactions", () => {
     expect(counts(one)).toBe("60 2");
   });
 
-  const odd: readonly (readonly [string, (list: readonly ReturnType<typeof receiptOf>[]) => unknown, string])[] = [
+  const odd: readonly (readonly [
+    string,
+    (list: readonly ReturnType<typeof receiptOf>[]) => unknown,
+    string,
+  ])[] = [
     ["null", () => null, "20 1"],
     ["nothing", () => [], "20 1"],
     ["only a part", (list) => list.filter((_, at) => at < 15), "6 1"],
-    ["receipts of another block", (list) => list.map((each) => ({ ...each, blockNumber: "0x7" })), "20 1"],
-    ["one receipt that cannot be read", (list) => list.map((each, at) => (at === 9 ? { ...each, status: "0x7" } : each)), "2 1"],
+    [
+      "receipts of another block",
+      (list) => list.map((each) => ({ ...each, blockNumber: "0x7" })),
+      "20 1",
+    ],
+    [
+      "one receipt that cannot be read",
+      (list) => list.map((each, at) => (at === 9 ? { ...each, status: "0x7" } : each)),
+      "2 1",
+    ],
     ["entries that are no receipts", (list) => [null, 5, {}, ...list], "1 1"],
   ];
   for (const [words, change, cost] of odd) {
     it(`a node that answers ${words} for a block is asked for the receipts that are left`, async () => {
       const one = await node(({ method }, honest) =>
-        method === "eth_getBlockReceipts" && "result" in honest ? { result: change(honest.result as never) } : honest,
+        method === "eth_getBlockReceipts" && "result" in honest
+          ? { result: change(honest.result as never) }
+          : honest,
       );
       expect(await blocks(nodesOf([one.url]), hashes(1, 21))).toEqual(hashes(1, 21).map(() => 5));
       expect(counts(one)).toBe(cost);
@@ -100,13 +131,17 @@ describe("receipts of many transactions", () => {
     const elsewhere: Lie = ({ method }, honest) =>
       method === "eth_getBlockReceipts" && "result" in honest
         ? {
-            result: (honest.result as readonly object[]).map((each, at) => (at === 4 ? { ...each, blockHash: hashOf(7) } : each)),
+            result: (honest.result as readonly object[]).map((each, at) =>
+              at === 4 ? { ...each, blockHash: hashOf(7) } : each,
+            ),
           }
         : honest;
     const [first, second] = [await node(), await node(elsewhere)];
     const nodes = nodesOf([first.url, second.url]);
     const shown = await Promise.all(hashes(1, 21).map((txHash) => nodes.shownReceipt(txHash)));
-    expect(shown.map(({ receipt }) => receipt?.blockNumber ?? null)).toEqual(hashes(1, 21).map((_, at) => (at === 4 ? null : 5)));
+    expect(shown.map(({ receipt }) => receipt?.blockNumber ?? null)).toEqual(
+      hashes(1, 21).map((_, at) => (at === 4 ? null : 5)),
+    );
     expect(shown.every(({ isShown }) => isShown)).toBe(true);
     expect(counts(first)).toBe("1 1");
   });

@@ -13,10 +13,23 @@ closesItsNodes();
 const gwei = 10n ** 9n;
 const quantity = (value: bigint): string => `0x${value.toString(16)}`;
 const hash = `0x${"aa".repeat(32)}`;
-const block = { number: "0x64", hash, parentHash: hash, timestamp: "0x1", baseFeePerGas: quantity(10n * gwei), transactions: [] };
-const missing: FakeAnswer = { error: { code: -32_601, message: "the method does not exist/is not available" } };
+const block = {
+  number: "0x64",
+  hash,
+  parentHash: hash,
+  timestamp: "0x1",
+  baseFeePerGas: quantity(10n * gwei),
+  transactions: [],
+};
+const missing: FakeAnswer = {
+  error: { code: -32_601, message: "the method does not exist/is not available" },
+};
 const history = (ratios: readonly number[], gweis: readonly bigint[]): FakeAnswer => ({
-  result: { oldestBlock: "0x5b", gasUsedRatio: ratios, reward: gweis.map((one) => [quantity(one * gwei)]) },
+  result: {
+    oldestBlock: "0x5b",
+    gasUsedRatio: ratios,
+    reward: gweis.map((one) => [quantity(one * gwei)]),
+  },
 });
 type Answers = Readonly<Record<string, FakeAnswer>>;
 const whole: Answers = {
@@ -57,15 +70,27 @@ describe("the tip of one node", () => {
       { eth_maxPriorityFeePerGas: missing, eth_gasPrice: { result: quantity(10n * gwei) } },
       5n,
     ],
-    ["the same where it names no price", { eth_maxPriorityFeePerGas: missing, eth_gasPrice: missing }, 5n],
+    [
+      "the same where it names no price",
+      { eth_maxPriorityFeePerGas: missing, eth_gasPrice: missing },
+      5n,
+    ],
     [
       "nothing where its price is the base fee and it has no history",
-      { eth_maxPriorityFeePerGas: missing, eth_gasPrice: { result: quantity(10n * gwei) }, eth_feeHistory: missing },
+      {
+        eth_maxPriorityFeePerGas: missing,
+        eth_gasPrice: { result: quantity(10n * gwei) },
+        eth_feeHistory: missing,
+      },
       0n,
     ],
     [
       "nothing where its newest blocks are empty",
-      { eth_maxPriorityFeePerGas: missing, eth_gasPrice: missing, eth_feeHistory: history([0, 0], [0n, 0n]) },
+      {
+        eth_maxPriorityFeePerGas: missing,
+        eth_gasPrice: missing,
+        eth_feeHistory: history([0, 0], [0n, 0n]),
+      },
       0n,
     ],
   ];
@@ -90,7 +115,11 @@ describe("the tip of one node", () => {
   });
 
   it("a node that tells it in no way fails by its first refusal", async () => {
-    const all = { eth_maxPriorityFeePerGas: missing, eth_gasPrice: missing, eth_feeHistory: missing };
+    const all = {
+      eth_maxPriorityFeePerGas: missing,
+      eth_gasPrice: missing,
+      eth_feeHistory: missing,
+    };
     const { fake, nodes } = await nodeThatSays(all);
     expect(await codeOf(nodes.fees())).toBe("NODE_ERROR");
     expect(await codeOf(nodes.fees())).toBe("NODE_ERROR");

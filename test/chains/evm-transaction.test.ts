@@ -19,7 +19,13 @@ import { addressBytes } from "../../chains/evm/address.ts";
 import { decodeTransferCall, encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { decodeRlp, encodeRlp, integerBytes, type RlpItem } from "../../chains/evm/rlp.ts";
 import { encodeBalanceCall, readTransferLog, transferTopic } from "../../chains/evm/token-reads.ts";
-import { attachSignature, buildTransfer, describe, digestOf, type Transfer } from "../../chains/evm/transaction.ts";
+import {
+  attachSignature,
+  buildTransfer,
+  describe,
+  digestOf,
+  type Transfer,
+} from "../../chains/evm/transaction.ts";
 import { share } from "../../lab/kit/share.ts";
 import {
   atLeast,
@@ -49,7 +55,10 @@ group("transfers against ethers and viem", () => {
     expect(describe(unsigned)).toEqual({ ok: true, description: { ...transfer, feeMaxWei } });
   });
 
-  const erc20 = ["function transfer(address to, uint256 value)", "function balanceOf(address owner) view returns (uint256)"];
+  const erc20 = [
+    "function transfer(address to, uint256 value)",
+    "function balanceOf(address owner) view returns (uint256)",
+  ];
   const byEthers = new Interface(erc20);
   const byViem = parseAbi(["function transfer(address to, uint256 value)"]);
 
@@ -71,26 +80,44 @@ group("transfers against ethers and viem", () => {
       };
       const unsigned = buildTransfer(transfer);
       const described = describe(unsigned);
-      expect(described).toEqual({ ok: true, description: { ...transfer, feeMaxWei: transfer.gasLimit * maxFeePerGas } });
+      expect(described).toEqual({
+        ok: true,
+        description: { ...transfer, feeMaxWei: transfer.gasLimit * maxFeePerGas },
+      });
       const { raw, txHash } = attachSignature(unsigned, sign(digestOf(unsigned), key), sender);
 
       const isNative = transfer.contract === "";
-      const call = byEthers.encodeFunctionData("transfer", [transfer.destination, transfer.amountUnits]);
+      const call = byEthers.encodeFunctionData("transfer", [
+        transfer.destination,
+        transfer.amountUnits,
+      ]);
       const parsed = Transaction.from(hex(raw));
-      expect([parsed.from, parsed.hash, parsed.type, parsed.serialized]).toEqual([sender, txHash, 2, hex(raw)]);
+      expect([parsed.from, parsed.hash, parsed.type, parsed.serialized]).toEqual([
+        sender,
+        txHash,
+        2,
+        hex(raw),
+      ]);
       expect(parsed.unsignedSerialized).toBe(hex(unsigned));
       expect([parsed.chainId, BigInt(parsed.nonce), parsed.gasLimit]).toEqual([
         transfer.chainId,
         transfer.nonce,
         transfer.gasLimit,
       ]);
-      expect([parsed.maxFeePerGas, parsed.maxPriorityFeePerGas]).toEqual([maxFeePerGas, transfer.maxPriorityFeePerGas]);
+      expect([parsed.maxFeePerGas, parsed.maxPriorityFeePerGas]).toEqual([
+        maxFeePerGas,
+        transfer.maxPriorityFeePerGas,
+      ]);
       expect([parsed.to, parsed.value, parsed.data]).toEqual(
-        isNative ? [transfer.destination, transfer.amountUnits, "0x"] : [transfer.contract, 0n, call],
+        isNative
+          ? [transfer.destination, transfer.amountUnits, "0x"]
+          : [transfer.contract, 0n, call],
       );
 
       const seen = parseTransaction(hex(raw) as `0x02${string}`);
-      expect(await recoverTransactionAddress({ serializedTransaction: hex(raw) as `0x02${string}` })).toBe(sender);
+      expect(
+        await recoverTransactionAddress({ serializedTransaction: hex(raw) as `0x02${string}` }),
+      ).toBe(sender);
       const { r, s, yParity, v, ...fields } = seen;
       expect(serializeTransaction(fields)).toBe(hex(unsigned));
       expect(serializeTransaction(fields, { r: r!, s: s!, yParity: yParity! })).toBe(hex(raw));
@@ -98,16 +125,24 @@ group("transfers against ethers and viem", () => {
       if (!isNative) {
         const data = seen.data!;
         expect(data).toBe(
-          encodeFunctionData({ abi: byViem, args: [transfer.destination as `0x${string}`, transfer.amountUnits] }),
+          encodeFunctionData({
+            abi: byViem,
+            args: [transfer.destination as `0x${string}`, transfer.amountUnits],
+          }),
         );
-        expect(decodeFunctionData({ abi: byViem, data }).args).toEqual([transfer.destination, transfer.amountUnits]);
+        expect(decodeFunctionData({ abi: byViem, data }).args).toEqual([
+          transfer.destination,
+          transfer.amountUnits,
+        ]);
       }
     }
   });
 
   it("call data of a transfer is encoded as both libraries do", () => {
     const address = plain.destination;
-    expect(hex(encodeTransferCall(address, 5n))).toBe(byEthers.encodeFunctionData("transfer", [address, 5n]));
+    expect(hex(encodeTransferCall(address, 5n))).toBe(
+      byEthers.encodeFunctionData("transfer", [address, 5n]),
+    );
     expect(encodeBalanceCall(address)).toBe(byEthers.encodeFunctionData("balanceOf", [address]));
     expect(decodeTransferCall(encodeTransferCall(address, 2n ** 256n - 1n))).toEqual({
       destination: address,
@@ -116,19 +151,34 @@ group("transfers against ethers and viem", () => {
   });
 
   it("the reader of receipts reads a plain Transfer log and nothing that only looks like one", () => {
-    const word = (address: string): string => `0x${"0".repeat(24)}${address.slice(2).toLowerCase()}`;
-    const log = { topics: [transferTopic, word(plain.destination), word(token.contract)], data: `0x${"0".repeat(62)}2a` };
-    expect(readTransferLog(log)).toEqual({ from: plain.destination, to: token.contract, amountUnits: 42n });
+    const word = (address: string): string =>
+      `0x${"0".repeat(24)}${address.slice(2).toLowerCase()}`;
+    const log = {
+      topics: [transferTopic, word(plain.destination), word(token.contract)],
+      data: `0x${"0".repeat(62)}2a`,
+    };
+    expect(readTransferLog(log)).toEqual({
+      from: plain.destination,
+      to: token.contract,
+      amountUnits: 42n,
+    });
     expect(transferTopic).toBe(keccak256(Buffer.from("Transfer(address,address,uint256)")));
     const others = {
-      "another event": { ...log, topics: [`${transferTopic.slice(0, -1)}0`, ...log.topics.slice(1)] },
+      "another event": {
+        ...log,
+        topics: [`${transferTopic.slice(0, -1)}0`, ...log.topics.slice(1)],
+      },
       "an NFT": { topics: [...log.topics, log.data], data: "0x" },
       "no receiver": { ...log, topics: log.topics.slice(0, 2) },
-      "more than an address": { ...log, topics: [transferTopic, log.topics[1]!, log.topics[2]!.replace("0x0", "0x1")] },
+      "more than an address": {
+        ...log,
+        topics: [transferTopic, log.topics[1]!, log.topics[2]!.replace("0x0", "0x1")],
+      },
       "longer data": { ...log, data: `${log.data}00` },
       "no data": { ...log, data: "0x" },
     };
-    for (const [why, other] of Object.entries(others)) expect(readTransferLog(other), why).toBeNull();
+    for (const [why, other] of Object.entries(others))
+      expect(readTransferLog(other), why).toBeNull();
   });
 });
 
@@ -145,7 +195,8 @@ group("describe refuses what it cannot account for", () => {
     return typed(fields);
   };
   const transferCall = encodeTransferCall(plain.destination, 1000n);
-  const flipped = (at: number): Uint8Array => transferCall.map((byte, i) => (i === at ? byte ^ 1 : byte));
+  const flipped = (at: number): Uint8Array =>
+    transferCall.map((byte, i) => (i === at ? byte ^ 1 : byte));
   const twenty = addressBytes(plain.destination);
   const cases: readonly (readonly [why: string, unsigned: Uint8Array, code: string])[] = [
     ["legacy type", Uint8Array.from([1, ...buildTransfer(plain).subarray(1)]), "TRANSACTION_TYPE"],
@@ -157,7 +208,11 @@ group("describe refuses what it cannot account for", () => {
     ["eight fields", typed(fieldsOf(plain).slice(0, 8)), "TRANSACTION_RLP"],
     ["ten fields", typed([...fieldsOf(plain), new Uint8Array(0)]), "TRANSACTION_RLP"],
     ["a string instead of a list", typed(Uint8Array.of(1, 2, 3)), "TRANSACTION_RLP"],
-    ["access list with an entry", changed(plain, 8, [[twenty, [new Uint8Array(32)]]]), "TRANSACTION_ACCESS_LIST"],
+    [
+      "access list with an entry",
+      changed(plain, 8, [[twenty, [new Uint8Array(32)]]]),
+      "TRANSACTION_ACCESS_LIST",
+    ],
     ["access list with an empty list", changed(plain, 8, [[]]), "TRANSACTION_ACCESS_LIST"],
     ["access list as a string", changed(plain, 8, new Uint8Array(0)), "TRANSACTION_FIELD"],
     ["nonce with a leading zero", changed(plain, 1, Uint8Array.of(0, 7)), "TRANSACTION_FIELD"],
@@ -167,7 +222,11 @@ group("describe refuses what it cannot account for", () => {
     ["chain id of 2^53", changed(plain, 0, integerBytes(2n ** 53n)), "TRANSACTION_FIELD"],
     ["tip above the fee", changed(plain, 2, integerBytes(51n)), "TRANSACTION_FIELD"],
     ["fee of 33 bytes", changed(plain, 3, new Uint8Array(33).fill(1)), "TRANSACTION_FIELD"],
-    ["fee zero", changed({ ...plain, maxPriorityFeePerGas: 0n }, 3, integerBytes(0n)), "TRANSACTION_FIELD"],
+    [
+      "fee zero",
+      changed({ ...plain, maxPriorityFeePerGas: 0n }, 3, integerBytes(0n)),
+      "TRANSACTION_FIELD",
+    ],
     ["gas below any transaction's", changed(plain, 4, integerBytes(20_999n)), "TRANSACTION_FIELD"],
     ["gas of 2^64", changed(plain, 4, integerBytes(2n ** 64n)), "TRANSACTION_FIELD"],
     ["no receiver", changed(plain, 5, new Uint8Array(0)), "TRANSACTION_FIELD"],
@@ -177,13 +236,25 @@ group("describe refuses what it cannot account for", () => {
     ["amount zero", changed(plain, 6, integerBytes(0n)), "TRANSACTION_FIELD"],
     ["data as a list", changed(plain, 7, []), "TRANSACTION_FIELD"],
     ["native coin with call data", changed(plain, 7, transferCall), "TRANSACTION_CALL"],
-    ["token call that pays native coin too", changed(token, 6, integerBytes(1n)), "TRANSACTION_CALL"],
-    ["call of approve", changed(token, 7, Uint8Array.from([9, 94, 167, 179, ...transferCall.slice(4)])), "TRANSACTION_CALL"],
+    [
+      "token call that pays native coin too",
+      changed(token, 6, integerBytes(1n)),
+      "TRANSACTION_CALL",
+    ],
+    [
+      "call of approve",
+      changed(token, 7, Uint8Array.from([9, 94, 167, 179, ...transferCall.slice(4)])),
+      "TRANSACTION_CALL",
+    ],
     ["another selector", changed(token, 7, flipped(3)), "TRANSACTION_CALL"],
     ["dirty padding before the address", changed(token, 7, flipped(15)), "TRANSACTION_CALL"],
     ["call data one byte long", changed(token, 7, Uint8Array.of(1)), "TRANSACTION_CALL"],
     ["call data cut", changed(token, 7, transferCall.slice(0, 67)), "TRANSACTION_CALL"],
-    ["call data lengthened", changed(token, 7, Uint8Array.from([...transferCall, 0])), "TRANSACTION_CALL"],
+    [
+      "call data lengthened",
+      changed(token, 7, Uint8Array.from([...transferCall, 0])),
+      "TRANSACTION_CALL",
+    ],
     [
       "token to the zero address",
       changed(
@@ -229,7 +300,8 @@ group("describe refuses what it cannot account for", () => {
       const described = describe(unsigned);
       if (!described.ok) continue;
       taken += 1;
-      if (hex(buildTransfer(described.description)) !== hex(unsigned)) expect.unreachable(`another form of ${hex(unsigned)}`);
+      if (hex(buildTransfer(described.description)) !== hex(unsigned))
+        expect.unreachable(`another form of ${hex(unsigned)}`);
     }
     expect(taken).toBeGreaterThan(share(1000));
   });
@@ -241,14 +313,17 @@ group("describe refuses what it cannot account for", () => {
       ADDRESS_FORMAT: { contract: "0x" },
       ADDRESS_ZERO: { destination: `0x${"0".repeat(40)}` },
     };
-    for (const [code, change] of Object.entries(wrong)) expect(codeOf(() => buildTransfer({ ...plain, ...change }))).toBe(code);
+    for (const [code, change] of Object.entries(wrong))
+      expect(codeOf(() => buildTransfer({ ...plain, ...change }))).toBe(code);
     for (const name of ["chainId", "amountUnits", "maxFeePerGas"] as const) {
       expect(
         codeOf(() => buildTransfer({ ...plain, maxPriorityFeePerGas: 0n, [name]: 0n })),
         name,
       ).toBe("TRANSACTION_FIELD");
     }
-    expect(codeOf(() => buildTransfer({ ...plain, nonce: 7 as unknown as bigint }))).toBe("TRANSACTION_FIELD");
+    expect(codeOf(() => buildTransfer({ ...plain, nonce: 7 as unknown as bigint }))).toBe(
+      "TRANSACTION_FIELD",
+    );
     expect(codeOf(() => buildTransfer(plain))).toBe("");
   });
 });
@@ -259,7 +334,11 @@ group("signatures", () => {
   const unsigned = buildTransfer(token);
   const signature = sign(digestOf(unsigned), key);
   const withS = (s: bigint): Uint8Array =>
-    Uint8Array.from([...signature.slice(0, 32), ...bytes(s.toString(16).padStart(64, "0")), signature[64] ?? 0]);
+    Uint8Array.from([
+      ...signature.slice(0, 32),
+      ...bytes(s.toString(16).padStart(64, "0")),
+      signature[64] ?? 0,
+    ]);
   const order = secp256k1.CURVE.n;
   const s = BigInt(hex(signature.slice(32, 64)));
 
@@ -314,14 +393,26 @@ group("signatures", () => {
       const signature = sign(digestOf(unsigned), key);
       const s = BigInt(hex(signature.slice(32, 64)));
       const withS = (s: bigint): Uint8Array =>
-        Uint8Array.from([...signature.slice(0, 32), ...bytes(s.toString(16).padStart(64, "0")), signature[64] ?? 0]);
+        Uint8Array.from([
+          ...signature.slice(0, 32),
+          ...bytes(s.toString(16).padStart(64, "0")),
+          signature[64] ?? 0,
+        ]);
       if (when === "later") attachSignature(unsigned, signature, sender);
       const other = sign(digestOf(unsigned), new Uint8Array(32).fill(8));
       expect(codeOf(() => attachSignature(unsigned, other, sender))).toBe("TRANSACTION_SENDER");
-      expect(codeOf(() => attachSignature(buildTransfer(plain), signature, sender))).toBe("TRANSACTION_SENDER");
-      expect(codeOf(() => attachSignature(unsigned, withS(s - 1n), sender))).toBe("TRANSACTION_SENDER");
-      expect(codeOf(() => attachSignature(unsigned, signature, plain.destination))).toBe("TRANSACTION_SENDER");
-      expect(codeOf(() => attachSignature(unsigned.slice(0, -1), signature, sender))).toBe("TRANSACTION_RLP");
+      expect(codeOf(() => attachSignature(buildTransfer(plain), signature, sender))).toBe(
+        "TRANSACTION_SENDER",
+      );
+      expect(codeOf(() => attachSignature(unsigned, withS(s - 1n), sender))).toBe(
+        "TRANSACTION_SENDER",
+      );
+      expect(codeOf(() => attachSignature(unsigned, signature, plain.destination))).toBe(
+        "TRANSACTION_SENDER",
+      );
+      expect(codeOf(() => attachSignature(unsigned.slice(0, -1), signature, sender))).toBe(
+        "TRANSACTION_RLP",
+      );
       expect(codeOf(() => attachSignature(unsigned, signature, "0x12"))).toBe("ADDRESS_FORMAT");
     },
   );

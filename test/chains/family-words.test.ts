@@ -23,9 +23,17 @@ describe("sentences about families of chains", () => {
     const tagged = familyNames.filter((name) => families[name].readTag("4294967295") !== null);
     expect(tagged).toEqual(["xrp"]);
     for (const name of tagged) expect(families[name].readTag("4294967296")).toBeNull();
-    expect(familyWords.tag).toContain(`on ${titlesOf((name) => tagged.includes(name))} a whole number from 0 to 4294967295`);
-    const { components } = createDocument({ publicUrl: "https://pay.example.com", version: "0", operations }) as {
-      components: { schemas: Record<string, { properties: Record<string, { description: string }> }> };
+    expect(familyWords.tag).toContain(
+      `on ${titlesOf((name) => tagged.includes(name))} a whole number from 0 to 4294967295`,
+    );
+    const { components } = createDocument({
+      publicUrl: "https://pay.example.com",
+      version: "0",
+      operations,
+    }) as {
+      components: {
+        schemas: Record<string, { properties: Record<string, { description: string }> }>;
+      };
     };
     for (const order of ["WithdrawalOrder", "ManualOrder"]) {
       expect(components.schemas[order]?.properties.tag?.description).toBe(familyWords.tag);
@@ -42,18 +50,23 @@ describe("sentences about families of chains", () => {
 
   it("glossary and operations name every family, and the glossary has the pin", () => {
     const glossary = read("docs/glossary.md");
-    for (const title of each) expect(/^\| family \|.*$/m.exec(glossary)?.[0], title).toContain(title);
+    for (const title of each)
+      expect(/^\| family \|.*$/m.exec(glossary)?.[0], title).toContain(title);
     expect(glossary).toMatch(/^\| pin \|/m);
     const pinned = titlesOf((name) => families[name].exclusion.kind === "pin").split(", ");
-    for (const title of pinned) expect(/^\| pin \|.*$/m.exec(glossary)?.[0], title).toContain(title);
+    for (const title of pinned)
+      expect(/^\| pin \|.*$/m.exec(glossary)?.[0], title).toContain(title);
     const row = /^\| `chains\.NAME` \|.*$/m.exec(read("docs/operations.md"))?.[0] ?? "";
-    for (const name of ["evm", "tron", "bitcoin", "litecoin", "xrp"]) expect(row, name).toContain(`\`${name}\``);
+    for (const name of ["evm", "tron", "bitcoin", "litecoin", "xrp"])
+      expect(row, name).toContain(`\`${name}\``);
   });
 
   it("docs/alerts.md names the chains on which no count shows another program's payment", () => {
     const uncounted = titlesOf((name) => !families[name].slots.isCounted).split(", ");
     expect(uncounted).toEqual(["Tron", "Bitcoin", "Litecoin"]);
-    expect(flat(read("docs/alerts.md"))).toContain("On Bitcoin, Litecoin and Tron the agent does not lock itself");
+    expect(flat(read("docs/alerts.md"))).toContain(
+      "On Bitcoin, Litecoin and Tron the agent does not lock itself",
+    );
   });
 
   it("the README counts the endpoints that there are", () => {

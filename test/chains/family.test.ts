@@ -9,7 +9,13 @@ import { parseAddress, parseAddressOnAny } from "../../chains/address-forms.ts";
 import { openSender } from "../../chains/connect.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { outcomeOf } from "../../chains/evm/outcome.ts";
-import { expiryExclusionOf, families, familyOf, findFamily, networkOf } from "../../chains/families.ts";
+import {
+  expiryExclusionOf,
+  families,
+  familyOf,
+  findFamily,
+  networkOf,
+} from "../../chains/families.ts";
 import type { PricedAttempt, TxParams } from "../../chains/family.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 
@@ -23,18 +29,27 @@ describe("families", () => {
   it("are found by the names of their networks, and only ours are", () => {
     expect(networkOf({ family: "evm", chainId: 31337 })).toBe("eip155:31337");
     expect(familyOf("eip155:1")).toBe(families.evm);
-    expect(["bip122:0f9188f13cb7b2c71f2a335e3a4fc328f", "eip155", "", "constructor:1"].map(findFamily)).toEqual(
-      Array.from({ length: 4 }),
-    );
+    expect(
+      ["bip122:0f9188f13cb7b2c71f2a335e3a4fc328f", "eip155", "", "constructor:1"].map(findFamily),
+    ).toEqual(Array.from({ length: 4 }));
     expect(() => familyOf("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp")).toThrow(Bug);
   });
 
   it("exclude a second payment by a slot or by expiry, and only a family that excludes by expiry asks which attempts are void", () => {
     const [waits, pays] = ["tron:0x2b6653dc", "eip155:1"];
-    expect([waits, pays].map((network) => familyOf(network).exclusion.kind)).toEqual(["expiry", "slot"]);
+    expect([waits, pays].map((network) => familyOf(network).exclusion.kind)).toEqual([
+      "expiry",
+      "slot",
+    ]);
     expect([expiryExclusionOf(waits)?.marginMs, expiryExclusionOf(pays)]).toEqual([120_000, null]);
-    expect([waits, pays].map((network) => transactionsOf(network).cancels === null)).toEqual([true, false]);
-    expect([waits, pays].map((network) => familyOf(network).fees.bidding === null)).toEqual([true, false]);
+    expect([waits, pays].map((network) => transactionsOf(network).cancels === null)).toEqual([
+      true,
+      false,
+    ]);
+    expect([waits, pays].map((network) => familyOf(network).fees.bidding === null)).toEqual([
+      true,
+      false,
+    ]);
     const options = { nodes: ["http://127.0.0.1:9"], confirmations: "finalized" } as const;
     const rest = { tokens: [], clock: () => 0, log: () => undefined };
     const asks = (chain: { family: "evm" | "tron"; chainId: number | string }): boolean => {
@@ -42,25 +57,43 @@ describe("families", () => {
       nodes.close();
       return nodes.findVoid !== undefined;
     };
-    expect([asks({ family: "tron", chainId: "0x2b6653dc" }), asks({ family: "evm", chainId: 1 })]).toEqual([true, false]);
+    expect([
+      asks({ family: "tron", chainId: "0x2b6653dc" }),
+      asks({ family: "evm", chainId: 1 }),
+    ]).toEqual([true, false]);
   });
 
   it("an address is read on its own network, and no other family's address is one there", () => {
     expect(parseAddress(shop.toLowerCase(), "eip155:1")).toEqual({ ok: true, address: shop });
-    expect(parseAddress(shop.replace("C", "c"), "eip155:1")).toMatchObject({ ok: false, code: "ADDRESS_CHECKSUM" });
+    expect(parseAddress(shop.replace("C", "c"), "eip155:1")).toMatchObject({
+      ok: false,
+      code: "ADDRESS_CHECKSUM",
+    });
     expect(parseAddress(onTron, "tron:0x2b6653dc")).toEqual({ ok: true, address: onTron });
     expect(parseAddress(onTron, "eip155:1")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
     expect(parseAddress(shop, "tron:0x2b6653dc").ok).toBe(false);
     expect(parseAddress(shop, "xrpl:0")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
-    expect(parseAddress(shop, "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
+    expect(parseAddress(shop, "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp")).toMatchObject({
+      ok: false,
+      code: "ADDRESS_FORMAT",
+    });
   });
 
   it("an address without a network is read on each network that it may be of", () => {
     const networks = ["eip155:1", "eip155:56", "tron:0x2b6653dc"];
-    expect(parseAddressOnAny(shop.toLowerCase(), networks)).toEqual({ ok: true, addresses: [shop] });
+    expect(parseAddressOnAny(shop.toLowerCase(), networks)).toEqual({
+      ok: true,
+      addresses: [shop],
+    });
     expect(parseAddressOnAny(onTron, networks)).toEqual({ ok: true, addresses: [onTron] });
-    expect(parseAddressOnAny(onTron, ["eip155:1"])).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
-    expect(parseAddressOnAny(shop.replace("C", "c"), networks)).toMatchObject({ ok: false, code: "ADDRESS_CHECKSUM" });
+    expect(parseAddressOnAny(onTron, ["eip155:1"])).toMatchObject({
+      ok: false,
+      code: "ADDRESS_FORMAT",
+    });
+    expect(parseAddressOnAny(shop.replace("C", "c"), networks)).toMatchObject({
+      ok: false,
+      code: "ADDRESS_CHECKSUM",
+    });
     expect(parseAddressOnAny("somewhere", networks)).toMatchObject({ ok: false });
   });
 });
@@ -68,48 +101,86 @@ describe("families", () => {
 describe("slots of an account", () => {
   it("have one spelling and end where the chain's do", () => {
     for (const text of ["0", "7", "18446744073709551614"]) expect(slots.read(text)).toBe(text);
-    for (const text of ["", "00", "07", "-1", "0x7", "1.0", "18446744073709551615"]) expect(slots.read(text)).toBeNull();
+    for (const text of ["", "00", "07", "-1", "0x7", "1.0", "18446744073709551615"])
+      expect(slots.read(text)).toBeNull();
     expect([slots.next("0"), slots.next("9")]).toEqual(["1", "10"]);
   });
 
   it("stand in the order in which blocks take them", () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), (a, b) => {
-        expect(Math.sign(slots.compare(`${a}`, `${b}`))).toBe(a < b ? -1 : a > b ? 1 : 0);
-      }),
+      fc.property(
+        fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }),
+        fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }),
+        (a, b) => {
+          expect(Math.sign(slots.compare(`${a}`, `${b}`))).toBe(a < b ? -1 : a > b ? 1 : 0);
+        },
+      ),
     );
   });
 });
 
 describe("a replacement with a higher fee", () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
-  const offer = fc
-    .record({ fee: wei, tip: wei })
-    .map(({ fee, tip }): TxParams => ({ gasLimit: "21000", maxFeePerGas: `${fee + tip}`, maxPriorityFeePerGas: `${tip}` }));
-  const attempt = (txParams: TxParams): PricedAttempt => ({ txHash: "0x1", txParams, feeMax: `${fees.most(txParams)}` });
+  const offer = fc.record({ fee: wei, tip: wei }).map(
+    ({ fee, tip }): TxParams => ({
+      gasLimit: "21000",
+      maxFeePerGas: `${fee + tip}`,
+      maxPriorityFeePerGas: `${tip}`,
+    }),
+  );
+  const attempt = (txParams: TxParams): PricedAttempt => ({
+    txHash: "0x1",
+    txParams,
+    feeMax: `${fees.most(txParams)}`,
+  });
   const figure = (txParams: TxParams, name: string): bigint => BigInt(txParams[name] ?? "-1");
-  const isEighthAbove = (now: bigint, before: bigint): boolean => 8n * now >= 9n * before && now > before;
+  const isEighthAbove = (now: bigint, before: bigint): boolean =>
+    8n * now >= 9n * before && now > before;
 
   it("raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
     fc.assert(
       fc.property(offer, offer, (newest, asked) => {
         const next = replacement([attempt(newest)], asked, false);
-        expect(isEighthAbove(figure(next, "maxFeePerGas"), figure(newest, "maxFeePerGas"))).toBe(true);
-        expect(isEighthAbove(figure(next, "maxPriorityFeePerGas"), figure(newest, "maxPriorityFeePerGas"))).toBe(true);
-        expect(figure(next, "maxFeePerGas")).toBeGreaterThanOrEqual(figure(next, "maxPriorityFeePerGas"));
+        expect(isEighthAbove(figure(next, "maxFeePerGas"), figure(newest, "maxFeePerGas"))).toBe(
+          true,
+        );
+        expect(
+          isEighthAbove(
+            figure(next, "maxPriorityFeePerGas"),
+            figure(newest, "maxPriorityFeePerGas"),
+          ),
+        ).toBe(true);
+        expect(figure(next, "maxFeePerGas")).toBeGreaterThanOrEqual(
+          figure(next, "maxPriorityFeePerGas"),
+        );
         expect(replacement([attempt(newest)], next, false)).toEqual(next);
       }),
     );
   });
 
   it("is to the signer what the courier reckoned it to be", () => {
-    const feeMarket = { baseFeePerGas: 30n, maxPriorityFeePerGas: 2n, maxPriorityFeePerGasHigh: 5n };
+    const feeMarket = {
+      baseFeePerGas: 30n,
+      maxPriorityFeePerGas: 2n,
+      maxPriorityFeePerGasHigh: 5n,
+    };
     const wanted = { network: "eip155:1", contract: "", destination: "", tag: "", amountUnits: 1n };
     fc.assert(
-      fc.property(offer, fc.integer({ min: 1, max: 14 }), fc.boolean(), (newest, number, isTipLow) => {
-        const next = replacementAt({ feeMarket, computeLimit: 21_000n, coins: [] }, wanted, [attempt(newest)], number, isTipLow)!;
-        expect(replacement([attempt(newest)], next, false)).toEqual(next);
-      }),
+      fc.property(
+        offer,
+        fc.integer({ min: 1, max: 14 }),
+        fc.boolean(),
+        (newest, number, isTipLow) => {
+          const next = replacementAt(
+            { feeMarket, computeLimit: 21_000n, coins: [] },
+            wanted,
+            [attempt(newest)],
+            number,
+            isTipLow,
+          )!;
+          expect(replacement([attempt(newest)], next, false)).toEqual(next);
+        },
+      ),
     );
   });
 });
@@ -117,7 +188,14 @@ describe("a replacement with a higher fee", () => {
 describe("the rule for paid", () => {
   const payment = { account: token, contract: "", destination: shop, tag: "", amountUnits: 5n };
   const receipt = {
-    ...{ txHash: "0x1", blockNumber: 9, blockHash: "0xb", status: 1 as const, from: token, to: shop },
+    ...{
+      txHash: "0x1",
+      blockNumber: 9,
+      blockHash: "0xb",
+      status: 1 as const,
+      from: token,
+      to: shop,
+    },
     ...{ gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n, logs: [] },
   };
   const sent = { to: shop, valueUnits: 5n, input: "0x" };

@@ -3,7 +3,16 @@
  * compiler reads the product with the made-up family of test/chains/made-up in it, and names each
  * table whose line is missing.
  */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import ts from "typescript";
@@ -23,7 +32,10 @@ interface Table {
   readonly lines: readonly Line[];
 }
 
-const below = (line: string, added: string): Line => ({ from: `${line}\n`, to: `${line}\n${added}\n` });
+const below = (line: string, added: string): Line => ({
+  from: `${line}\n`,
+  to: `${line}\n${added}\n`,
+});
 
 const tables: readonly Table[] = [
   {
@@ -60,18 +72,32 @@ const tables: readonly Table[] = [
     file: "chains/presets.ts",
     imports: 'import { madeupChains, madeupCurrencies } from "./madeup/presets.ts";',
     lines: [
-      { from: "...utxoChains, ...xrpChains };", to: "...utxoChains, ...xrpChains, ...madeupChains };" },
+      {
+        from: "...utxoChains, ...xrpChains };",
+        to: "...utxoChains, ...xrpChains, ...madeupChains };",
+      },
       below("  ...xrpCurrencies,", "  ...madeupCurrencies,"),
     ],
   },
 ];
 /** The tables that have one entry for each name. */
 const complete = tables.map(({ file }) => file).slice(1, -1);
-const rooms = ["base", "protocol", "outgoing", "alerts", "chains", "agent", "cli", "client", "gateway"];
+const rooms = [
+  "base",
+  "protocol",
+  "outgoing",
+  "alerts",
+  "chains",
+  "agent",
+  "cli",
+  "client",
+  "gateway",
+];
 
 /** The text with one line more, or one line changed. Throws where it does not fit. */
 function withLine(text: string, { from, to }: Line): string {
-  if (text.split(from).length !== 2) throw new Error(`"${from.trim()}" does not stand in the file once`);
+  if (text.split(from).length !== 2)
+    throw new Error(`"${from.trim()}" does not stand in the file once`);
   const added = to.split("\n").length - from.split("\n").length;
   if (added !== (to.startsWith(from) ? 1 : 0)) throw new Error(`"${to.trim()}" is not one line`);
   return text.replace(from, () => to);
@@ -92,25 +118,42 @@ class Product {
   #patched: ReadonlySet<string> = new Set();
 
   constructor() {
-    for (const room of rooms) cpSync(join(projectRoot, room), join(this.#folder, room), { recursive: true });
+    for (const room of rooms)
+      cpSync(join(projectRoot, room), join(this.#folder, room), { recursive: true });
     cpSync(join(projectRoot, "package.json"), join(this.#folder, "package.json"));
     symlinkSync(join(projectRoot, "node_modules"), join(this.#folder, "node_modules"));
-    const [made, own] = [join(projectRoot, "test/chains/made-up"), join(this.#folder, "chains/madeup")];
+    const [made, own] = [
+      join(projectRoot, "test/chains/made-up"),
+      join(this.#folder, "chains/madeup"),
+    ];
     mkdirSync(own);
     for (const name of readdirSync(made)) {
       const text = readFileSync(join(made, name), "utf8");
-      writeFileSync(join(own, name), text.replaceAll('"../../../chains/', '"../').replaceAll('"../../../', '"../../'));
+      writeFileSync(
+        join(own, name),
+        text.replaceAll('"../../../chains/', '"../').replaceAll('"../../../', '"../../'),
+      );
     }
-    for (const { file } of tables) this.#texts.set(file, readFileSync(join(projectRoot, file), "utf8"));
-    const { config } = ts.readConfigFile(join(projectRoot, "tsconfig.json"), ts.sys.readFile) as { config: object };
-    const read = ts.parseJsonConfigFileContent({ ...config, include: ["chains"] }, ts.sys, this.#folder);
+    for (const { file } of tables)
+      this.#texts.set(file, readFileSync(join(projectRoot, file), "utf8"));
+    const { config } = ts.readConfigFile(join(projectRoot, "tsconfig.json"), ts.sys.readFile) as {
+      config: object;
+    };
+    const read = ts.parseJsonConfigFileContent(
+      { ...config, include: ["chains"] },
+      ts.sys,
+      this.#folder,
+    );
     this.#options = read.options;
   }
 
   /**
    * The files that the compiler finds fault with, and its words, with the lines of these tables.
    */
-  faults(patched: readonly Table[], files: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  faults(
+    patched: readonly Table[],
+    files: readonly string[],
+  ): ReadonlyMap<string, readonly string[]> {
     this.#patched = new Set(patched.map(({ file }) => file));
     const host = ts.createCompilerHost(this.#options);
     host.getSourceFile = (path, options) => this.#source(path, options);
@@ -119,8 +162,13 @@ class Product {
     const found = new Map<string, string[]>();
     for (const file of files) {
       const source = this.#program.getSourceFile(join(this.#folder, file));
-      const faults = [...this.#program.getSyntacticDiagnostics(source), ...this.#program.getSemanticDiagnostics(source)];
-      const words = faults.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, " "));
+      const faults = [
+        ...this.#program.getSyntacticDiagnostics(source),
+        ...this.#program.getSemanticDiagnostics(source),
+      ];
+      const words = faults.map(({ messageText }) =>
+        ts.flattenDiagnosticMessageText(messageText, " "),
+      );
       if (words.length > 0) found.set(file, words);
     }
     return found;
@@ -129,11 +177,16 @@ class Product {
   /** All of chains/, and each file of the product that knows the names of families. */
   get files(): readonly string[] {
     this.#files ??= rooms
-      .flatMap((room) => readdirSync(join(this.#folder, room), { recursive: true, encoding: "utf8" }).map((at) => join(room, at)))
+      .flatMap((room) =>
+        readdirSync(join(this.#folder, room), { recursive: true, encoding: "utf8" }).map((at) =>
+          join(room, at),
+        ),
+      )
       .filter((file) => /\.tsx?$/.test(file))
       .filter(
         (file) =>
-          file.startsWith("chains/") || /\b(FamilyName|familyNames)\b/.test(readFileSync(join(this.#folder, file), "utf8")),
+          file.startsWith("chains/") ||
+          /\b(FamilyName|familyNames)\b/.test(readFileSync(join(this.#folder, file), "utf8")),
       );
     return this.#files;
   }
@@ -148,7 +201,10 @@ class Product {
   }
 
   /** A file of the tables with its line or without; any other file is read once. */
-  #source(path: string, options: ts.ScriptTarget | ts.CreateSourceFileOptions): ts.SourceFile | undefined {
+  #source(
+    path: string,
+    options: ts.ScriptTarget | ts.CreateSourceFileOptions,
+  ): ts.SourceFile | undefined {
     const file = relative(this.#folder, path);
     const key = `${path} ${this.#patched.has(file)}`;
     const known = this.#kept.get(key);
@@ -171,7 +227,11 @@ describe("a made-up family of chains", () => {
   afterAll(() => product?.close());
 
   const allBut = (file: string): readonly Table[] => tables.filter((table) => table.file !== file);
-  const looked = [...tables.map(({ file }) => file), "chains/utxo/network.ts", "chains/utxo/family.ts"];
+  const looked = [
+    ...tables.map(({ file }) => file),
+    "chains/utxo/network.ts",
+    "chains/utxo/family.ts",
+  ];
 
   it("compiles with its folder and one line in each table, with every file that knows the names of families", () => {
     expect(product.files.length).toBeGreaterThan(100);

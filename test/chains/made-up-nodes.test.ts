@@ -27,16 +27,23 @@ const blockAt = (number: number, chain = "made-up 1") => ({
 /**
  * A server whose head is a block; `change` gives the answer to a path, undefined for the usual one.
  */
-async function serving(head: number, change: (path: string) => readonly [number, unknown] | undefined = () => undefined) {
+async function serving(
+  head: number,
+  change: (path: string) => readonly [number, unknown] | undefined = () => undefined,
+) {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     asked.push(path);
     request.resume();
     const number = Number(/^\/block\/([0-9]+)$/.exec(path)?.[1] ?? -1);
-    const usual = { "/head": blockAt(head), "/price": 7, "/offer": "yes" }[path] ?? (number >= 0 ? blockAt(number) : undefined);
+    const usual =
+      { "/head": blockAt(head), "/price": 7, "/offer": "yes" }[path] ??
+      (number >= 0 ? blockAt(number) : undefined);
     const [status, value] = change(path) ?? (usual === undefined ? [404, "no"] : [200, usual]);
-    response.writeHead(status, { connection: "close" }).end(typeof value === "string" ? value : JSON.stringify(value));
+    response
+      .writeHead(status, { connection: "close" })
+      .end(typeof value === "string" ? value : JSON.stringify(value));
   });
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -57,21 +64,37 @@ describe("a made-up family of chains", () => {
       ...["family.ts", "fees.ts", "network.ts", "nodes.ts", "presets.ts"],
       ...["questions.ts", "refusals.ts", "transactions.ts", "wire.ts"],
     ]);
-    expect(files.filter((file) => /pool|check|head|health|offer|cache|kept|span|pace/.test(file))).toEqual([]);
+    expect(
+      files.filter((file) => /pool|check|head|health|offer|cache|kept|span|pace/.test(file)),
+    ).toEqual([]);
   });
 
   it("has heads, final blocks, agreement and prices", async () => {
     const sender = senderOn((await serving(9)).url, (await serving(8)).url);
-    expect(await sender.chainState("")).toMatchObject({ number: 9, finalNumber: 7, feeMarket: { price: 7n } });
+    expect(await sender.chainState("")).toMatchObject({
+      number: 9,
+      finalNumber: 7,
+      feeMarket: { price: 7n },
+    });
     expect([await sender.holds(7, "h7"), await sender.holds(7, "h8")]).toEqual([true, false]);
-    const odd = await serving(9, (path) => (path === "/block/7" ? [200, { ...blockAt(7), hash: "other" }] : undefined));
-    await expect(senderOn((await serving(9)).url, odd.url).holds(7, "h7")).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    const odd = await serving(9, (path) =>
+      path === "/block/7" ? [200, { ...blockAt(7), hash: "other" }] : undefined,
+    );
+    await expect(senderOn((await serving(9)).url, odd.url).holds(7, "h7")).rejects.toMatchObject({
+      code: "NODE_DISAGREE",
+    });
   });
 
   it("has offers and their refusals", async () => {
-    const refusing = (words: string) => serving(9, (path) => (path === "/offer" ? [400, words] : undefined));
-    expect(await senderOn((await serving(9)).url).broadcast("b")).toMatchObject({ standing: "taken" });
-    expect(await senderOn((await refusing("have it")).url).broadcast("b")).toMatchObject({ standing: "taken", meaning: "known" });
+    const refusing = (words: string) =>
+      serving(9, (path) => (path === "/offer" ? [400, words] : undefined));
+    expect(await senderOn((await serving(9)).url).broadcast("b")).toMatchObject({
+      standing: "taken",
+    });
+    expect(await senderOn((await refusing("have it")).url).broadcast("b")).toMatchObject({
+      standing: "taken",
+      meaning: "known",
+    });
     const cheap = await senderOn((await refusing("offer 12")).url).broadcast("b");
     expect(cheap).toMatchObject({ standing: "refused", meaning: "price", least: "12" });
     expect(await senderOn((await refusing("made-up words")).url).broadcast("b")).toMatchObject({
@@ -88,15 +111,29 @@ describe("a made-up family of chains", () => {
     expect(well.asked).toEqual(["/head", "/head"]);
     const sender = senderOn(failing.url, well.url);
     expect(await sender.tip()).toEqual(blockIdOf(9));
-    expect(sender.status()[0]).toMatchObject({ ok: false, detail: "NODE_HTTP: HTTP status 500 (internal error): no" });
-    const other = await serving(9, (path) => (path === "/head" ? [200, blockAt(9, "made-up 2")] : undefined));
+    expect(sender.status()[0]).toMatchObject({
+      ok: false,
+      detail: "NODE_HTTP: HTTP status 500 (internal error): no",
+    });
+    const other = await serving(9, (path) =>
+      path === "/head" ? [200, blockAt(9, "made-up 2")] : undefined,
+    );
     await expect(senderOn(other.url).tip()).rejects.toMatchObject({ code: "NODE_WRONG_CHAIN" });
   });
 
   it("has the check", async () => {
     const well = await serving(9);
     expect(await connectors.examine(well).look([])).toEqual({
-      ...{ url: well.url, code: "", detail: "", block: 9, blockAtMs: 9_000, blockMs: null, lacks: [], tokens: [] },
+      ...{
+        url: well.url,
+        code: "",
+        detail: "",
+        block: 9,
+        blockAtMs: 9_000,
+        blockMs: null,
+        lacks: [],
+        tokens: [],
+      },
     });
     const lacking = await serving(9, (path) => (path === "/price" ? [404, "no"] : undefined));
     const words = "HTTP status 404 (not found): the server has no /price: no";
@@ -105,7 +142,9 @@ describe("a made-up family of chains", () => {
     ]);
     expect(await connectors.examine(well).hashAt(3)).toBe("h3");
     expect(
-      await connectors.examine(await serving(9, (path) => (path === "/block/3" ? [200, "null"] : undefined))).hashAt(3),
+      await connectors
+        .examine(await serving(9, (path) => (path === "/block/3" ? [200, "null"] : undefined)))
+        .hashAt(3),
     ).toBe("");
   });
 });

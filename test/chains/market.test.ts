@@ -5,7 +5,10 @@ import { createPrice, middleOf, Ways } from "../../chains/providers/market.ts";
 import type { Settled } from "../../chains/providers/node-pool.ts";
 
 const named = (value: bigint | null): Settled<bigint | null> => ({ ok: true, value });
-const failed: Settled<bigint | null> = { ok: false, error: new AgentError("NODE_TIMEOUT", "none", "no answer") };
+const failed: Settled<bigint | null> = {
+  ok: false,
+  error: new AgentError("NODE_TIMEOUT", "none", "no answer"),
+};
 
 function priced(withoutEstimate: bigint | null = null) {
   const at = { ms: 0 };
@@ -61,14 +64,18 @@ describe("a price", () => {
 describe("the ways of a node", () => {
   const node = {};
   const asked: string[] = [];
-  const way = (name: string, answer: bigint | null | "lacking" | "away") => async (): Promise<bigint | null> => {
-    asked.push(name);
-    if (answer === "lacking") throw new AgentError("NODE_HTTP", "none", "HTTP status 404");
-    if (answer === "away") throw new AgentError("NODE_TIMEOUT", "none", "no answer");
-    return answer;
-  };
+  const way =
+    (name: string, answer: bigint | null | "lacking" | "away") =>
+    async (): Promise<bigint | null> => {
+      asked.push(name);
+      if (answer === "lacking") throw new AgentError("NODE_HTTP", "none", "HTTP status 404");
+      if (answer === "away") throw new AgentError("NODE_TIMEOUT", "none", "no answer");
+      return answer;
+    };
   const told = async (...answers: readonly (bigint | null | "lacking" | "away")[]) => {
-    const ways = new Ways<object, undefined, bigint>(answers.map((answer, at) => way(`${at}`, answer)));
+    const ways = new Ways<object, undefined, bigint>(
+      answers.map((answer, at) => way(`${at}`, answer)),
+    );
     return ways;
   };
 
@@ -83,8 +90,12 @@ describe("the ways of a node", () => {
 
   it("end with nothing where a way names nothing, and with the usual way's fault where it has none", async () => {
     expect(await (await told(null, "lacking")).ask(node, undefined)).toBeNull();
-    await expect((await told("lacking", "lacking")).ask(node, undefined)).rejects.toMatchObject({ code: "NODE_HTTP" });
-    await expect((await told("away", 7n)).ask(node, undefined)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
+    await expect((await told("lacking", "lacking")).ask(node, undefined)).rejects.toMatchObject({
+      code: "NODE_HTTP",
+    });
+    await expect((await told("away", 7n)).ask(node, undefined)).rejects.toMatchObject({
+      code: "NODE_TIMEOUT",
+    });
     expect(await (await told("lacking", "away", 3n)).hasOther(node, undefined)).toBe(true);
     expect(await (await told(3n, "away")).hasOther(node, undefined)).toBe(false);
   });

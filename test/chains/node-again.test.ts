@@ -12,8 +12,18 @@ import { sender, startTestNetwork, type TestNetwork } from "../support/tron-netw
 closesItsNodes();
 
 const hash = `0x${"aa".repeat(32)}`;
-const block = { number: "0x64", hash, parentHash: hash, timestamp: "0x1", baseFeePerGas: "0x1", transactions: [] };
-const results: Readonly<Record<string, unknown>> = { eth_chainId: "0x7a69", eth_getBlockByNumber: block };
+const block = {
+  number: "0x64",
+  hash,
+  parentHash: hash,
+  timestamp: "0x1",
+  baseFeePerGas: "0x1",
+  transactions: [],
+};
+const results: Readonly<Record<string, unknown>> = {
+  eth_chainId: "0x7a69",
+  eth_getBlockByNumber: block,
+};
 
 async function nodeThat(hijack: NonNullable<FakeNodeOptions["hijack"]>) {
   const answer = ({ method }: RpcCall): FakeAnswer => ({ result: results[method] ?? null });
@@ -77,7 +87,8 @@ describe("a block that a node lacks below a head that it has shown", () => {
   async function balancer(behind: number) {
     let turn = 0;
     const answer = ({ method, params }: RpcCall): FakeAnswer => {
-      if (method !== "eth_getBlockByNumber" || params[0] === "latest") return { result: results[method] ?? null };
+      if (method !== "eth_getBlockByNumber" || params[0] === "latest")
+        return { result: results[method] ?? null };
       turn += 1;
       return { result: turn % (behind + 1) === 0 ? { ...block, number: params[0] } : null };
     };
@@ -85,15 +96,18 @@ describe("a block that a node lacks below a head that it has shown", () => {
     return { fake, nodes: nodesOf([fake.url], { confirmations: 1 }) };
   }
 
-  it.each([0, 1, 2])("is asked for again where %s machines behind the same name lag", async (behind) => {
-    const { nodes } = await balancer(behind);
-    await nodes.head();
-    // As often in each pass: the turns never come to another machine by themselves.
-    for (let pass = 0; pass < 3; pass += 1) {
-      expect((await nodes.finalBlock()).number).toBe(100);
-      expect((await nodes.block(99, { full: false })).number).toBe(99);
-    }
-  });
+  it.each([0, 1, 2])(
+    "is asked for again where %s machines behind the same name lag",
+    async (behind) => {
+      const { nodes } = await balancer(behind);
+      await nodes.head();
+      // As often in each pass: the turns never come to another machine by themselves.
+      for (let pass = 0; pass < 3; pass += 1) {
+        expect((await nodes.finalBlock()).number).toBe(100);
+        expect((await nodes.block(99, { full: false })).number).toBe(99);
+      }
+    },
+  );
 
   it("is asked for three times and no more, and above that head once", async () => {
     const { fake, nodes } = await balancer(9);
@@ -119,18 +133,21 @@ describe("a body of Tron that nobody can read", () => {
     ["half a body", { isGarbage: true }, ""],
     ["a gateway's page", { status: 502 }, ""],
     ["a refusal", { status: 500 }, "NODE_HTTP"],
-  ])("a read answered with %s is asked once more, unless the answer is a refusal", async (_, trouble, code) => {
-    testNetwork = await startTestNetwork({ fronts: [{}] });
-    const clock = (): number => performance.now();
-    nodes = createSender({
-      urls: testNetwork.node.urls,
-      chainId: testNetwork.node.chainId,
-      tokens: [],
-      clock,
-      log: () => undefined,
-    });
-    await nodes.chainState(sender.address);
-    testNetwork.node.fronts[0]!.suffer({ ...trouble, times: 1 });
-    expect(await codeOf(nodes.chainState(sender.address))).toBe(code);
-  });
+  ])(
+    "a read answered with %s is asked once more, unless the answer is a refusal",
+    async (_, trouble, code) => {
+      testNetwork = await startTestNetwork({ fronts: [{}] });
+      const clock = (): number => performance.now();
+      nodes = createSender({
+        urls: testNetwork.node.urls,
+        chainId: testNetwork.node.chainId,
+        tokens: [],
+        clock,
+        log: () => undefined,
+      });
+      await nodes.chainState(sender.address);
+      testNetwork.node.fronts[0]!.suffer({ ...trouble, times: 1 });
+      expect(await codeOf(nodes.chainState(sender.address))).toBe(code);
+    },
+  );
 });

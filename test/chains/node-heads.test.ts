@@ -15,10 +15,22 @@ describe("the heads of a node", () => {
     const heads = new Heads();
     expect(heads.view(0)).toBeNull();
     heads.saw(100, 1_000_000, 0);
-    expect(heads.view(500)).toEqual({ number: 100, atMs: 1_000_000, seenAgoMs: 500, stoodForMs: 0, highest: 100, blockMs: null });
+    expect(heads.view(500)).toEqual({
+      number: 100,
+      atMs: 1_000_000,
+      seenAgoMs: 500,
+      stoodForMs: 0,
+      highest: 100,
+      blockMs: null,
+    });
     heads.saw(104, 1_008_000, 8_000);
     heads.saw(104, 1_008_000, 20_000);
-    expect(heads.view(60_000)).toMatchObject({ number: 104, seenAgoMs: 40_000, stoodForMs: 12_000, blockMs: 2_000 });
+    expect(heads.view(60_000)).toMatchObject({
+      number: 104,
+      seenAgoMs: 40_000,
+      stoodForMs: 12_000,
+      blockMs: 2_000,
+    });
   });
 
   it("keep the highest number of a node that was rolled back, and forget it after an hour", () => {

@@ -10,7 +10,9 @@ import { lookAtNode } from "../../chains/connect.ts";
 import type { ConfiguredChain } from "../../chains/family.ts";
 import { pathWords } from "../../chains/providers/node-words.ts";
 
-const chains: Readonly<Record<string, ConfiguredChain & { readonly confirmations: number | "finalized" }>> = {
+const chains: Readonly<
+  Record<string, ConfiguredChain & { readonly confirmations: number | "finalized" }>
+> = {
   evm: { family: "evm", chainId: 1, confirmations: 3 },
   tron: { family: "tron", chainId: "0x2b6653dc", confirmations: "finalized" },
   bitcoin: { family: "bitcoin", chainId: "000000000019d6689c085ae165831e93", confirmations: 3 },

@@ -42,7 +42,8 @@ async function seen(
     },
   };
   const ask = async (method: string, params: readonly unknown[]): Promise<FakeAnswer> => {
-    if (missing.includes(method)) return { error: { code: -32_601, message: `the method ${method} does not exist` } };
+    if (missing.includes(method))
+      return { error: { code: -32_601, message: `the method ${method} does not exist` } };
     return { result: change(method, extra[method] ?? behind.answer(method, params)) };
   };
   const plain = { name: "plain", family: "evm", isFit: true, sources: [] } as const;
@@ -52,7 +53,9 @@ async function seen(
 }
 
 const findingsOf = (...views: NodeView[]) =>
-  nodeFindings("local", chain, views, nowMs, "NODE_LAG").map(({ code, severity, what }) => `${severity} ${code} ${what}`);
+  nodeFindings("local", chain, views, nowMs, "NODE_LAG").map(
+    ({ code, severity, what }) => `${severity} ${code} ${what}`,
+  );
 const quiet = (view: NodeView): NodeView => ({ ...view, lacks: [] });
 
 describe("a look at one node", () => {
@@ -72,8 +75,12 @@ describe("a look at one node", () => {
       ["NODE_PRUNED", "a count at the final block"],
     ]);
     const [found, ...more] = findingsOf(view);
-    expect(more).toEqual([expect.stringMatching(/^warning NODE_PRUNED .+ the code of an address at the final block/)]);
-    expect(found).toMatch(/^error NODE_PRUNED http:.+ of local does not answer a balance at the final block, a token's balance/);
+    expect(more).toEqual([
+      expect.stringMatching(/^warning NODE_PRUNED .+ the code of an address at the final block/),
+    ]);
+    expect(found).toMatch(
+      /^error NODE_PRUNED http:.+ of local does not answer a balance at the final block, a token's balance/,
+    );
     expect(found).toMatch(/which payments and deposits need: missing trie node 1a3bddc4/);
     expect(findingsOf(view, quiet(view), quiet(view))[0]).toMatch(/^warning NODE_PRUNED /);
   });
@@ -95,7 +102,9 @@ describe("a look at one node", () => {
   it("finds a missing estimate, and a tip that has another way", async () => {
     const view = await seen("plain", ["eth_estimateGas", "eth_maxPriorityFeePerGas"]);
     expect(findingsOf(view)).toEqual([
-      expect.stringMatching(/^error NODE_ERROR .+ does not answer an estimate of gas, which payments need: the method/),
+      expect.stringMatching(
+        /^error NODE_ERROR .+ does not answer an estimate of gas, which payments need: the method/,
+      ),
       expect.stringMatching(
         /^warning NODE_ERROR .+ does not answer a tip, and has its tip taken from the price or the history of fees that it names: the method/,
       ),
@@ -103,9 +112,13 @@ describe("a look at one node", () => {
   });
 
   it("finds a chain whose plain payments take more than 21,000 gas, which no payment would offer", async () => {
-    const view = await seen("plain", [], (method, answer) => (method === "eth_estimateGas" ? "0x2bf20" : answer));
+    const view = await seen("plain", [], (method, answer) =>
+      method === "eth_estimateGas" ? "0x2bf20" : answer,
+    );
     expect(findingsOf(view)).toEqual([
-      expect.stringMatching(/^error CHAIN_PLAIN_GAS .+ a plain payment takes 180000 gas there, and is offered 21000$/),
+      expect.stringMatching(
+        /^error CHAIN_PLAIN_GAS .+ a plain payment takes 180000 gas there, and is offered 21000$/,
+      ),
     ]);
   });
 
@@ -116,9 +129,11 @@ describe("a look at one node", () => {
       return block;
     });
     expect([view.code, severityOf(view)]).toEqual(["CHAIN_NO_EIP1559", "error"]);
-    expect([(await seen("plain")).code, severityOf({ code: "" }), severityOf({ code: "NODE_TIMEOUT" })]).toEqual([
-      ...["", "warning", "warning"],
-    ]);
+    expect([
+      (await seen("plain")).code,
+      severityOf({ code: "" }),
+      severityOf({ code: "NODE_TIMEOUT" }),
+    ]).toEqual([...["", "warning", "warning"]]);
   });
 
   it("finds a newest block that is too old", async () => {
@@ -132,11 +147,18 @@ describe("a look at one node", () => {
 describe("nodes of one chain", () => {
   it("are held against the best of them", async () => {
     const view = await seen("plain");
-    const behind = { ...view, url: "http://behind", block: view.block - 40, blockAtMs: view.blockAtMs - 40_000 };
+    const behind = {
+      ...view,
+      url: "http://behind",
+      block: view.block - 40,
+      blockAtMs: view.blockAtMs - 40_000,
+    };
     expect(findingsOf(view, behind)).toEqual([
       `warning NODE_LAG http://behind of local is 40 blocks and 40 s behind ${view.url}`,
     ]);
-    expect(findingsOf(view, { ...behind, block: view.block - 29, blockAtMs: view.blockAtMs - 29_000 })).toEqual([]);
+    expect(
+      findingsOf(view, { ...behind, block: view.block - 29, blockAtMs: view.blockAtMs - 29_000 }),
+    ).toEqual([]);
   });
 });
 
@@ -151,8 +173,10 @@ describe("a state that is gone", () => {
     "state at block #19000000 is pruned",
   ];
   it.each(gone)("is known by the words: %s", (words) => expect(isPruned(words)).toBe(true));
-  it.each(["execution reverted: the state is closed", "header not found", "insufficient funds", "state override"])(
-    "is not known by the words: %s",
-    (words) => expect(isPruned(words)).toBe(false),
-  );
+  it.each([
+    "execution reverted: the state is closed",
+    "header not found",
+    "insufficient funds",
+    "state override",
+  ])("is not known by the words: %s", (words) => expect(isPruned(words)).toBe(false));
 });

@@ -10,7 +10,14 @@ import { createNodePool } from "../../chains/providers/node-pool.ts";
 import { quietMsOf } from "../../chains/providers/node-quota.ts";
 import { shownWords, statusWords } from "../../chains/providers/node-words.ts";
 import type { FakeAnswer } from "../../lab/kit/fake-node.ts";
-import { closesItsNodes, codeOf, fakeNode, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
+import {
+  closesItsNodes,
+  codeOf,
+  fakeNode,
+  nodesOf,
+  receiver,
+  signed,
+} from "../support/evm-nodes.ts";
 
 closesItsNodes();
 
@@ -20,9 +27,15 @@ describe("a refusal of a provider", () => {
     [-32005, "daily request count exceeded, request rate limited"],
     [-32005, "rate limit exceeded"],
     [-32005, "limit exceeded"],
-    [429, "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can ignore this."],
+    [
+      429,
+      "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can ignore this.",
+    ],
     [-32012, "credits limited to 6000/sec"],
-    [-32000, "Monthly capacity limit exceeded. Visit https://dashboard.example/settings/billing to upgrade"],
+    [
+      -32000,
+      "Monthly capacity limit exceeded. Visit https://dashboard.example/settings/billing to upgrade",
+    ],
     [0, "request rate exceeded the allowed_rps(10), and the query server is suspended for 5 s"],
     [-32029, "Too Many Requests"],
     [-32000, "You have reached your monthly quota"],
@@ -47,11 +60,14 @@ describe("a refusal of a provider", () => {
   });
 
   it("names the time of quiet in seconds or in its words, and ten minutes are the most", () => {
-    const quiet = (retryAfter: string, words = "", status = 429) => quietMsOf({ status, retryAfter, words });
+    const quiet = (retryAfter: string, words = "", status = 429) =>
+      quietMsOf({ status, retryAfter, words });
     expect(quiet("60")).toBe(60_000);
     expect(quiet("")).toBe(0);
     expect(quiet("999999")).toBe(600_000);
-    expect(quiet("", "exceeds the frequency limit(15), and the query server is suspended for 30s", 403)).toBe(30_000);
+    expect(
+      quiet("", "exceeds the frequency limit(15), and the query server is suspended for 30s", 403),
+    ).toBe(30_000);
     expect(quiet("", "the key is wrong", 403)).toBeNull();
     expect(quiet("7", "", 503)).toBe(7_000);
     expect(quiet("", "", 503)).toBeNull();
@@ -62,11 +78,15 @@ describe("a refusal of a provider", () => {
     expect(statusWords(429, "<html><head><title>429 Too Many Requests</title></head></html>")).toBe(
       "HTTP status 429 (too many requests)",
     );
-    expect(statusWords(400, '{"jsonrpc":"2.0","error":{"code":-32600,"message":"batch too large"}}')).toBe(
-      "HTTP status 400: batch too large",
+    expect(
+      statusWords(400, '{"jsonrpc":"2.0","error":{"code":-32600,"message":"batch too large"}}'),
+    ).toBe("HTTP status 400: batch too large");
+    expect(
+      shownWords("see https://user:pass@node.example/v3/0123456789abcdef0123456789abcdef now"),
+    ).toBe("see node.example now");
+    expect(shownWords("key 0123456789abcdef0123456789abcdef is over\u202e\u0007")).toBe(
+      "key ... is over",
     );
-    expect(shownWords("see https://user:pass@node.example/v3/0123456789abcdef0123456789abcdef now")).toBe("see node.example now");
-    expect(shownWords("key 0123456789abcdef0123456789abcdef is over\u202e\u0007")).toBe("key ... is over");
     expect(shownWords("x ".repeat(1_000_000)).length).toBeLessThanOrEqual(300);
   });
 });
@@ -89,7 +109,12 @@ describe("an EVM node that is asked too much", () => {
     node.options = {
       answer: plain,
       hijack: (_calls, response) => {
-        response.writeHead(429, { date: "Wed, 25 Nov 2026 13:47:10 GMT", "retry-after": "Wed, 25 Nov 2026 13:48:10 GMT" }).end();
+        response
+          .writeHead(429, {
+            date: "Wed, 25 Nov 2026 13:47:10 GMT",
+            "retry-after": "Wed, 25 Nov 2026 13:48:10 GMT",
+          })
+          .end();
         return true;
       },
     };
@@ -98,7 +123,10 @@ describe("an EVM node that is asked too much", () => {
     for (; clock < 59_000; clock += 1_000) expect(await codeOf(nodes.head())).toBe("NODE_QUOTA");
     expect((await nodes.broadcast(signed({ nonce: 3n }).raw)).standing).toBe("unsent");
     expect(node.counts.requests).toBe(asked);
-    expect(nodes.status()[0]).toMatchObject({ ok: false, detail: "NODE_QUOTA: HTTP status 429 (too many requests)" });
+    expect(nodes.status()[0]).toMatchObject({
+      ok: false,
+      detail: "NODE_QUOTA: HTTP status 429 (too many requests)",
+    });
     node.options = { answer: plain };
     clock = 61_000;
     expect((await nodes.head()).number).toBe(16);
@@ -147,8 +175,12 @@ describe("questions that a node refuses together", () => {
             answer = resolve;
           }),
       );
-      const all = Array.from({ length: 8 }, () => pool.exchange(node!, async () => Promise.reject(refused)));
-      expect((await Promise.allSettled(all)).every(({ status }) => status === "rejected")).toBe(true);
+      const all = Array.from({ length: 8 }, () =>
+        pool.exchange(node!, async () => Promise.reject(refused)),
+      );
+      expect((await Promise.allSettled(all)).every(({ status }) => status === "rejected")).toBe(
+        true,
+      );
       answer("an answer to a question from before the refusals");
       await late;
     };
@@ -162,7 +194,9 @@ describe("questions that a node refuses together", () => {
     expect(pool.status()[0]).toMatchObject({ ok: true });
     // The twin: refusals one after the other, each after its rest, make the rest longer.
     for (const restMs of [1_000, 2_000, 4_000]) {
-      await expect(pool.exchange(node!, async () => Promise.reject(refused))).rejects.toThrow("too many requests");
+      await expect(pool.exchange(node!, async () => Promise.reject(refused))).rejects.toThrow(
+        "too many requests",
+      );
       clock += restMs - 1;
       expect(node!.restUntil > clock).toBe(true);
       clock += 1;

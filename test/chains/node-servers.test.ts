@@ -52,7 +52,10 @@ function codeOf(job: () => unknown): string {
 
 describe("the headers of a file", () => {
   it("are its lines by name", () => {
-    expect(readHeaders(`Authorization: ${secret}\r\n\nx-plan:  a b \n`, "f")).toEqual({ authorization: secret, "x-plan": "a b" });
+    expect(readHeaders(`Authorization: ${secret}\r\n\nx-plan:  a b \n`, "f")).toEqual({
+      authorization: secret,
+      "x-plan": "a b",
+    });
   });
 
   it.each([
@@ -60,10 +63,18 @@ describe("the headers of a file", () => {
     ["no value", "authorization:", "line 1 of f is not of the form NAME: VALUE"],
     ["a name with a space", "x y: z", "line 1 of f is not of the form NAME: VALUE"],
     ["a value that is no text", "x: a\u0001b", "line 1 of f is not of the form NAME: VALUE"],
-    ["a header of the exchange itself", "a: b\nHost: other", "line 2 of f has a header that every request sets itself"],
+    [
+      "a header of the exchange itself",
+      "a: b\nHost: other",
+      "line 2 of f has a header that every request sets itself",
+    ],
     ["one header twice", "a: b\nA: c", "line 2 of f names a header for the second time"],
     ["nothing", "\n", "f has no header"],
-    ["too many", Array.from({ length: 17 }, (_, at) => `x-${at}: y`).join("\n"), "f has more than 16 headers"],
+    [
+      "too many",
+      Array.from({ length: 17 }, (_, at) => `x-${at}: y`).join("\n"),
+      "f has more than 16 headers",
+    ],
   ])("are refused with %s", (_, text, message) => {
     expect(codeOf(() => readHeaders(text, "f"))).toBe(`NODE_HEADERS: ${message}`);
   });
@@ -77,7 +88,9 @@ describe("the headers of a file", () => {
     expect(headers.lines()).toEqual({ "x-token": "one" });
     nowMs = 1_000;
     expect(headers.lines()).toEqual({ "x-token": "two" });
-    expect(`${headers} ${JSON.stringify(headers)} ${inspect(headers)}`).toBe('[headers] "[headers]" [headers]');
+    expect(`${headers} ${JSON.stringify(headers)} ${inspect(headers)}`).toBe(
+      '[headers] "[headers]" [headers]',
+    );
     rmSync(path);
     nowMs = 2_000;
     expect(codeOf(() => headers.lines())).toMatch(/^NODE_HEADERS: .*node.headers cannot be read/);
@@ -89,15 +102,20 @@ describe("the headers of a file", () => {
     ["the gateway's", readSecretFile],
     ["the agent's", readPrivateFile],
   ])("come by %s reader out of a file that nobody else reads", (_, read) => {
-    const headers = (): FurtherHeaders => new FurtherHeaders(join(folder, "node.headers"), read, () => 0);
+    const headers = (): FurtherHeaders =>
+      new FurtherHeaders(join(folder, "node.headers"), read, () => 0);
     write("x: y", 0o640);
-    expect(codeOf(() => headers().lines())).toMatch(/^NODE_HEADERS: .* can be reached by others than its owner/);
+    expect(codeOf(() => headers().lines())).toMatch(
+      /^NODE_HEADERS: .* can be reached by others than its owner/,
+    );
     write("x: y", 0o600);
     expect(headers().lines()).toEqual({ x: "y" });
   });
 });
 
-const chains: Readonly<Record<string, ConfiguredChain & { readonly confirmations: number | "finalized" }>> = {
+const chains: Readonly<
+  Record<string, ConfiguredChain & { readonly confirmations: number | "finalized" }>
+> = {
   evm: { family: "evm", chainId: 1, confirmations: 3 },
   tron: { family: "tron", chainId: "0x2b6653dc", confirmations: "finalized" },
   bitcoin: { family: "bitcoin", chainId: "000000000019d6689c085ae165831e93", confirmations: 3 },
@@ -122,7 +140,13 @@ describe.each(Object.entries(chains))("a node of %s with further headers", (_, c
   it("gets them, and no word shows them", async () => {
     const { url, got } = await refusing();
     const servers = { [url]: { headersFile: write(`Authorization: ${secret}`) } };
-    const view = await lookAtNode({ chain: { ...chain, servers }, url, contracts: [], timeoutMs: 20_000, readSecretFile });
+    const view = await lookAtNode({
+      chain: { ...chain, servers },
+      url,
+      contracts: [],
+      timeoutMs: 20_000,
+      readSecretFile,
+    });
     expect(got.every((one) => one === secret) && got.length > 0).toBe(true);
     expect(view.code).toBe("NODE_HTTP");
     expect(JSON.stringify(view)).not.toContain("t0ken");
@@ -132,7 +156,11 @@ describe.each(Object.entries(chains))("a node of %s with further headers", (_, c
     const [lacking, other] = [await refusing(), await refusing()];
     const servers = { [lacking.url]: { headersFile: join(folder, "none") } };
     const nodes = [lacking.url, other.url];
-    const watcher = openWatcher({ chain: { ...chain, nodes, servers }, log: () => undefined, readSecretFile });
+    const watcher = openWatcher({
+      chain: { ...chain, nodes, servers },
+      log: () => undefined,
+      readSecretFile,
+    });
     await expect(watcher.tip()).rejects.toBeInstanceOf(AgentError);
     expect(lacking.got).toEqual([]);
     expect(other.got.length).toBeGreaterThan(0);
@@ -160,11 +188,18 @@ describe("a limit by the hour", () => {
     const client = { origin: "http://a", close: () => undefined };
     const server = { url: "http://a", headers: null, hour: new HourCount(perHour) };
     const askChain = async (): Promise<string> => "1";
-    const options = { clients: [client], servers: [server], chain: "1", askChain, chainOf: (answer: string) => answer };
+    const options = {
+      clients: [client],
+      servers: [server],
+      chain: "1",
+      askChain,
+      chainOf: (answer: string) => answer,
+    };
     const pool = createNodePool({ ...options, log: () => undefined, clock: () => nowMs });
     const [node] = pool.nodes;
     if (node === undefined) throw new Error("no node");
-    const ask = (use?: "write"): Promise<number> => pool.exchange(node, async () => asked.push(use ?? "read"), use);
+    const ask = (use?: "write"): Promise<number> =>
+      pool.exchange(node, async () => asked.push(use ?? "read"), use);
     return { pool, ask, pass: (ms: number) => (nowMs += ms) };
   }
 
@@ -172,7 +207,11 @@ describe("a limit by the hour", () => {
     const { pool, ask, pass } = poolOf(3);
     await ask(); // with the question for the chain
     await ask();
-    await expect(ask()).rejects.toMatchObject({ code: "NODE_QUOTA", effect: "none", context: { quietMs: hourMs + 60_000 } });
+    await expect(ask()).rejects.toMatchObject({
+      code: "NODE_QUOTA",
+      effect: "none",
+      context: { quietMs: hourMs + 60_000 },
+    });
     expect(pool.status()[0]).toMatchObject({
       ok: false,
       detail: "NODE_QUOTA: 3 questions in the last hour, the most that questionsPerHour allows",
@@ -209,13 +248,21 @@ describe("a limit by the hour", () => {
     [75, false, true, 0],
     [89, false, true, 0],
     [90, false, false, 1],
-  ] as const)("with %d of 100 leaves room for comparison: %s, for looks: %s", (asked, comparison, looks, told) => {
-    const nodes = [nodeAt(asked), nodeAt(1)];
-    expect([hasRoomFor("comparison", nodes), hasRoomFor("looks", nodes)]).toEqual([comparison, looks]);
-    const delays = healthOf("btc", paceUnknown, nodes, 0).delays.filter(({ code }) => code === "NODE_HOUR_NEAR");
-    expect(delays).toHaveLength(told);
-    if (told > 0) expect(delays[0]?.words).toContain("http://90 90 of 100");
-  });
+  ] as const)(
+    "with %d of 100 leaves room for comparison: %s, for looks: %s",
+    (asked, comparison, looks, told) => {
+      const nodes = [nodeAt(asked), nodeAt(1)];
+      expect([hasRoomFor("comparison", nodes), hasRoomFor("looks", nodes)]).toEqual([
+        comparison,
+        looks,
+      ]);
+      const delays = healthOf("btc", paceUnknown, nodes, 0).delays.filter(
+        ({ code }) => code === "NODE_HOUR_NEAR",
+      );
+      expect(delays).toHaveLength(told);
+      if (told > 0) expect(delays[0]?.words).toContain("http://90 90 of 100");
+    },
+  );
 
   it("is the preset's public figure for an address without a key, and the configuration's otherwise", () => {
     const chain = chains.bitcoin as ConfiguredChain;
@@ -223,7 +270,9 @@ describe("a limit by the hour", () => {
     expect(serverLinesOf(chain, url)).toEqual({ questionsPerHour: 700 });
     expect(serverLinesOf(chain, "https://user:key@blockstream.info/api")).toEqual({});
     expect(serverLinesOf(chain, "https://esplora.example/api")).toEqual({});
-    expect(serverLinesOf({ ...chain, servers: { [url]: { questionsPerHour: 9_000 } } }, url)).toEqual({
+    expect(
+      serverLinesOf({ ...chain, servers: { [url]: { questionsPerHour: 9_000 } } }, url),
+    ).toEqual({
       questionsPerHour: 9_000,
     });
   });

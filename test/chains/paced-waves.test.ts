@@ -74,8 +74,12 @@ describe("paced waves", () => {
       const node = new LimitedNode(perSecond, quietMs);
       const few = items.slice(0, Math.min(items.length, perSecond * 60));
       const waves = new PacedWaves(256, node.pacing);
-      expect(await waves.ask(few, (item) => node.answer(item)), `${perSecond}`).toEqual(few.map((item) => item * 2));
-      expect(node.nowMs, `${perSecond} a second`).toBeLessThan((few.length / perSecond) * 3_000 + 12_000 + 4 * quietMs);
+      expect(await waves.ask(few, (item) => node.answer(item)), `${perSecond}`).toEqual(
+        few.map((item) => item * 2),
+      );
+      expect(node.nowMs, `${perSecond} a second`).toBeLessThan(
+        (few.length / perSecond) * 3_000 + 12_000 + 4 * quietMs,
+      );
       expect(node.askedWhileQuiet).toBe(0);
     }
   });
@@ -146,9 +150,15 @@ describe("an EVM watcher whose node takes few questions a second", () => {
       return { result: "0x5" };
     };
     const node = await fakeNode({ answer });
-    const watcher = createWatcher({ nodes: [node.url], chainId: 31337, confirmations: 1 }, () => undefined);
+    const watcher = createWatcher(
+      { nodes: [node.url], chainId: 31337, confirmations: 1 },
+      () => undefined,
+    );
     try {
-      const accounts = Array.from({ length: 150 }, (_, at) => `0x${(at + 1).toString(16).padStart(40, "0")}`);
+      const accounts = Array.from(
+        { length: 150 },
+        (_, at) => `0x${(at + 1).toString(16).padStart(40, "0")}`,
+      );
       const questions = accounts.map((account) => ({ account, contract: "" }));
       const told = valuesIn(await watcher.balances(questions, 3));
       expect(told).toEqual(accounts.map(() => 5n));

@@ -9,7 +9,12 @@ import { secp256k1 } from "@noble/curves/secp256k1";
 import { keccak_256 } from "@noble/hashes/sha3";
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
-import { pointByNoble, pointOf, signatureByNoble, signatureOf } from "../../agent/keystore/bip32.ts";
+import {
+  pointByNoble,
+  pointOf,
+  signatureByNoble,
+  signatureOf,
+} from "../../agent/keystore/bip32.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
 import { childKeyOf } from "../../chains/curve/account-node.ts";
 import { fastCurve } from "../../chains/curve/fast-curve.ts";
@@ -20,8 +25,10 @@ import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
 
-const bytes = (at: number, name: string): Buffer => createHash("sha256").update(`${name} ${at}`).digest();
-const hex = (value: Uint8Array | null): string => (value === null ? "none" : Buffer.from(value).toString("hex"));
+const bytes = (at: number, name: string): Buffer =>
+  createHash("sha256").update(`${name} ${at}`).digest();
+const hex = (value: Uint8Array | null): string =>
+  value === null ? "none" : Buffer.from(value).toString("hex");
 const cases = 200;
 
 describe("the curve as WebAssembly", () => {
@@ -34,10 +41,14 @@ describe("the curve as WebAssembly", () => {
       expect(hex(signatureOf(digest, key))).toBe(hex(signatureByNoble(digest, key)));
       expect(hex(pointOf(key))).toBe(hex(pointByNoble(key)));
       const [signature, parity] = [signed.subarray(0, 64), signed[64] as 0 | 1];
-      expect(hex(recoverPublicKey(digest, signature, parity))).toBe(hex(secp256k1.getPublicKey(key, false)));
+      expect(hex(recoverPublicKey(digest, signature, parity))).toBe(
+        hex(secp256k1.getPublicKey(key, false)),
+      );
       // The other parity and another digest give another point or none, the same by both.
       const flipped = (1 - parity) as 0 | 1;
-      expect(hex(recoverPublicKey(digest, signature, flipped))).toBe(hex(recoverByNoble(digest, signature, flipped)));
+      expect(hex(recoverPublicKey(digest, signature, flipped))).toBe(
+        hex(recoverByNoble(digest, signature, flipped)),
+      );
     }
   });
 
@@ -90,10 +101,15 @@ describe("the hash as WebAssembly", () => {
 
 describe("a runtime without WebAssembly", () => {
   const jitless = (...args: string[]) =>
-    spawnSync(process.execPath, ["--jitless", "--no-warnings", ...args], { cwd: projectRoot, encoding: "utf8", timeout: 60_000 });
+    spawnSync(process.execPath, ["--jitless", "--no-warnings", ...args], {
+      cwd: projectRoot,
+      encoding: "utf8",
+      timeout: 60_000,
+    });
 
   // The runtime itself says that one of its flags ends another.
-  const ownWords = (stderr: string): string => stderr.replace(/^Warning: disabling flag --expose_wasm .*\n/, "");
+  const ownWords = (stderr: string): string =>
+    stderr.replace(/^Warning: disabling flag --expose_wasm .*\n/, "");
 
   it("starts the program", () => {
     const started = jitless("crypto.js", "--help");
@@ -114,9 +130,19 @@ describe("a runtime without WebAssembly", () => {
       console.log(typeof WebAssembly, ...all.map((one) => Buffer.from(one).toString("hex")));`;
     const [digest, key] = [Buffer.alloc(32, 3), Buffer.alloc(32, 5)];
     const signed = signDigest(digest, key);
-    const here = [signed, pointOf(key), signatureOf(digest, key), secp256k1.getPublicKey(key, false), keccak256(key)];
+    const here = [
+      signed,
+      pointOf(key),
+      signatureOf(digest, key),
+      secp256k1.getPublicKey(key, false),
+      keccak256(key),
+    ];
     const { status, stdout, stderr } = jitless("--input-type=module", "-e", program);
-    expect([status, ownWords(stderr), stdout.trim()]).toEqual([0, "", ["undefined", ...here.map(hex)].join(" ")]);
+    expect([status, ownWords(stderr), stdout.trim()]).toEqual([
+      0,
+      "",
+      ["undefined", ...here.map(hex)].join(" "),
+    ]);
   });
 });
 
@@ -125,8 +151,15 @@ describe("a deposit address's key", () => {
     const account = HDKey.fromMasterSeed(bytes(0, "seed")).derive("m/44'/60'/1'");
     const parent = account.deriveChild(0);
     const last = 2 ** 31 - 1;
-    for (const index of [0, 1, last, ...Array.from({ length: 60 }, (_, at) => bytes(at, "index").readUInt32BE() % last)])
-      expect(hex(childKeyOf(account.publicExtendedKey, index)), `index ${index}`).toBe(hex(parent.deriveChild(index).publicKey));
+    for (const index of [
+      0,
+      1,
+      last,
+      ...Array.from({ length: 60 }, (_, at) => bytes(at, "index").readUInt32BE() % last),
+    ])
+      expect(hex(childKeyOf(account.publicExtendedKey, index)), `index ${index}`).toBe(
+        hex(parent.deriveChild(index).publicKey),
+      );
     expect(() => childKeyOf(account.publicExtendedKey, last + 1)).toThrow("address index");
     expect(() => childKeyOf(account.privateExtendedKey, 0)).toThrow("not an extended public key");
   });

@@ -40,7 +40,9 @@ function bookOf(addresses: readonly string[]) {
   return { size: all.size, has: (address: string) => all.has(address), all: () => all };
 }
 
-function watch(chain: ConfiguredChain & { nodes: readonly string[]; confirmations: number | "finalized" }): WatcherNodes {
+function watch(
+  chain: ConfiguredChain & { nodes: readonly string[]; confirmations: number | "finalized" },
+): WatcherNodes {
   const reader = openWatcher({ chain, log: () => undefined });
   closers.push(() => reader.close());
   return reader;
@@ -58,7 +60,10 @@ async function read(
     try {
       const final = await reader.finalTip();
       if (final.number < last) throw new Error(`the final block is ${final.number}, not ${last}`);
-      const numbers = Array.from({ length: Math.min(blocksAtOnce, last - first + 1) }, (_, at) => first + at);
+      const numbers = Array.from(
+        { length: Math.min(blocksAtOnce, last - first + 1) },
+        (_, at) => first + at,
+      );
       const blocks = await Promise.all(numbers.map((number) => reader.block(number, true)));
       found.push(...(await reader.payments(blocks, contracts, bookOf(addresses), true)).found);
       [first, failed] = [first + numbers.length, 0];
@@ -84,7 +89,8 @@ function evmChain(): FakeChain {
     const to = ours[number % 2] as string;
     const transfer = { contract: token, from: outsider, to, units: BigInt(number) };
     const hash = (text: string): string => hashOf(`${text} of ${name}`);
-    if (number % 5 === 0) chain.mine({ hash: hash("coins"), from: outsider, to, value: BigInt(number * 100) });
+    if (number % 5 === 0)
+      chain.mine({ hash: hash("coins"), from: outsider, to, value: BigInt(number * 100) });
     else if (number % 3 === 0)
       chain.mine(
         { hash: hash("token"), from: outsider, to: token, transfers: [transfer] },
@@ -110,7 +116,9 @@ const asked =
 group("the readers of EVM chains", () => {
   it.each(survived("evm"))("every payment is found beside a plain node: %s", async (name) => {
     const ask = asked(evmChain());
-    const fronts = await Promise.all(pairOf("evm", name).map((profile) => startEvmFront({ profile, chain: ask })));
+    const fronts = await Promise.all(
+      pairOf("evm", name).map((profile) => startEvmFront({ profile, chain: ask })),
+    );
     closers.push(...fronts.map((front) => () => front.close()));
     const nodes = fronts.map(({ url }) => url);
     const reader = watch({ family: "evm", chainId: fakeChainId, nodes, confirmations: 8 });
@@ -157,24 +165,45 @@ async function asks(profile: Profile, question: unknown): Promise<Answered> {
   return { status: answer.status, text: await answer.text() };
 }
 
-const call = (id: number, method: string, ...params: readonly unknown[]) => ({ jsonrpc: "2.0", id, method, params });
+const call = (id: number, method: string, ...params: readonly unknown[]) => ({
+  jsonrpc: "2.0",
+  id,
+  method,
+  params,
+});
 const logsOf = (from: number, to: number) =>
-  call(1, "eth_getLogs", { fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}`, address: token, topics: [] });
+  call(1, "eth_getLogs", {
+    fromBlock: `0x${from.toString(16)}`,
+    toBlock: `0x${to.toString(16)}`,
+    address: token,
+    topics: [],
+  });
 
 group("the fronts of EVM profiles", () => {
   it("a range above the limit gets the status, the code and the words of the report, and one below it the logs", async () => {
     const profile = profileNamed("evm", "range limit as HTTP 413");
     const refused = await asks(profile, logsOf(1, 6));
     expect(refused.status).toBe(413);
-    expect(JSON.parse(refused.text)).toMatchObject({ error: { code: -32_614, message: "eth_getLogs is limited to a 5 range" } });
-    expect(JSON.parse((await asks(profile, logsOf(1, 5))).text)).toMatchObject({ result: [{ blockNumber: "0x3" }] });
+    expect(JSON.parse(refused.text)).toMatchObject({
+      error: { code: -32_614, message: "eth_getLogs is limited to a 5 range" },
+    });
+    expect(JSON.parse((await asks(profile, logsOf(1, 5))).text)).toMatchObject({
+      result: [{ blockNumber: "0x3" }],
+    });
   });
 
   it("a batch above the limit is refused by plain text, and a lone call is answered", async () => {
     const profile = profileNamed("evm", "no batches");
     const batch = [call(1, "eth_chainId"), call(2, "eth_blockNumber")];
-    expect(await asks(profile, batch)).toEqual({ status: 400, text: "batch requests are not supported by this server" });
-    expect(JSON.parse((await asks(profile, batch[1])).text)).toEqual({ jsonrpc: "2.0", id: 2, result: "0x2a" });
+    expect(await asks(profile, batch)).toEqual({
+      status: 400,
+      text: "batch requests are not supported by this server",
+    });
+    expect(JSON.parse((await asks(profile, batch[1])).text)).toEqual({
+      jsonrpc: "2.0",
+      id: 2,
+      result: "0x2a",
+    });
   });
 
   it("a backend that is behind answers [] for logs above its head, null for a block and an error for its hash", async () => {
@@ -186,16 +215,24 @@ group("the fronts of EVM profiles", () => {
     const ask = async (question: unknown): Promise<unknown> =>
       (await fetch(front.url, { method: "POST", body: JSON.stringify(question) })).json();
     expect(await ask(logsOf(1, 9))).toMatchObject({ result: [] });
-    expect(await ask(call(1, "eth_getBlockByNumber", "0xa", false))).toMatchObject({ result: null });
-    expect(await ask(call(1, "eth_getBlockByNumber", "latest", false))).toMatchObject({ result: { number: "0x2" } });
+    expect(await ask(call(1, "eth_getBlockByNumber", "0xa", false))).toMatchObject({
+      result: null,
+    });
+    expect(await ask(call(1, "eth_getBlockByNumber", "latest", false))).toMatchObject({
+      result: { number: "0x2" },
+    });
     expect(await ask(call(1, "eth_getLogs", { blockHash: hash }))).toMatchObject({ error: {} });
-    expect(await ask(call(1, "eth_getBalance", ours[0], "0xa"))).toMatchObject({ error: { message: "header not found" } });
+    expect(await ask(call(1, "eth_getBalance", ours[0], "0xa"))).toMatchObject({
+      error: { message: "header not found" },
+    });
   });
 
   it("every profile names the reports that it is taken from", () => {
     const named = profiles.filter(({ name }) => name !== "plain node");
     expect(named.length).toBeGreaterThanOrEqual(24);
     for (const { name, sources } of named)
-      expect([name, ...sources.filter((one) => /^[\w.-]+\/[\w.-]+#\d+$/.test(one))].length).toBeGreaterThan(1);
+      expect(
+        [name, ...sources.filter((one) => /^[\w.-]+\/[\w.-]+#\d+$/.test(one))].length,
+      ).toBeGreaterThan(1);
   });
 });

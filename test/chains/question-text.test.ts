@@ -35,18 +35,42 @@ const rows: readonly (readonly [name: string, make: (text: string) => unknown, g
   ["the bytes of a transaction, by Esplora", utxoQuestions.transactionQuestion, hash],
   ["the spend of a coin, by Esplora", utxoQuestions.outspendQuestions.usual, `${hash}:0`],
   ["the coins of an address, by Esplora", utxoQuestions.unspentQuestion, bitcoinAddress],
-  ["the newest transactions of an address, by Esplora", utxoQuestions.newestQuestion, bitcoinAddress],
+  [
+    "the newest transactions of an address, by Esplora",
+    utxoQuestions.newestQuestion,
+    bitcoinAddress,
+  ],
   ["the transactions of an address, by Esplora", utxoQuestions.historyQuestion, bitcoinAddress],
-  ["the transactions of an address after one, by Esplora", (text) => utxoQuestions.historyQuestion(bitcoinAddress, text), hash],
-  ["the waiting transactions of an address, by Esplora", utxoQuestions.poolQuestion, bitcoinAddress],
+  [
+    "the transactions of an address after one, by Esplora",
+    (text) => utxoQuestions.historyQuestion(bitcoinAddress, text),
+    hash,
+  ],
+  [
+    "the waiting transactions of an address, by Esplora",
+    utxoQuestions.poolQuestion,
+    bitcoinAddress,
+  ],
   ["the sums of an address, by Esplora", utxoQuestions.addressSumsQuestion, bitcoinAddress],
   ["the use of an address, by Esplora", utxoQuestions.transactionCountQuestion, bitcoinAddress],
   ["an account of XRP", (text) => xrpQuestions.accountQuestion(text, 1), xrpAddress],
-  ["the transactions of an account of XRP", (text) => xrpQuestions.historyQuestion(text, span, "oldest first"), xrpAddress],
+  [
+    "the transactions of an account of XRP",
+    (text) => xrpQuestions.historyQuestion(text, span, "oldest first"),
+    xrpAddress,
+  ],
   ["a transaction of XRP", xrpQuestions.transactionQuestion, hash.toUpperCase()],
   ["an account of Tron", (text) => tronQuestions.accountQuestion("/wallet", text), tronAddress],
-  ["a call of Tron", (text) => tronQuestions.trialQuestion("/wallet", "", tronAddress, text), "70a08231"],
-  ["a token's balance on Tron", (text) => tronQuestions.tokenBalanceQuestion("/wallet", tronAddress, text), tronAddress],
+  [
+    "a call of Tron",
+    (text) => tronQuestions.trialQuestion("/wallet", "", tronAddress, text),
+    "70a08231",
+  ],
+  [
+    "a token's balance on Tron",
+    (text) => tronQuestions.tokenBalanceQuestion("/wallet", tronAddress, text),
+    tronAddress,
+  ],
   ["a receipt of an EVM chain", receiptQuestion, `0x${hash}`],
 ];
 const odd = [
@@ -73,7 +97,10 @@ describe("a question to a node", () => {
   it.each(rows)("holds no text that its family has not read: %s", (_, make, good) => {
     expect(() => make(good)).not.toThrow();
     for (const text of odd) {
-      const refused = { code: expect.stringMatching(/^(?:NODE_QUESTION|ADDRESS_\w+)$/), effect: "none" };
+      const refused = {
+        code: expect.stringMatching(/^(?:NODE_QUESTION|ADDRESS_\w+)$/),
+        effect: "none",
+      };
       expect(() => make(text), text).toThrow(expect.objectContaining(refused));
     }
   });
@@ -92,14 +119,22 @@ describe("a question to a node", () => {
     // @ts-expect-error: a part of a path is a number or was read
     const part = pathOf`/tx/${path}`;
     expect([asks, question, onXrp, onTron, part]).toHaveLength(5);
-    const twin: UtxoQuestion<string> = { path: pathOf`/tx/${canonicalText(hash, /^[0-9a-f]{64}$/, "hash")}/status`, read };
+    const twin: UtxoQuestion<string> = {
+      path: pathOf`/tx/${canonicalText(hash, /^[0-9a-f]{64}$/, "hash")}/status`,
+      read,
+    };
     expect(twin.path).toBe(path);
   });
 
   it("about a pin that is no coin is never sent", async () => {
     server = await fakeEsplora();
     const limits = { confirmations: 1, timeoutMs: 5_000, patienceMs: 5_000 };
-    const watcher = createUtxoWatcher({ urls: [server.url], network: fakeNetwork, log: () => undefined, ...limits });
+    const watcher = createUtxoWatcher({
+      urls: [server.url],
+      network: fakeNetwork,
+      log: () => undefined,
+      ...limits,
+    });
     const payment = {
       network: "",
       account: bitcoinAddress,
@@ -119,12 +154,16 @@ describe("a question to a node", () => {
 describe("text of a question", () => {
   it("is made in the one file that reads it, and no file of the product claims to have made it", () => {
     const files = rootsOf(projectRoot, "product").flatMap((room) =>
-      readdirSync(join(projectRoot, room), { recursive: true, encoding: "utf8" }).map((name) => join(room, name)),
+      readdirSync(join(projectRoot, room), { recursive: true, encoding: "utf8" }).map((name) =>
+        join(room, name),
+      ),
     );
     const claims = files
       .filter((file) => /\.tsx?$/.test(file))
       .filter((file) =>
-        /\b(?:as|is) (?:unknown as )?(?:CanonicalText|QuestionValue)\b/.test(readFileSync(join(projectRoot, file), "utf8")),
+        /\b(?:as|is) (?:unknown as )?(?:CanonicalText|QuestionValue)\b/.test(
+          readFileSync(join(projectRoot, file), "utf8"),
+        ),
       );
     expect(claims).toEqual(["chains/providers/canonical-text.ts"]);
   });

@@ -6,9 +6,20 @@ import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
 import { refusals as evm, isRevert } from "../../chains/evm/node-refusals.ts";
 import type { NodeAnswer } from "../../chains/nodes.ts";
-import { answerOf, broadcastTo, otherId, type RefusalRow, type Reply, taken } from "../../chains/providers/broadcasts.ts";
+import {
+  answerOf,
+  broadcastTo,
+  otherId,
+  type RefusalRow,
+  type Reply,
+  taken,
+} from "../../chains/providers/broadcasts.ts";
 import { bestAnswer, isCurable } from "../../chains/standing.ts";
-import { Replies, readReply as readTron, refusals as tron } from "../../chains/tron/node-refusals.ts";
+import {
+  Replies,
+  readReply as readTron,
+  refusals as tron,
+} from "../../chains/tron/node-refusals.ts";
 import { readReply as readUtxo, refusals as utxo } from "../../chains/utxo/node-refusals.ts";
 import { readReply as readXrp, refusals as xrp } from "../../chains/xrp/node-refusals.ts";
 import { vectors } from "../support/evm-values.ts";
@@ -17,11 +28,20 @@ const id = "ab".repeat(32);
 const xrpId = id.toUpperCase();
 const submitted = (result: string, more: object = {}) =>
   readXrp(
-    { ok: true, result: { engine_result: result, engine_result_message: "words", tx_json: { hash: xrpId }, ...more } },
+    {
+      ok: true,
+      result: {
+        engine_result: result,
+        engine_result_message: "words",
+        tx_json: { hash: xrpId },
+        ...more,
+      },
+    },
     xrpId,
   );
 const dropped = { applied: false, kept: false, queued: false };
-const posted = (status: number, words: string) => readUtxo({ ok: false, status, isAbsent: false, words }, id);
+const posted = (status: number, words: string) =>
+  readUtxo({ ok: false, status, isAbsent: false, words }, id);
 
 interface Family {
   readonly refusals: readonly RefusalRow[];
@@ -65,9 +85,15 @@ const recorded: Readonly<Record<string, readonly (readonly [words: string, meani
     ["DUP_TRANSACTION_ERROR Dup transaction.", "known"],
     ["TRANSACTION_EXPIRATION_ERROR Transaction expired", "expired"],
     ["BANDWITH_ERROR Account resource insufficient error.", "funds"],
-    ["CONTRACT_VALIDATE_ERROR Contract validate error : Validate TransferContract error, balance is not sufficient.", "funds"],
+    [
+      "CONTRACT_VALIDATE_ERROR Contract validate error : Validate TransferContract error, balance is not sufficient.",
+      "funds",
+    ],
     ["CONTRACT_VALIDATE_ERROR Contract validate error : account [T] does not exist", "bytes"],
-    ["SIGERROR Validate signature error: ab is signed by T but it is not contained of permission.", "bytes"],
+    [
+      "SIGERROR Validate signature error: ab is signed by T but it is not contained of permission.",
+      "bytes",
+    ],
     ["TAPOS_ERROR Tapos check error.", "bytes"],
     ["TOO_BIG_TRANSACTION_ERROR Transaction size is too big.", "bytes"],
     ["SERVER_BUSY Server busy.", "node"],
@@ -87,7 +113,10 @@ const recorded: Readonly<Record<string, readonly (readonly [words: string, meani
     ["txn-already-known", "known"],
     ["bad-txns-inputs-missingorspent", "slot-used"],
     ["Missing inputs", "slot-used"],
-    ["insufficient fee, rejecting replacement ab...; new feerate 0.00001 <= old feerate 0.00002", "price"],
+    [
+      "insufficient fee, rejecting replacement ab...; new feerate 0.00001 <= old feerate 0.00002",
+      "price",
+    ],
     ["min relay fee not met, 100 < 141", "price"],
     ["mempool min fee not met, 172 < 2000", "price"],
     ["bad-txns-in-belowout", "funds"],
@@ -133,7 +162,8 @@ const recorded: Readonly<Record<string, readonly (readonly [words: string, meani
   ],
 };
 
-const answered = ({ refusals }: Family, reply: Reply): NodeAnswer => answerOf("http://one", refusals, reply);
+const answered = ({ refusals }: Family, reply: Reply): NodeAnswer =>
+  answerOf("http://one", refusals, reply);
 
 describe.each(Object.entries(families))("words of %s nodes about signed bytes", (name, family) => {
   it.each(recorded[name] ?? [])("%s: %s", (words, meaning) => {
@@ -144,7 +174,18 @@ describe.each(Object.entries(families))("words of %s nodes about signed bytes", 
   });
 
   it("are no acceptance where they are made up, and the transaction's own id is one", () => {
-    const stems = ["no", "busy with", "tes", "tec", "accepted not", "ok", "success?", "queued for nobody", "kept", "in no pool"];
+    const stems = [
+      "no",
+      "busy with",
+      "tes",
+      "tec",
+      "accepted not",
+      "ok",
+      "success?",
+      "queued for nobody",
+      "kept",
+      "in no pool",
+    ];
     const made = stems.flatMap((stem) => [
       stem,
       `${stem} 7`,
@@ -153,13 +194,15 @@ describe.each(Object.entries(families))("words of %s nodes about signed bytes", 
       `${stem.toUpperCase()}_ERROR`,
     ]);
     expect(made).toHaveLength(50);
-    for (const words of made) expect(answered(family, family.refuse(words)), words).toMatchObject({ standing: "refused" });
+    for (const words of made)
+      expect(answered(family, family.refuse(words)), words).toMatchObject({ standing: "refused" });
     expect(answered(family, family.accept())).toMatchObject({ standing: "taken", meaning: "" });
   });
 });
 
 describe("a node's flags", () => {
-  const standingOf = (result: string, more: object = {}) => answered(families.XRP as Family, submitted(result, more)).standing;
+  const standingOf = (result: string, more: object = {}) =>
+    answered(families.XRP as Family, submitted(result, more)).standing;
 
   it("of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes", () => {
     for (const flag of ["applied", "kept", "queued"]) {
@@ -167,9 +210,11 @@ describe("a node's flags", () => {
       expect(standingOf("tecPATH_DRY", { ...dropped, [flag]: true })).toBe("taken");
       expect(standingOf("temBAD_FEE", { ...dropped, [flag]: true })).toBe("refused");
     }
-    expect(["terPRE_SEQ", "tecPATH_DRY", "telINSUF_FEE_P", "tefBAD_AUTH"].map((result) => standingOf(result))).toEqual([
-      ...["doubtful", "doubtful", "refused", "refused"],
-    ]);
+    expect(
+      ["terPRE_SEQ", "tecPATH_DRY", "telINSUF_FEE_P", "tefBAD_AUTH"].map((result) =>
+        standingOf(result),
+      ),
+    ).toEqual([...["doubtful", "doubtful", "refused", "refused"]]);
     expect(standingOf("terQUEUED")).toBe("taken");
     expect(standingOf("tesSUCCESS", { tx_json: { hash: "B".repeat(64) } })).toBe("doubtful");
     expect(() => submitted("ok")).toThrow(/engine_result/);
@@ -192,23 +237,37 @@ describe("a node's flags", () => {
   });
 
   it("of an Esplora server are its statuses: words that are no node's leave bytes in doubt with 500 and 200", () => {
-    const standing = (reply: Reply) => answered(families["Bitcoin and Litecoin"] as Family, reply).standing;
+    const standing = (reply: Reply) =>
+      answered(families["Bitcoin and Litecoin"] as Family, reply).standing;
     expect(standing(posted(500, "Internal Server Error"))).toBe("doubtful");
-    expect(standing(posted(500, "sendrawtransaction RPC error: min relay fee not met"))).toBe("refused");
+    expect(standing(posted(500, "sendrawtransaction RPC error: min relay fee not met"))).toBe(
+      "refused",
+    );
     expect(readUtxo({ ok: true, bytes: Buffer.from("cd".repeat(32)) }, id)).toEqual(otherId);
-    expect(answered(families["Bitcoin and Litecoin"] as Family, posted(404, "Cannot POST /tx")).meaning).toBe("node");
+    expect(
+      answered(families["Bitcoin and Litecoin"] as Family, posted(404, "Cannot POST /tx")).meaning,
+    ).toBe("node");
   });
 });
 
 describe("the answers of several nodes to signed bytes", () => {
-  const said = (standing: NodeAnswer["standing"], meaning: NodeAnswer["meaning"] = "", text = ""): NodeAnswer => ({
+  const said = (
+    standing: NodeAnswer["standing"],
+    meaning: NodeAnswer["meaning"] = "",
+    text = "",
+  ): NodeAnswer => ({
     ...{ node: text, standing, meaning, text },
   });
   const unsent = said("unsent");
 
   it("count for what one of them took, then for the doubt that one leaves, then as a refusal", () => {
     const all = [unsent, said("refused", "price"), said("doubtful"), said("taken")];
-    expect(all.map((_, at) => bestAnswer(all.slice(0, at + 1)).standing)).toEqual(["unsent", "refused", "doubtful", "taken"]);
+    expect(all.map((_, at) => bestAnswer(all.slice(0, at + 1)).standing)).toEqual([
+      "unsent",
+      "refused",
+      "doubtful",
+      "taken",
+    ]);
     expect(bestAnswer([])).toMatchObject({ standing: "unsent" });
   });
 
@@ -216,40 +275,68 @@ describe("the answers of several nodes to signed bytes", () => {
     const expired = said("refused", "expired");
     expect(bestAnswer([expired, unsent]).meaning).toBe("expired");
     expect(bestAnswer([expired, said("refused", "node")]).meaning).toBe("node");
-    expect(bestAnswer([said("refused", "bytes", "the cap"), said("refused", "", "the pool is full")]).text).toBe(
-      "the pool is full",
-    );
+    expect(
+      bestAnswer([said("refused", "bytes", "the cap"), said("refused", "", "the pool is full")])
+        .text,
+    ).toBe("the pool is full");
   });
 
   it("are curable by a higher fee unless each refuses for another reason", () => {
     const cap = said("refused", "bytes");
     expect(isCurable([cap, said("refused", "funds"), said("refused", "node"), unsent])).toBe(false);
-    for (const other of [said("refused", "price"), said("refused", "slot-used"), said("refused"), said("doubtful")])
+    for (const other of [
+      said("refused", "price"),
+      said("refused", "slot-used"),
+      said("refused"),
+      said("doubtful"),
+    ])
       expect(isCurable([cap, other])).toBe(true);
   });
 
-  const fault = (code: "NODE_HTTP" | "NODE_QUOTA" | "NODE_TIMEOUT", status?: number, effect: "unknown" | "none" = "unknown") =>
-    new AgentError(code, effect, "words", status === undefined ? {} : { status });
+  const fault = (
+    code: "NODE_HTTP" | "NODE_QUOTA" | "NODE_TIMEOUT",
+    status?: number,
+    effect: "unknown" | "none" = "unknown",
+  ) => new AgentError(code, effect, "words", status === undefined ? {} : { status });
   it.each([
     ["a status 4xx", fault("NODE_HTTP", 413), "refused", ""],
     ["a status about the question", fault("NODE_HTTP", 403), "refused", "node"],
     ["a quota", fault("NODE_QUOTA", 429), "refused", "node"],
-    ["a quota of a server that may have passed the bytes on", fault("NODE_QUOTA", 503), "doubtful", ""],
+    [
+      "a quota of a server that may have passed the bytes on",
+      fault("NODE_QUOTA", 503),
+      "doubtful",
+      "",
+    ],
     ["a status 5xx", fault("NODE_HTTP", 502), "doubtful", ""],
     ["no answer", fault("NODE_TIMEOUT"), "doubtful", ""],
     ["no connection", fault("NODE_TIMEOUT", undefined, "none"), "unsent", ""],
   ] as const)("%s counts as %s", async (_, error, standing, meaning) => {
     const nodes = [{ rpc: { origin: "http://one" } }];
     const hand = () => Promise.reject(error);
-    expect(await broadcastTo({ nodes, refusals: evm, hand })).toMatchObject({ standing, meaning, byNode: [{ standing }] });
+    expect(await broadcastTo({ nodes, refusals: evm, hand })).toMatchObject({
+      standing,
+      meaning,
+      byNode: [{ standing }],
+    });
   });
 });
 
 it("a revert is told from want of funds and from trouble in the node", () => {
   expect(
-    ["execution reverted", "execution reverted: balance too low", "VM execution error.", "Execution reverted"].every(isRevert),
+    [
+      "execution reverted",
+      "execution reverted: balance too low",
+      "VM execution error.",
+      "Execution reverted",
+    ].every(isRevert),
   ).toBe(true);
   expect(
-    ["insufficient funds for gas * price + value", "header not found", "gas required exceeds allowance (0)", ""].some(isRevert),
+    [
+      "insufficient funds for gas * price + value",
+      "header not found",
+      "gas required exceeds allowance (0)",
+      "",
+    ].some(isRevert),
   ).toBe(false);
 });

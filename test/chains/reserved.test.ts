@@ -41,9 +41,18 @@ describe("an address of the chain itself", () => {
       estimateGas: async () => ({ ok: false, wouldRevert: true, detail: "execution reverted" }),
     } as unknown as Parameters<typeof createComputeLimit>[0];
     const limit = createComputeLimit(nodes, () => 0);
-    const payment = (destination: string) => ({ account: "", contract: "", destination, tag: "", amountUnits: 1n });
+    const payment = (destination: string) => ({
+      account: "",
+      contract: "",
+      destination,
+      tag: "",
+      amountUnits: 1n,
+    });
     const of = (digits: string) => limit(`0x${last("a1")}`, payment(`0x${digits}`));
     expect(await of(last("9"))).toMatchObject({ ok: false });
-    expect(await of("70997970c51812dc3a010c7d01b50e0d17dc79c8")).toEqual({ ok: true, computeLimit: 21_000n });
+    expect(await of("70997970c51812dc3a010c7d01b50e0d17dc79c8")).toEqual({
+      ok: true,
+      computeLimit: 21_000n,
+    });
   });
 });

@@ -32,11 +32,17 @@ beforeAll(async () => {
 afterAll(() => anvil.stop());
 
 /** Code that answers every call with one word, or refuses every call. */
-const answering = (value: bigint): string => `0x7f${value.toString(16).padStart(64, "0")}60005260206000f3`;
+const answering = (value: bigint): string =>
+  `0x7f${value.toString(16).padStart(64, "0")}60005260206000f3`;
 const refusing = "0x60006000fd";
-const fake = (code: string): Promise<unknown> => rpc(anvil.url, "anvil_setCode", [gasPriceOracle, code]);
+const fake = (code: string): Promise<unknown> =>
+  rpc(anvil.url, "anvil_setCode", [gasPriceOracle, code]);
 
-function senderOn(feeModel: FeeModel, tokens: { contract: string; decimal: number }[] = [], clock = () => 0) {
+function senderOn(
+  feeModel: FeeModel,
+  tokens: { contract: string; decimal: number }[] = [],
+  clock = () => 0,
+) {
   const nodes = createEvmNodes({ urls: [anvil.url], chainId: 31337, confirmations: 1, feeModel });
   return createSender(nodes, tokens, clock);
 }
@@ -59,17 +65,25 @@ describe("a sender on an OP Stack chain", () => {
     for (const code of ["0x", refusing]) {
       await fake(code);
       const { feeMarket, balances, unread } = await sender.chainState(account);
-      expect([feeMarket, [...(unread?.keys() ?? [])], balances.has("")]).toEqual([null, ["market"], true]);
+      expect([feeMarket, [...(unread?.keys() ?? [])], balances.has("")]).toEqual([
+        null,
+        ["market"],
+        true,
+      ]);
     }
     await fake(answering(unit));
-    await expect(sender.chainState(account)).resolves.toMatchObject({ feeMarket: { dataFee: 4n * unit } });
+    await expect(sender.chainState(account)).resolves.toMatchObject({
+      feeMarket: { dataFee: 4n * unit },
+    });
     sender.close();
   });
 
   it("asks no oracle on a chain that bills gas alone", async () => {
     await fake(answering(unit));
     const sender = senderOn("ethereum");
-    expect(Object.keys((await sender.chainState(account)).feeMarket ?? {})).not.toContain("dataFee");
+    expect(Object.keys((await sender.chainState(account)).feeMarket ?? {})).not.toContain(
+      "dataFee",
+    );
     sender.close();
   });
 });
@@ -79,8 +93,14 @@ describe("a sender on Arbitrum", () => {
     const payment = { contract: "", destination: shop, tag: "", amountUnits: 0n };
     const arbitrum = senderOn("arbitrum");
     const ethereum = senderOn("ethereum");
-    expect(await ethereum.computeLimit(account, payment)).toEqual({ ok: true, computeLimit: 21_000n });
-    expect(await arbitrum.computeLimit(account, payment)).toEqual({ ok: true, computeLimit: 42_000n });
+    expect(await ethereum.computeLimit(account, payment)).toEqual({
+      ok: true,
+      computeLimit: 21_000n,
+    });
+    expect(await arbitrum.computeLimit(account, payment)).toEqual({
+      ok: true,
+      computeLimit: 42_000n,
+    });
     expect((await arbitrum.chainState(account)).feeMarket?.cancelGas).toBe(42_000n);
     expect((await ethereum.chainState(account)).feeMarket).not.toHaveProperty("cancelGas");
     arbitrum.close();
@@ -93,11 +113,17 @@ describe("a token of a sender", () => {
     const [right, wrong] = [await deployToken(anvil.url), await deployToken(anvil.url)];
     const none = { contract: shop, decimal: 6 };
     let nowMs = 0;
-    const tokens = [{ contract: right.address, decimal: 6 }, { contract: wrong.address, decimal: 18 }, none];
+    const tokens = [
+      { contract: right.address, decimal: 6 },
+      { contract: wrong.address, decimal: 18 },
+      none,
+    ];
     const sender = senderOn("ethereum", tokens, () => nowMs);
     const { balances, unfit } = await sender.chainState(account);
     expect([...balances.keys()].sort()).toEqual(["", right.address].sort());
-    expect(unfit.get(wrong.address)).toBe("the contract has 6 decimals, and config.json says 18 decimals");
+    expect(unfit.get(wrong.address)).toBe(
+      "the contract has 6 decimals, and config.json says 18 decimals",
+    );
     expect(unfit.get(shop)).toBe("the contract is no token's, and config.json says 6 decimals");
     expect(unfit.size).toBe(2);
     // It is asked again: a contract may come to stand there.
@@ -116,12 +142,20 @@ describe("the fees of a rollup", () => {
     maxPriorityFeePerGas: "10",
     ...over,
   });
-  const attempt = (txParams: TxParams) => ({ txHash: "0x1", txParams, feeMax: `${fees.most(txParams)}` });
+  const attempt = (txParams: TxParams) => ({
+    txHash: "0x1",
+    txParams,
+    feeMax: `${fees.most(txParams)}`,
+  });
 
   it("keep the highest figure for data of all attempts, since one of them comes into the block", () => {
     const attempts = [attempt(offer({ dataFee: "900" })), attempt(offer({ dataFee: "500" }))];
-    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false).dataFee).toBe("900");
-    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "1000" }), false).dataFee).toBe("1000");
+    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false).dataFee).toBe(
+      "900",
+    );
+    expect(fees.bidding!.replacement(attempts, offer({ dataFee: "1000" }), false).dataFee).toBe(
+      "1000",
+    );
     expect(fees.bidding!.replacement([attempt(offer())], offer(), false).dataFee).toBeUndefined();
     const next = fees.bidding!.replacement(attempts, offer({ dataFee: "700" }), false);
     expect(fees.bidding!.replacement(attempts, next, false)).toEqual(next);
@@ -138,14 +172,21 @@ describe("the fees of a rollup", () => {
     // A replacement with a higher fee of a cancel takes what is asked now, and never less than
     // before.
     const cancel = offer({ gasLimit: "90000", cancelGas: "90000" });
-    expect(fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "120000" }), true).gasLimit).toBe("120000");
-    expect(fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "70000" }), true).gasLimit).toBe("90000");
+    expect(
+      fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "120000" }), true).gasLimit,
+    ).toBe("120000");
+    expect(
+      fees.bidding!.replacement([attempt(cancel)], offer({ cancelGas: "70000" }), true).gasLimit,
+    ).toBe("90000");
   });
 
   it("let an operator name the figure for data, and take the highest known one otherwise", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const dataOf = (over: TxParams): unknown => {
-      const found = fees.bidding!.manualReplacement([attempt(offer({ dataFee: "900" }))], false, { ...wish, ...over });
+      const found = fees.bidding!.manualReplacement([attempt(offer({ dataFee: "900" }))], false, {
+        ...wish,
+        ...over,
+      });
       return found.ok ? found.txParams[0]?.dataFee : found.code;
     };
     expect(dataOf({})).toBe("900");
@@ -172,7 +213,15 @@ describe("the fees of a rollup", () => {
 
 describe("the receipt of a rollup", () => {
   const plain = {
-    ...{ transactionHash: hash, blockNumber: "0x9", blockHash: hash, status: "0x1", from: account, to: shop, logs: [] },
+    ...{
+      transactionHash: hash,
+      blockNumber: "0x9",
+      blockHash: hash,
+      status: "0x1",
+      from: account,
+      to: shop,
+      logs: [],
+    },
     ...{ gasUsed: "0x5208", effectiveGasPrice: "0xa" },
   };
   const operator = { operatorFeeScalar: "0x64", operatorFeeConstant: "0x7" };
@@ -181,10 +230,12 @@ describe("the receipt of a rollup", () => {
     expect(readReceipt(plain).dataFee).toBe(0n);
     expect(readReceipt({ ...plain, l1Fee: "0x3e8" }).dataFee).toBe(1000n);
     expect(readReceipt({ ...plain, l1Fee: null }).dataFee).toBe(0n);
-    expect(readReceipt({ ...plain, l1Fee: "0x3e8", ...operator }).dataFee).toBe(1000n + (21_000n * 100n) / 1_000_000n + 7n);
-    expect(readReceipt({ ...plain, l1Fee: "0x3e8", ...operator, daFootprintGasScalar: "0x190" }).dataFee).toBe(
-      1000n + 21_000n * 100n * 100n + 7n,
+    expect(readReceipt({ ...plain, l1Fee: "0x3e8", ...operator }).dataFee).toBe(
+      1000n + (21_000n * 100n) / 1_000_000n + 7n,
     );
+    expect(
+      readReceipt({ ...plain, l1Fee: "0x3e8", ...operator, daFootprintGasScalar: "0x190" }).dataFee,
+    ).toBe(1000n + 21_000n * 100n * 100n + 7n);
     expect(() => readReceipt({ ...plain, l1Fee: "1000" }).dataFee).toThrow("l1Fee");
   });
 });
@@ -192,10 +243,26 @@ describe("the receipt of a rollup", () => {
 describe("the fee that the gateway records", () => {
   it("is the receipt's gas and the data that was billed with it", () => {
     const receipt = readReceipt({
-      ...{ transactionHash: hash, blockNumber: "0x9", blockHash: hash, status: "0x0", from: account, to: shop, logs: [] },
+      ...{
+        transactionHash: hash,
+        blockNumber: "0x9",
+        blockHash: hash,
+        status: "0x0",
+        from: account,
+        to: shop,
+        logs: [],
+      },
       ...{ gasUsed: "0x5208", effectiveGasPrice: "0xa", l1Fee: "0x3e8" },
     });
-    const payment = { network: "eip155:10", account, slot: "5", contract: "", destination: shop, tag: "", amountUnits: 5n };
+    const payment = {
+      network: "eip155:10",
+      account,
+      slot: "5",
+      contract: "",
+      destination: shop,
+      tag: "",
+      amountUnits: 5n,
+    };
     const transaction = { hash, from: account, nonce: 5n, to: shop, valueUnits: 5n, input: "0x" };
     expect(judgeConsumer(payment, { transaction, receipt }, null)).toMatchObject({
       kind: "failed",
@@ -208,37 +275,75 @@ describe("the policy on a rollup", () => {
   const network = "eip155:31337";
   const policyOf = (feeModel?: string, maxFeePerDay = "1") => {
     const settings = {
-      chains: { local: { family: "evm", chainId: 31337, ...(feeModel === undefined ? {} : { feeModel }) } as const },
+      chains: {
+        local: {
+          family: "evm",
+          chainId: 31337,
+          ...(feeModel === undefined ? {} : { feeModel }),
+        } as const,
+      },
       currencies: { eth: { chain: "local", decimal: 18 } },
       policy: { eth: { maxPerWithdrawal: "10", maxPerDay: "100", maxFee: "0.001", maxFeePerDay } },
     };
     const policy = new Policy(readRules(settings, [{ family: "evm", purpose: "hot", id: shop }]));
     const transactionId = "01".repeat(16);
-    const about = { transactionId, chain: "local", network, contract: "", address: receiver, amountUnits: "5" } as const;
+    const about = {
+      transactionId,
+      chain: "local",
+      network,
+      contract: "",
+      address: receiver,
+      amountUnits: "5",
+    } as const;
     const stamp = { seq: 2, prev: "", at: 0, hash: "" };
     policy.apply({ kind: "APPROVED", by: "policy", approver: "", ...about, ...stamp }, "eth");
     return { policy, approval: policy.approval(transactionId)! };
   };
   const clear = ({ policy, approval }: ReturnType<typeof policyOf>, dataFee?: string) => {
-    const txParams = { gasLimit: "21000", maxFeePerGas: `${gwei}`, maxPriorityFeePerGas: "1", ...(dataFee ? { dataFee } : {}) };
-    const payment = { network, account: shop, slot: "5", contract: "", destination: approval.address, tag: "", amountUnits: 5n };
+    const txParams = {
+      gasLimit: "21000",
+      maxFeePerGas: `${gwei}`,
+      maxPriorityFeePerGas: "1",
+      ...(dataFee ? { dataFee } : {}),
+    };
+    const payment = {
+      network,
+      account: shop,
+      slot: "5",
+      contract: "",
+      destination: approval.address,
+      tag: "",
+      amountUnits: 5n,
+    };
     const unsigned = evmTransactions.build(payment, txParams);
-    return policy.clear({ approval, unsigned, txParams, attempt: 2, account: shop, addressIndex: null, slot: "5" }, 0);
+    return policy.clear(
+      { approval, unsigned, txParams, attempt: 2, account: shop, addressIndex: null, slot: "5" },
+      0,
+    );
   };
   const gasMost = 21_000n * gwei;
   const room = 10n ** 15n - gasMost;
 
   it("signs nothing without a figure for data where the chain bills it beside the gas", () => {
     expect(clear(policyOf("op-stack"))).toMatchObject({ ok: false, code: "POLICY_FEE_UNBOUNDED" });
-    expect(clear(policyOf("op-stack"), "1")).toMatchObject({ ok: true, description: { txParams: { dataFee: "1" } } });
+    expect(clear(policyOf("op-stack"), "1")).toMatchObject({
+      ok: true,
+      description: { txParams: { dataFee: "1" } },
+    });
     expect(clear(policyOf())).toMatchObject({ ok: true });
   });
 
   it("holds gas and data together under the ceiling of a withdrawal and of a day", () => {
     const found = clear(policyOf("op-stack"), `${room}`);
     expect(found.ok && found.description.feeMaxUnits).toBe(10n ** 15n);
-    expect(clear(policyOf("op-stack"), `${room + 1n}`)).toMatchObject({ ok: false, code: "POLICY_FEE_ABOVE_WITHDRAWAL" });
+    expect(clear(policyOf("op-stack"), `${room + 1n}`)).toMatchObject({
+      ok: false,
+      code: "POLICY_FEE_ABOVE_WITHDRAWAL",
+    });
     expect(clear(policyOf("op-stack", "0.0001"), "1")).toMatchObject({ ok: true });
-    expect(clear(policyOf("op-stack", "0.0001"), `${10n ** 14n}`)).toMatchObject({ ok: false, code: "POLICY_FEE_ABOVE_DAY" });
+    expect(clear(policyOf("op-stack", "0.0001"), `${10n ** 14n}`)).toMatchObject({
+      ok: false,
+      code: "POLICY_FEE_ABOVE_DAY",
+    });
   });
 });

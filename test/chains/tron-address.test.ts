@@ -20,8 +20,16 @@ import { share } from "../../lab/kit/share.ts";
 import { bytes, codeOf, random, seed, vectors } from "../support/evm-values.ts";
 
 interface AddressVectors {
-  readonly addresses: readonly { readonly address: string; readonly hex: string; readonly privateKey: string }[];
-  readonly refusedAddresses: readonly { readonly text: string; readonly code: string; readonly why: string }[];
+  readonly addresses: readonly {
+    readonly address: string;
+    readonly hex: string;
+    readonly privateKey: string;
+  }[];
+  readonly refusedAddresses: readonly {
+    readonly text: string;
+    readonly code: string;
+    readonly why: string;
+  }[];
   readonly derived: { readonly mnemonic: string; readonly addresses: readonly string[] };
 }
 
@@ -30,12 +38,15 @@ const alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const root = HDKey.fromMasterSeed(mnemonicToSeedSync(derived.mnemonic));
 
 group("Tron addresses", () => {
-  it.each(addresses)("$address is read, and is the vector's bytes both ways", ({ address, hex: digits }) => {
-    expect(parseAddress(address)).toEqual({ ok: true, address });
-    expect(Buffer.from(addressBytes(address)).toString("hex")).toBe(digits);
-    expect(addressOfBytes(bytes(digits))).toBe(address);
-    expect(addressOfHash(bytes(digits).subarray(1))).toBe(address);
-  });
+  it.each(addresses)(
+    "$address is read, and is the vector's bytes both ways",
+    ({ address, hex: digits }) => {
+      expect(parseAddress(address)).toEqual({ ok: true, address });
+      expect(Buffer.from(addressBytes(address)).toString("hex")).toBe(digits);
+      expect(addressOfBytes(bytes(digits))).toBe(address);
+      expect(addressOfHash(bytes(digits).subarray(1))).toBe(address);
+    },
+  );
 
   it.each(refusedAddresses)("an address is refused with $code: $why", ({ text, code }) => {
     expect(parseAddress(text)).toMatchObject({ ok: false, code });
@@ -73,7 +84,8 @@ group("Tron addresses", () => {
       expect(parseAddress(address)).toEqual({ ok: true, address });
       expect(addressOfBytes(bytes(TronWeb.address.toHex(address)))).toBe(address);
       const at = 1 + random.below(33);
-      const corrupt = address.slice(0, at) + alphabet.charAt(random.below(58)) + address.slice(at + 1);
+      const corrupt =
+        address.slice(0, at) + alphabet.charAt(random.below(58)) + address.slice(at + 1);
       expect(parseAddress(corrupt).ok, corrupt).toBe(TronWeb.isAddress(corrupt));
     }
   });
@@ -87,7 +99,9 @@ group("Tron addresses", () => {
   it("addresses are made from public keys as the vectors and tronweb make them", () => {
     for (const { privateKey, address } of addresses.filter(({ privateKey: key }) => key !== "")) {
       const key = bytes(privateKey);
-      expect(addressOfPublicKey(new Uint8Array(utils.crypto.getPubKeyFromPriKey([...key])))).toBe(address);
+      expect(addressOfPublicKey(new Uint8Array(utils.crypto.getPubKeyFromPriKey([...key])))).toBe(
+        address,
+      );
       expect(utils.crypto.pkToAddress(privateKey)).toBe(address);
     }
     expect(codeOf(() => addressOfPublicKey(new Uint8Array(33)))).toBe("ADDRESS_PUBLIC_KEY");
@@ -101,10 +115,14 @@ group("Tron accounts", () => {
 
   it("addresses under an account's extended public key are the vectors' and tronweb's", () => {
     const xpub = account.publicExtendedKey;
-    expect(derived.addresses.map((_, index) => depositAddressOf(xpub, index))).toEqual(derived.addresses);
+    expect(derived.addresses.map((_, index) => depositAddressOf(xpub, index))).toEqual(
+      derived.addresses,
+    );
     for (const index of [0, 7, 2 ** 31 - 1]) {
       const child = account.deriveChild(0).deriveChild(index).privateKey!;
-      expect(depositAddressOf(xpub, index)).toBe(utils.crypto.pkToAddress(Buffer.from(child).toString("hex")));
+      expect(depositAddressOf(xpub, index)).toBe(
+        utils.crypto.pkToAddress(Buffer.from(child).toString("hex")),
+      );
     }
     expect(TronWeb.fromMnemonic(derived.mnemonic).address).toBe(derived.addresses[0]);
     expect(codeOf(() => depositAddressOf(account.privateExtendedKey, 0))).toBe("ADDRESS_XPUB");
@@ -114,14 +132,26 @@ group("Tron accounts", () => {
   it("a proof fits the account whose key made it, hot or for deposits, and no other", () => {
     const hotWallet = root.derive("m/44'/195'/0'/0/0");
     const named = { purpose: "hot", id: derived.addresses[0]! } as const;
-    const proof = accounts.proofOf(named, digest, signDigest(digest, hotWallet.privateKey!).subarray(0, 64));
+    const proof = accounts.proofOf(
+      named,
+      digest,
+      signDigest(digest, hotWallet.privateKey!).subarray(0, 64),
+    );
     expect(accounts.proofFits(named, digest, proof!)).toBe(true);
-    expect(accounts.proofFits({ purpose: "hot", id: derived.addresses[1]! }, digest, proof!)).toBe(false);
+    expect(accounts.proofFits({ purpose: "hot", id: derived.addresses[1]! }, digest, proof!)).toBe(
+      false,
+    );
     expect(accounts.proofFits(named, new Uint8Array(32), proof!)).toBe(false);
     const deposits = { purpose: "deposits", id: account.publicExtendedKey } as const;
-    const ofNode = accounts.proofOf(deposits, digest, signDigest(digest, account.privateKey!).subarray(0, 64));
+    const ofNode = accounts.proofOf(
+      deposits,
+      digest,
+      signDigest(digest, account.privateKey!).subarray(0, 64),
+    );
     expect(accounts.proofFits(deposits, digest, ofNode!)).toBe(true);
     expect(accounts.proofFits(deposits, digest, proof!)).toBe(false);
-    expect(accounts.proofOf(named, digest, signDigest(digest, account.privateKey!).subarray(0, 64))).toBeNull();
+    expect(
+      accounts.proofOf(named, digest, signDigest(digest, account.privateKey!).subarray(0, 64)),
+    ).toBeNull();
   });
 });

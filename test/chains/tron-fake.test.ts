@@ -37,13 +37,19 @@ interface Info {
   readonly fee?: number;
   readonly result?: string;
   readonly receipt: Readonly<Record<string, number | string>>;
-  readonly log?: readonly { readonly address: string; readonly topics: readonly string[]; readonly data: string }[];
+  readonly log?: readonly {
+    readonly address: string;
+    readonly topics: readonly string[];
+    readonly data: string;
+  }[];
   readonly contractResult: readonly string[];
   readonly resMessage?: string;
 }
 
 async function infoOf(txId: string): Promise<Info> {
-  return (await testNetwork.ask("wallet/gettransactioninfobyid", { value: txId })) as unknown as Info;
+  return (await testNetwork.ask("wallet/gettransactioninfobyid", {
+    value: txId,
+  })) as unknown as Info;
 }
 
 async function mined(sent: Promise<{ txid?: string; code?: string }>): Promise<Info> {
@@ -60,16 +66,25 @@ group("tronweb against the fake for java-tron", () => {
   it("tronweb builds, signs and sends a payment of coins through the fake, and reads it back", async () => {
     const { tronweb, node } = testNetwork;
     node.fund(holder.address, 5_000_000n);
-    const unsigned = await tronweb.transactionBuilder.sendTrx(holder.address, 1_500_000, sender.address);
+    const unsigned = await tronweb.transactionBuilder.sendTrx(
+      holder.address,
+      1_500_000,
+      sender.address,
+    );
     const sent = await tronweb.trx.sendRawTransaction(await tronweb.trx.sign(unsigned, sender.key));
     expect(sent.result).toBe(true);
     node.chain.mine();
     expect(await tronweb.trx.getUnconfirmedBalance(holder.address)).toBe(6_500_000);
     expect(await tronweb.trx.getBalance(holder.address)).toBe(5_000_000);
-    expect(await tronweb.trx.getUnconfirmedTransactionInfo(unsigned.txID)).toMatchObject({ blockNumber: 26 });
+    expect(await tronweb.trx.getUnconfirmedTransactionInfo(unsigned.txID)).toMatchObject({
+      blockNumber: 26,
+    });
     expect(await tronweb.trx.getTransactionInfo(unsigned.txID)).toEqual({});
     node.chain.mine(19);
-    expect(await tronweb.trx.getTransactionInfo(unsigned.txID)).toMatchObject({ id: unsigned.txID, blockNumber: 26 });
+    expect(await tronweb.trx.getTransactionInfo(unsigned.txID)).toMatchObject({
+      id: unsigned.txID,
+      blockNumber: 26,
+    });
     const block = await tronweb.trx.getBlockByNumber(26);
     expect(block.transactions?.[0]?.txID).toBe(unsigned.txID);
     expect((await tronweb.trx.getCurrentBlock()).block_header.raw_data.number).toBe(45);
@@ -83,28 +98,52 @@ group("tronweb against the fake for java-tron", () => {
       { type: "uint256", value: 7_000_000 },
     ];
     const method = "transfer(address,uint256)";
-    const { transaction } = await tronweb.transactionBuilder.triggerSmartContract(usdt, method, {}, parameters, sender.address);
-    const sent = await tronweb.trx.sendRawTransaction(await tronweb.trx.sign(transaction, sender.key));
+    const { transaction } = await tronweb.transactionBuilder.triggerSmartContract(
+      usdt,
+      method,
+      {},
+      parameters,
+      sender.address,
+    );
+    const sent = await tronweb.trx.sendRawTransaction(
+      await tronweb.trx.sign(transaction, sender.key),
+    );
     const info = await mined(Promise.resolve(sent as never));
     expect(info.contractResult[0]).toBe("0".repeat(64));
     expect(info.log?.[0]).toMatchObject({ data: (7_000_000).toString(16).padStart(64, "0") });
     expect(node.balance(holder.address, usdt)).toBe(7_000_000n);
-    const asked = await tronweb.transactionBuilder.triggerConstantContract(usdt, "balanceOf(address)", {}, [parameters[0]!]);
+    const asked = await tronweb.transactionBuilder.triggerConstantContract(
+      usdt,
+      "balanceOf(address)",
+      {},
+      [parameters[0]!],
+    );
     expect(BigInt(`0x${asked.constant_result[0]}`)).toBe(7_000_000n);
   });
 
   it("the fake answers a whole transaction as hex like java-tron", async () => {
     const { tronweb } = testNetwork;
     const signed = testNetwork.coins(sender, outsider.address, 2_000_000);
-    const sent = (await tronweb.trx.sendHexTransaction(hexOf(signed))) as unknown as Record<string, unknown>;
+    const sent = (await tronweb.trx.sendHexTransaction(hexOf(signed))) as unknown as Record<
+      string,
+      unknown
+    >;
     expect(sent).toMatchObject({ result: true, code: "SUCCESS", txid: signed.txID });
     const malformed = hexOf({ ...signed, signature: [`${signed.signature[0]!.slice(0, 128)}1d`] });
-    expect(await testNetwork.ask("wallet/broadcasthex", { transaction: malformed })).toMatchObject({ result: false });
+    expect(await testNetwork.ask("wallet/broadcasthex", { transaction: malformed })).toMatchObject({
+      result: false,
+    });
   });
 });
 
 /** A transaction's protobuf frame around what tronweb made: raw data, then signatures. */
-function hexOf({ raw_data_hex: raw, signature }: { raw_data_hex: string; signature: readonly string[] }): string {
+function hexOf({
+  raw_data_hex: raw,
+  signature,
+}: {
+  raw_data_hex: string;
+  signature: readonly string[];
+}): string {
   const field = (tag: string, hex: string): string => {
     const bytes = hex.length / 2;
     const length = bytes < 128 ? [bytes] : [(bytes & 127) | 128, bytes >> 7];
@@ -121,7 +160,9 @@ group("the fake's rules for taking a transaction in", () => {
     testNetwork.node.chain.mine();
     testNetwork.node.fronts[0]!.forget();
     expect(await testNetwork.send(signed)).toMatchObject({ code: "DUP_TRANSACTION_ERROR" });
-    expect(await testNetwork.send(testNetwork.coins(sender, holder.address, 3_000_000))).toMatchObject({ result: true });
+    expect(
+      await testNetwork.send(testNetwork.coins(sender, holder.address, 3_000_000)),
+    ).toMatchObject({ result: true });
   });
 
   it("a transaction that a node refused once is a duplicate there from then on, though no chain has it", async () => {
@@ -135,10 +176,13 @@ group("the fake's rules for taking a transaction in", () => {
 
   it("expiration is held against the head's time: at it is late, one past it is not, a day ahead is too far", async () => {
     const { timestampMs } = testNetwork.node.chain.head;
-    const at = (expirationMs: number) => testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000, { expirationMs }));
+    const at = (expirationMs: number) =>
+      testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000, { expirationMs }));
     expect(await at(timestampMs)).toMatchObject({ code: "TRANSACTION_EXPIRATION_ERROR" });
     expect(await at(timestampMs + 1)).toMatchObject({ result: true });
-    expect(await at(timestampMs + 86_400_001)).toMatchObject({ code: "TRANSACTION_EXPIRATION_ERROR" });
+    expect(await at(timestampMs + 86_400_001)).toMatchObject({
+      code: "TRANSACTION_EXPIRATION_ERROR",
+    });
   });
 
   it("the block after a halt takes a transaction that expired meanwhile", async () => {
@@ -168,11 +212,17 @@ group("the fake's rules for taking a transaction in", () => {
   it("a reference to a block that the chain does not have is refused, one to an older block is taken", async () => {
     const older = testNetwork.node.chain.blocks[3]!;
     const reference = { refBytes: older.id.slice(12, 16), refHash: older.id.slice(16, 32) };
-    expect(await testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000, { reference }))).toMatchObject({
+    expect(
+      await testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000, { reference })),
+    ).toMatchObject({
       result: true,
     });
     const wrong = { ...reference, refHash: "0011223344556677" };
-    expect(await testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000, { reference: wrong }))).toMatchObject({
+    expect(
+      await testNetwork.send(
+        testNetwork.coins(sender, holder.address, 1_000_000, { reference: wrong }),
+      ),
+    ).toMatchObject({
       code: "TAPOS_ERROR",
     });
   });
@@ -183,16 +233,23 @@ group("the fake's rules for taking a transaction in", () => {
   });
 
   it("JSON whose fields, bytes and id do not belong together is no transaction", async () => {
-    const signed = { ...testNetwork.coins(sender, holder.address, 1_000_000), txID: "00".repeat(32) };
+    const signed = {
+      ...testNetwork.coins(sender, holder.address, 1_000_000),
+      txID: "00".repeat(32),
+    };
     expect(await testNetwork.send(signed)).toHaveProperty("Error");
   });
 });
 
 group("the fake's rules for what a transaction costs", () => {
   it("a new receiver costs 1.1 TRX, a known one only bandwidth", async () => {
-    const first = await mined(testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000)));
+    const first = await mined(
+      testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000)),
+    );
     expect(first.fee).toBe(1_100_000);
-    const second = await mined(testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000)));
+    const second = await mined(
+      testNetwork.send(testNetwork.coins(sender, holder.address, 1_000_000)),
+    );
     expect(second.fee).toBeUndefined();
     expect(second.receipt.net_usage).toBeGreaterThan(250);
   });
@@ -211,58 +268,94 @@ group("the fake's rules for what a transaction costs", () => {
 
   it("an account without coins for its bandwidth is refused", async () => {
     testNetwork.node.fund(holder.address, 20n);
-    for (let sent = 0; sent < 2; sent += 1) await mined(testNetwork.send(testNetwork.coins(holder, sender.address, 1)));
-    expect(await testNetwork.send(testNetwork.coins(holder, sender.address, 1))).toMatchObject({ code: "BANDWITH_ERROR" });
+    for (let sent = 0; sent < 2; sent += 1)
+      await mined(testNetwork.send(testNetwork.coins(holder, sender.address, 1)));
+    expect(await testNetwork.send(testNetwork.coins(holder, sender.address, 1))).toMatchObject({
+      code: "BANDWITH_ERROR",
+    });
   });
 
   it("more coins than the account has are refused", async () => {
     testNetwork.node.fund(holder.address, 1_000_000n);
-    expect(await testNetwork.send(testNetwork.coins(holder, sender.address, 1_000_001))).toMatchObject({
+    expect(
+      await testNetwork.send(testNetwork.coins(holder, sender.address, 1_000_001)),
+    ).toMatchObject({
       code: "CONTRACT_VALIDATE_ERROR",
     });
-    expect(await testNetwork.send(testNetwork.coins(holder, sender.address, 1_000_000))).toMatchObject({ result: true });
+    expect(
+      await testNetwork.send(testNetwork.coins(holder, sender.address, 1_000_000)),
+    ).toMatchObject({ result: true });
   });
 
   it("a first token for a receiver costs twice the energy of a second, burned at the price of the chain", async () => {
-    const first = await mined(testNetwork.send(testNetwork.token(sender, usdt, holder.address, 5n)));
-    expect(first.receipt).toMatchObject({ energy_usage_total: 130_285, energy_fee: 13_028_500, result: "SUCCESS" });
-    const second = await mined(testNetwork.send(testNetwork.token(sender, usdt, holder.address, 5n)));
+    const first = await mined(
+      testNetwork.send(testNetwork.token(sender, usdt, holder.address, 5n)),
+    );
+    expect(first.receipt).toMatchObject({
+      energy_usage_total: 130_285,
+      energy_fee: 13_028_500,
+      result: "SUCCESS",
+    });
+    const second = await mined(
+      testNetwork.send(testNetwork.token(sender, usdt, holder.address, 5n)),
+    );
     expect(second.receipt).toMatchObject({ energy_usage_total: 64_285, energy_fee: 6_428_500 });
   });
 
   it("a fee limit too low for the energy fails in its block, costs all of the limit and moves nothing", async () => {
-    const info = await mined(testNetwork.send(testNetwork.token(sender, usdt, holder.address, 5n, { feeLimitSun: 1_000_000 })));
-    expect(info).toMatchObject({ result: "FAILED", receipt: { result: "OUT_OF_ENERGY", energy_fee: 1_000_000 } });
+    const info = await mined(
+      testNetwork.send(
+        testNetwork.token(sender, usdt, holder.address, 5n, { feeLimitSun: 1_000_000 }),
+      ),
+    );
+    expect(info).toMatchObject({
+      result: "FAILED",
+      receipt: { result: "OUT_OF_ENERGY", energy_fee: 1_000_000 },
+    });
     expect(testNetwork.node.balance(holder.address, usdt)).toBe(0n);
   });
 
   it("staked energy is used before coins are burned", async () => {
     testNetwork.node.stake(sender.address, { energy: 100_000, net: 10_000 });
     const info = await mined(testNetwork.send(testNetwork.token(sender, usdt, holder.address, 5n)));
-    expect(info.receipt).toMatchObject({ energy_usage: 100_000, energy_fee: 3_028_500, energy_usage_total: 130_285 });
+    expect(info.receipt).toMatchObject({
+      energy_usage: 100_000,
+      energy_fee: 3_028_500,
+      energy_usage_total: 130_285,
+    });
   });
 
   it("a call that reverts fails in its block and moves nothing", async () => {
-    const info = await mined(testNetwork.send(testNetwork.token(sender, paused, holder.address, 5n)));
+    const info = await mined(
+      testNetwork.send(testNetwork.token(sender, paused, holder.address, 5n)),
+    );
     expect(info).toMatchObject({ result: "FAILED", receipt: { result: "REVERT" } });
     expect(Buffer.from(info.resMessage ?? "", "hex").toString()).toBe("REVERT opcode executed");
-    const more = await mined(testNetwork.send(testNetwork.token(sender, usdt, holder.address, 2_000_000_000_000n)));
+    const more = await mined(
+      testNetwork.send(testNetwork.token(sender, usdt, holder.address, 2_000_000_000_000n)),
+    );
     expect(more.receipt.result).toBe("REVERT");
   });
 });
 
 group("the fake's tokens", () => {
   it("a token with a fee tells of what the receiver gets and of the fee", async () => {
-    const info = await mined(testNetwork.send(testNetwork.token(sender, feeToken, holder.address, 1_000n)));
+    const info = await mined(
+      testNetwork.send(testNetwork.token(sender, feeToken, holder.address, 1_000n)),
+    );
     expect(info.log?.map(({ data }) => BigInt(`0x${data}`))).toEqual([990n, 10n]);
     expect(testNetwork.node.balance(holder.address, feeToken)).toBe(990n);
   });
 
   it("a token that lies tells of a transfer and moves nothing; a look-alike has the name of USDT", async () => {
-    const info = await mined(testNetwork.send(testNetwork.token(sender, liar, holder.address, 1_000n)));
+    const info = await mined(
+      testNetwork.send(testNetwork.token(sender, liar, holder.address, 1_000n)),
+    );
     expect(info.log).toHaveLength(1);
     expect(testNetwork.node.balance(holder.address, liar)).toBe(0n);
-    expect(await testNetwork.ask("wallet/getcontract", { value: lookAlike, visible: true })).toMatchObject({
+    expect(
+      await testNetwork.ask("wallet/getcontract", { value: lookAlike, visible: true }),
+    ).toMatchObject({
       name: "Tether USD",
     });
   });
@@ -276,8 +369,12 @@ group("the fake's tokens", () => {
     );
     expect((await mined(testNetwork.send(tokens))).log).toHaveLength(3);
     expect(testNetwork.node.balance(a, usdt)).toBe(4n);
-    const coins = testNetwork.call(sender, disperser, encodeDisperse("", [a, b], [10n, 20n]), { callSun: 30 });
-    expect(await mined(testNetwork.send(coins))).toMatchObject({ internal_transactions: [{ transferTo_address: a }, {}] });
+    const coins = testNetwork.call(sender, disperser, encodeDisperse("", [a, b], [10n, 20n]), {
+      callSun: 30,
+    });
+    expect(await mined(testNetwork.send(coins))).toMatchObject({
+      internal_transactions: [{ transferTo_address: a }, {}],
+    });
     expect(testNetwork.node.balance(b)).toBe(20n);
   });
 
@@ -318,8 +415,14 @@ group("the fake's blocks", () => {
 
   it("every block names the one before it, and its id begins with its number", async () => {
     testNetwork.node.chain.mine(3);
-    const { block } = (await testNetwork.ask("wallet/getblockbylimitnext", { startNum: 25, endNum: 29 })) as {
-      block: { blockID: string; block_header: { raw_data: { number: number; parentHash: string } } }[];
+    const { block } = (await testNetwork.ask("wallet/getblockbylimitnext", {
+      startNum: 25,
+      endNum: 29,
+    })) as {
+      block: {
+        blockID: string;
+        block_header: { raw_data: { number: number; parentHash: string } };
+      }[];
     };
     expect(block).toHaveLength(4);
     for (const [at, one] of block.entries()) {

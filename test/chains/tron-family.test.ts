@@ -27,14 +27,35 @@ const inCoins: Payment = {
   amountUnits: 5n,
 };
 const inTokens: Payment = { ...inCoins, contract: token.contract };
-const told = (txParams: TxParams, slot = "7") => ({ network, account: inCoins.account, slot, txParams });
+const told = (txParams: TxParams, slot = "7") => ({
+  network,
+  account: inCoins.account,
+  slot,
+  txParams,
+});
 
 describe("networks of Tron", () => {
   it("a chain's id has one spelling, from a number or from text", () => {
-    expect([tron.readChainId(0x2b6653dc), tron.readChainId("0x2b6653dc")]).toEqual(["0x2b6653dc", "0x2b6653dc"]);
+    expect([tron.readChainId(0x2b6653dc), tron.readChainId("0x2b6653dc")]).toEqual([
+      "0x2b6653dc",
+      "0x2b6653dc",
+    ]);
     expect(tron.readChainId(0xcd8690dc)).toBe("0xcd8690dc");
     expect(tron.readChainId(1)).toBe("0x00000001");
-    const none = [0, -1, 1.5, 2 ** 32, "0x2B6653DC", "2b6653dc", "0x00000000", "0x2b6653dc0", "728126428", null, undefined, {}];
+    const none = [
+      0,
+      -1,
+      1.5,
+      2 ** 32,
+      "0x2B6653DC",
+      "2b6653dc",
+      "0x00000000",
+      "0x2b6653dc0",
+      "728126428",
+      null,
+      undefined,
+      {},
+    ];
     for (const value of none) expect(tron.readChainId(value), String(value)).toBeNull();
     expect(tron.networkOf({ chainId: "0x94a9059e" })).toBe("tron:0x94a9059e");
     expect(tron.networkOf({ chainId: 728_126_428 })).toBe(network);
@@ -48,7 +69,8 @@ describe("networks of Tron", () => {
   });
 
   it("keys lie under coin type 195, and the parts of the family fit the interface", () => {
-    const parts: { readonly paths: KeyPaths; readonly slots: Slots; readonly accounts: Accounts } = tron;
+    const parts: { readonly paths: KeyPaths; readonly slots: Slots; readonly accounts: Accounts } =
+      tron;
     expect(parts.paths).toMatchObject({ coinType: 195, hotWalletKey: [0, 0], deposits: [0] });
   });
 
@@ -60,9 +82,19 @@ describe("networks of Tron", () => {
 describe("slots of a Tron account", () => {
   it("are ordinals with one spelling, which nothing stands in front of", () => {
     for (const text of ["0", "7", slots.last]) expect(slots.read(text)).toBe(text);
-    for (const text of ["", "00", "07", "-1", "0x7", "1.0", `${2n ** 53n}`, "9".repeat(17)]) expect(slots.read(text)).toBeNull();
-    expect([slots.first, slots.next("0"), slots.next("9"), slots.say("9")]).toEqual(["0", "1", "10", "payment 9"]);
-    expect([slots.between("2", "9"), slots.between("9", "2"), slots.between("9", "9")]).toEqual([7n, 0n, 0n]);
+    for (const text of ["", "00", "07", "-1", "0x7", "1.0", `${2n ** 53n}`, "9".repeat(17)])
+      expect(slots.read(text)).toBeNull();
+    expect([slots.first, slots.next("0"), slots.next("9"), slots.say("9")]).toEqual([
+      "0",
+      "1",
+      "10",
+      "payment 9",
+    ]);
+    expect([slots.between("2", "9"), slots.between("9", "2"), slots.between("9", "9")]).toEqual([
+      7n,
+      0n,
+      0n,
+    ]);
     expect([slots.blocksLater, slots.isCounted]).toEqual([false, false]);
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.maxSafeNat(), (a, b) => {
@@ -86,30 +118,60 @@ describe("the offer of a Tron payment", () => {
     });
     expect(fees.most(inToken)).toBe(8_035_625n + 350_000n);
     const inCoin = fees.first({ feeMarket: feeMarket, computeLimit: fees.computeLimitMin });
-    expect([inCoin.feeLimitSun, inCoin.energy, inCoin.activationSun, fees.most(inCoin)]).toEqual(["0", "0", "0", 277_000n]);
+    expect([inCoin.feeLimitSun, inCoin.energy, inCoin.activationSun, fees.most(inCoin)]).toEqual([
+      "0",
+      "0",
+      "0",
+      277_000n,
+    ]);
     const toNew = fees.first({ feeMarket: feeMarket, computeLimit: 1n });
-    expect([toNew.feeLimitSun, toNew.activationSun, fees.most(toNew)]).toEqual(["0", "1100000", 1_377_000n]);
+    expect([toNew.feeLimitSun, toNew.activationSun, fees.most(toNew)]).toEqual([
+      "0",
+      "1100000",
+      1_377_000n,
+    ]);
     for (const computeLimit of [0n, 1n, 64_285n, fees.computeLimitUnknown])
-      expect(fees.computeLimitOf(fees.first({ feeMarket: feeMarket, computeLimit: computeLimit }))).toBe(computeLimit);
+      expect(
+        fees.computeLimitOf(fees.first({ feeMarket: feeMarket, computeLimit: computeLimit })),
+      ).toBe(computeLimit);
   });
 
   it("a price of bytes below the present one is counted as the present one", () => {
-    expect(fees.most(fees.first({ feeMarket: { ...feeMarket, byteSun: 0n }, computeLimit: 0n }))).toBe(277_000n);
-    expect(fees.most(fees.first({ feeMarket: { ...feeMarket, byteSun: 2_000n }, computeLimit: 0n }))).toBe(554_000n);
+    expect(
+      fees.most(fees.first({ feeMarket: { ...feeMarket, byteSun: 0n }, computeLimit: 0n })),
+    ).toBe(277_000n);
+    expect(
+      fees.most(fees.first({ feeMarket: { ...feeMarket, byteSun: 2_000n }, computeLimit: 0n })),
+    ).toBe(554_000n);
   });
 
   it("the most that a payment costs covers the bandwidth of the longest one, to the byte", () => {
-    const longest = { ...plain, amountUnits: 2n ** 63n - 1n, timestampMs: 2n ** 53n - 600_001n, expirationMs: 2n ** 53n - 1n };
-    const longestToken = { ...longest, contract: token.contract, amountUnits: 2n ** 256n - 1n, feeLimitSun: 15_000_000_000n };
+    const longest = {
+      ...plain,
+      amountUnits: 2n ** 63n - 1n,
+      timestampMs: 2n ** 53n - 600_001n,
+      expirationMs: 2n ** 53n - 1n,
+    };
+    const longestToken = {
+      ...longest,
+      contract: token.contract,
+      amountUnits: 2n ** 256n - 1n,
+      feeLimitSun: 15_000_000_000n,
+    };
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
     expect(bandwidthOf(buildTransfer(longest)) * 1_000n).toBe(fees.most(txParams));
-    expect(bandwidthOf(buildTransfer(longestToken)) * 1_000n).toBe(fees.most({ ...txParams, feeLimitSun: "1" }) - 1n);
+    expect(bandwidthOf(buildTransfer(longestToken)) * 1_000n).toBe(
+      fees.most({ ...txParams, feeLimitSun: "1" }) - 1n,
+    );
   });
 
   it("transaction parameters are read strictly, and an operator's may leave fees open", () => {
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
     expect(fees.read(txParams)).toBe(txParams);
-    expect(fees.readWish({ ...txParams, feeLimitSun: "" })).toEqual({ ...txParams, feeLimitSun: "" });
+    expect(fees.readWish({ ...txParams, feeLimitSun: "" })).toEqual({
+      ...txParams,
+      feeLimitSun: "",
+    });
     const { energy, ...less } = txParams;
     const wrong: readonly TxParams[] = [
       ...[
@@ -139,27 +201,47 @@ describe("the offer of a Tron payment", () => {
     expect(none).toMatchObject({ ok: true, txParams: { feeLimitSun: "" } });
     // The options as the command hands them over, also those that are no fees.
     expect(fees.typed({ state: "/folder", yes: true } as TypedFees)).toEqual(none);
-    for (const option of [{ maxFee: "1" }, { tip: "0" }, { computeLimit: "65000" }, { dataFee: "1" }])
+    for (const option of [
+      { maxFee: "1" },
+      { tip: "0" },
+      { computeLimit: "65000" },
+      { dataFee: "1" },
+    ])
       expect(fees.typed(option)).toMatchObject({ ok: false });
   });
 
   it("an offer of a Tron payment with too little energy, or too low a fee limit, is told; enough is not", () => {
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 10_000n });
     expect(fees.tooLittle({ contract: token.contract, txParams })).toBeNull();
-    expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, feeLimitSun: "1000000" } })).toBeNull();
-    expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, energy: "9999" } })).toBe(
-      "energy 9999, at least 10000",
-    );
-    expect(fees.tooLittle({ contract: token.contract, txParams: { ...txParams, feeLimitSun: "999999" } })).toBe(
-      "fee limit 0.999999 TRX, at least 1",
-    );
-    expect(fees.tooLittle({ contract: "", txParams: fees.first({ feeMarket: feeMarket, computeLimit: 0n }) })).toBeNull();
+    expect(
+      fees.tooLittle({
+        contract: token.contract,
+        txParams: { ...txParams, feeLimitSun: "1000000" },
+      }),
+    ).toBeNull();
+    expect(
+      fees.tooLittle({ contract: token.contract, txParams: { ...txParams, energy: "9999" } }),
+    ).toBe("energy 9999, at least 10000");
+    expect(
+      fees.tooLittle({
+        contract: token.contract,
+        txParams: { ...txParams, feeLimitSun: "999999" },
+      }),
+    ).toBe("fee limit 0.999999 TRX, at least 1");
+    expect(
+      fees.tooLittle({
+        contract: "",
+        txParams: fees.first({ feeMarket: feeMarket, computeLimit: 0n }),
+      }),
+    ).toBeNull();
   });
 
   it("an operator reads it in TRX and in chain time", () => {
     const first = fees.first({ feeMarket: feeMarket, computeLimit: 64_285n });
     const next = exclusion.timestamped({ ...first, feeLimitSun: "9000000" }, 1_700_000_400_000n);
-    expect(fees.say(first)).toBe("energy 64285, fee limit 8.035625 TRX, until 2023-11-14T22:18:20.000Z");
+    expect(fees.say(first)).toBe(
+      "energy 64285, fee limit 8.035625 TRX, until 2023-11-14T22:18:20.000Z",
+    );
     expect(fees.say(fees.first({ feeMarket: feeMarket, computeLimit: 1n }))).toBe(
       "no energy, 1.1 TRX for a new account, until 2023-11-14T22:18:20.000Z",
     );
@@ -175,15 +257,19 @@ describe("the offer of a Tron payment", () => {
       "0.001 TRX a byte, attempt 1 has 0.001 TRX",
       "2023-11-14T22:25:00.001Z, attempt 1 has 2023-11-14T22:18:20.000Z",
     ]);
-    expect(fees.rows(fees.first({ feeMarket: feeMarket, computeLimit: 1n }), null, "")[1]).toEqual(["new account", "1.1 TRX"]);
+    expect(fees.rows(fees.first({ feeMarket: feeMarket, computeLimit: 1n }), null, "")[1]).toEqual([
+      "new account",
+      "1.1 TRX",
+    ]);
   });
 });
 
 describe("an attempt on Tron", () => {
   it("is valid until its expiration, and the margin behind that is two minutes of chain time", () => {
-    expect([exclusion.validUntilMs(fees.first({ feeMarket: feeMarket, computeLimit: 0n })), exclusion.marginMs]).toEqual([
-      1_700_000_300_000, 120_000,
-    ]);
+    expect([
+      exclusion.validUntilMs(fees.first({ feeMarket: feeMarket, computeLimit: 0n })),
+      exclusion.marginMs,
+    ]).toEqual([1_700_000_300_000, 120_000]);
   });
 
   it("timestamps rise strictly, and the end moves with the timestamp", () => {
@@ -202,7 +288,8 @@ describe("an attempt on Tron", () => {
   it("two equal payments by one block are two transactions once each has its own timestamp", () => {
     const txParams = fees.first({ feeMarket: feeMarket, computeLimit: 0n });
     const next = exclusion.timestamped(txParams, exclusion.timestamp(txParams));
-    const idOf = (each: TxParams): string => hex(tronTransactions.digests(tronTransactions.build(inCoins, each))[0]!);
+    const idOf = (each: TxParams): string =>
+      hex(tronTransactions.digests(tronTransactions.build(inCoins, each))[0]!);
     expect(idOf(txParams)).toBe(idOf(txParams));
     expect(idOf(next)).not.toBe(idOf(txParams));
   });
@@ -227,11 +314,22 @@ describe("Tron transactions through the interface", () => {
 
   it("are refused when a figure told is not the one in the bytes", () => {
     const unsigned = tronTransactions.build(inTokens, txParams);
-    for (const name of ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"]) {
+    for (const name of [
+      "refBlockBytes",
+      "refBlockHash",
+      "timestampMs",
+      "expirationMs",
+      "feeLimitSun",
+    ]) {
       const other = { ...txParams, [name]: `${BigInt(txParams[name]!) + 1n}` };
-      expect(tronTransactions.describe(unsigned, told(other)), name).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
+      expect(tronTransactions.describe(unsigned, told(other)), name).toMatchObject({
+        ok: false,
+        code: "TRANSACTION_FIELD",
+      });
     }
-    expect(tronTransactions.describe(unsigned, told({ ...txParams, energy: "64286" }))).toMatchObject({ ok: true });
+    expect(
+      tronTransactions.describe(unsigned, told({ ...txParams, energy: "64286" })),
+    ).toMatchObject({ ok: true });
   });
 
   it("are neither built nor described with figures that no such payment has", () => {
@@ -248,14 +346,24 @@ describe("Tron transactions through the interface", () => {
         codeOf(() => tronTransactions.build(payment, each)),
         JSON.stringify(each),
       ).toBe("TRANSACTION_FIELD");
-      const unsigned = tronTransactions.build(payment, payment === inCoins ? plainTxParams : txParams);
-      expect(tronTransactions.describe(unsigned, told(each))).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
+      const unsigned = tronTransactions.build(
+        payment,
+        payment === inCoins ? plainTxParams : txParams,
+      );
+      expect(tronTransactions.describe(unsigned, told(each))).toMatchObject({
+        ok: false,
+        code: "TRANSACTION_FIELD",
+      });
     }
-    expect(codeOf(() => tronTransactions.build({ ...inCoins, network: "eip155:1" }, plainTxParams))).toBe("TRANSACTION_FIELD");
+    expect(
+      codeOf(() => tronTransactions.build({ ...inCoins, network: "eip155:1" }, plainTxParams)),
+    ).toBe("TRANSACTION_FIELD");
     expect(codeOf(() => tronTransactions.build(inCoins, {}))).toBe("JSON_SHAPE");
     const edges = { ...plainTxParams, activationSun: "100000000", byteSun: "1000000" };
     expect(codeOf(() => tronTransactions.build(inCoins, edges))).toBe("");
-    expect(codeOf(() => tronTransactions.build(inTokens, { ...txParams, energy: "1000000000" }))).toBe("");
+    expect(
+      codeOf(() => tronTransactions.build(inTokens, { ...txParams, energy: "1000000000" })),
+    ).toBe("");
   });
 
   it("take one signature of the sender, and know no cancel", () => {
@@ -264,7 +372,9 @@ describe("Tron transactions through the interface", () => {
     const signature = signDigest(tronTransactions.digests(unsigned)[0]!, key);
     expect(tron.isTxHash(tronTransactions.attach(unsigned, [signature], sender).txHash)).toBe(true);
     for (const several of [[], [signature, signature]])
-      expect(codeOf(() => tronTransactions.attach(unsigned, several, sender))).toBe("TRANSACTION_SIGNATURE");
+      expect(codeOf(() => tronTransactions.attach(unsigned, several, sender))).toBe(
+        "TRANSACTION_SIGNATURE",
+      );
     expect(tronTransactions.cancels).toBeNull();
   });
 });

@@ -30,7 +30,13 @@ group("Tron transfers against tronweb", () => {
   });
 
   it(`malformed bytes of transfers are refused or read as tronweb reads them, SEED=${seed}`, async () => {
-    const wanted = ["ADDRESS_ZERO", "TRANSACTION_CALL", "TRANSACTION_FIELD", "TRANSACTION_PROTOBUF", "TRANSACTION_TYPE"];
+    const wanted = [
+      "ADDRESS_ZERO",
+      "TRANSACTION_CALL",
+      "TRANSACTION_FIELD",
+      "TRANSACTION_PROTOBUF",
+      "TRANSACTION_TYPE",
+    ];
     const codes = new Set<string>();
     // The quick tier goes on only while one of the rare codes is missing.
     for (let part = 0; part < 10 && (isLongTier || codes.size < wanted.length); part += 1) {

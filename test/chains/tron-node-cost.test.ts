@@ -4,14 +4,24 @@
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
-import { inhabitant, sender, startTestNetwork, type TestNetwork, usdt } from "../support/tron-network.ts";
+import {
+  inhabitant,
+  sender,
+  startTestNetwork,
+  type TestNetwork,
+  usdt,
+} from "../support/tron-network.ts";
 
 let testNetwork: TestNetwork;
 let nodes: TronWatcher;
 
 async function begin(): Promise<void> {
   testNetwork = await startTestNetwork({ fronts: [{}, {}] });
-  nodes = createWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => {} });
+  nodes = createWatcher({
+    urls: testNetwork.node.urls,
+    chainId: testNetwork.node.chainId,
+    log: () => {},
+  });
 }
 
 afterEach(async () => {
@@ -19,7 +29,12 @@ afterEach(async () => {
   await testNetwork.node.close();
 });
 
-const coinsTo = (destination: string) => ({ contract: "", destination, tag: "", amountUnits: 1_000_000n });
+const coinsTo = (destination: string) => ({
+  contract: "",
+  destination,
+  tag: "",
+  amountUnits: 1_000_000n,
+});
 
 group("the cost of a payment on Tron", () => {
   it("the cost of a payment on Tron is bandwidth alone for coins to a known receiver, and a new account's price more for an unknown one", async () => {
@@ -32,13 +47,21 @@ group("the cost of a payment on Tron", () => {
 
   it("the cost of a payment on Tron holds the fee limit of a token's call, which is above coins' by its energy", async () => {
     await begin();
-    const wanted = { contract: usdt, destination: inhabitant("a holder").address, tag: "", amountUnits: 5n };
+    const wanted = {
+      contract: usdt,
+      destination: inhabitant("a holder").address,
+      tag: "",
+      amountUnits: 5n,
+    };
     const cost = await nodes.cost(sender.address, wanted);
     expect(cost.ok && cost.feeUnits > 1_000_000n).toBe(true);
   });
 
   it("the cost of a payment on Tron is refused for coins to a contract, as the chain refuses them", async () => {
     await begin();
-    expect(await nodes.cost(sender.address, coinsTo(usdt))).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+    expect(await nodes.cost(sender.address, coinsTo(usdt))).toMatchObject({
+      ok: false,
+      code: "NODE_WOULD_REVERT",
+    });
   });
 });

@@ -64,7 +64,8 @@ group("a provider of Tron that is out", () => {
   it("a provider that is down is out since its first failure, not its last", async () => {
     await begin();
     testNetwork.node.fronts[1]!.suffer({ isCut: true });
-    const chainState = () => expect(nodes.chainState(sender.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+    const chainState = () =>
+      expect(nodes.chainState(sender.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
     await chainState();
     // One node's failure ends the question; the other node's may come a moment later.
     await until(() => second().outForMs !== null);

@@ -23,13 +23,17 @@ function receipts({ callsInBlock, entryAt }: Behind, number: number): readonly o
   const coins = { id, blockNumber: number, receipt: { net_usage: 268 } };
   const calls = Array.from({ length: callsInBlock }, (_, at) => ({
     ...{ id, blockNumber: number, receipt: { result: "SUCCESS" } },
-    ...(number === entryAt && at === 0 ? { internal_transactions: [{ note: "63616c6c", callValueInfo: [{}] }] } : {}),
+    ...(number === entryAt && at === 0
+      ? { internal_transactions: [{ note: "63616c6c", callValueInfo: [{}] }] }
+      : {}),
   }));
   return [coins, ...calls];
 }
 
 /** The lacks of a node with such blocks, and the blocks whose receipts it was asked for. */
-async function lookAt(behind: Behind): Promise<{ readonly lacks: readonly Lack[]; readonly asked: readonly number[] }> {
+async function lookAt(
+  behind: Behind,
+): Promise<{ readonly lacks: readonly Lack[]; readonly asked: readonly number[] }> {
   const asked: number[] = [];
   const hash = `${newest.toString(16).padStart(16, "0")}${"cd".repeat(24)}`;
   const block = {
@@ -40,7 +44,8 @@ async function lookAt(behind: Behind): Promise<{ readonly lacks: readonly Lack[]
   const answer = (path: string, fields: Readonly<Record<string, unknown>>): unknown => {
     if (path.endsWith("/gettransactioninfobyblocknum")) {
       if (path.startsWith("/walletsolidity/")) asked.push(Number(fields.num));
-      if (behind.fails === true && fields.num !== newest) throw new AgentError("NODE_TIMEOUT", "none", "no answer");
+      if (behind.fails === true && fields.num !== newest)
+        throw new AgentError("NODE_TIMEOUT", "none", "no answer");
       return receipts(behind, Number(fields.num));
     }
     if (path.endsWith("/getblock") || path.endsWith("/getblockbynum")) return block;
@@ -54,7 +59,8 @@ async function lookAt(behind: Behind): Promise<{ readonly lacks: readonly Lack[]
   };
   const pool = {
     nodes: [{ rpc: { origin: "http://node" } }],
-    ask: async (_: unknown, { path, fields, read }: Question<unknown>) => read(answer(path, fields)),
+    ask: async (_: unknown, { path, fields, read }: Question<unknown>) =>
+      read(answer(path, fields)),
   } as unknown as NodePool;
   const lacks = await lacksOf(pool, []);
   return { lacks: lacks.filter(({ neededBy }) => neededBy === "deposits"), asked };
@@ -71,9 +77,20 @@ describe("a look at a node of Tron", () => {
     ]);
     expect(asked).toEqual([1000, 999, 998, 997]);
     const view: NodeView = {
-      ...{ url: "http://node", code: "", detail: "", block: newest, blockAtMs: 1, blockMs: null, lacks, tokens: [] },
+      ...{
+        url: "http://node",
+        code: "",
+        detail: "",
+        block: newest,
+        blockAtMs: 1,
+        blockMs: null,
+        lacks,
+        tokens: [],
+      },
     } as NodeView;
-    expect(nodeFindings("tron", { family: "tron", chainId: "0x2b6653dc" }, [view], 1, "NODE_LAG")).toMatchObject([
+    expect(
+      nodeFindings("tron", { family: "tron", chainId: "0x2b6653dc" }, [view], 1, "NODE_LAG"),
+    ).toMatchObject([
       {
         ...{ code: "CHECK_INTERNAL", severity: "warning" },
         what: "http://node of tron does not answer internal transactions, which deposits need: none with 240 calls of contracts in blocks 997 to 1000: set vm.saveInternalTx",
@@ -82,13 +99,22 @@ describe("a look at a node of Tron", () => {
   });
 
   it("one entry in any of the blocks is enough, and then no further block is asked for", async () => {
-    expect(await lookAt({ callsInBlock: 60, entryAt: 998 })).toEqual({ lacks: [], asked: [1000, 999, 998] });
-    expect(await lookAt({ callsInBlock: 60, entryAt: newest })).toEqual({ lacks: [], asked: [1000] });
+    expect(await lookAt({ callsInBlock: 60, entryAt: 998 })).toEqual({
+      lacks: [],
+      asked: [1000, 999, 998],
+    });
+    expect(await lookAt({ callsInBlock: 60, entryAt: newest })).toEqual({
+      lacks: [],
+      asked: [1000],
+    });
   });
 
   it("says nothing of a quiet chain, nor of a node that gives no older receipts", async () => {
     const quiet = await lookAt({ callsInBlock: 5, entryAt: 0 });
     expect([quiet.lacks, quiet.asked.length]).toEqual([[], 20]);
-    expect(await lookAt({ callsInBlock: 60, entryAt: 0, fails: true })).toEqual({ lacks: [], asked: [1000, 999] });
+    expect(await lookAt({ callsInBlock: 60, entryAt: 0, fails: true })).toEqual({
+      lacks: [],
+      asked: [1000, 999],
+    });
   });
 });

@@ -10,7 +10,15 @@ import { readBack } from "../../chains/tron/node-read-back.ts";
 import { createSender, type TronSender } from "../../chains/tron/node-sender.ts";
 import type { Lie } from "../../lab/tron-node/lies.ts";
 import type { TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
-import { inhabitant, paused, type Sending, sender, startTestNetwork, type TestNetwork, usdt } from "../support/tron-network.ts";
+import {
+  inhabitant,
+  paused,
+  type Sending,
+  sender,
+  startTestNetwork,
+  type TestNetwork,
+  usdt,
+} from "../support/tron-network.ts";
 
 const tether = { contract: usdt, decimal: 6 };
 let testNetwork: TestNetwork;
@@ -18,7 +26,10 @@ let nodes: TronSender;
 const received: string[] = [];
 
 async function begin(fronts = 2, options: TronNodeOptions = {}): Promise<void> {
-  testNetwork = await startTestNetwork({ fronts: Array.from({ length: fronts }, () => ({})), ...options });
+  testNetwork = await startTestNetwork({
+    fronts: Array.from({ length: fronts }, () => ({})),
+    ...options,
+  });
   nodes = open(testNetwork.node.urls);
 }
 
@@ -26,7 +37,15 @@ function open(urls: readonly string[]): TronSender {
   received.length = 0;
   const log = (event: string): void => void received.push(event);
   const clock = (): number => performance.now();
-  return createSender({ urls, chainId: chainId(), tokens: [tether], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
+  return createSender({
+    urls,
+    chainId: chainId(),
+    tokens: [tether],
+    clock,
+    log,
+    timeoutMs: 3_000,
+    patienceMs: 6_000,
+  });
 }
 
 function chainId(): string {
@@ -39,8 +58,18 @@ afterEach(async () => {
 });
 
 const holder = inhabitant("a holder");
-const coinsTo = (destination: string, amountUnits = 1_000_000n) => ({ contract: "", destination, tag: "", amountUnits });
-const tokensTo = (destination: string, amountUnits = 5n) => ({ contract: usdt, destination, tag: "", amountUnits });
+const coinsTo = (destination: string, amountUnits = 1_000_000n) => ({
+  contract: "",
+  destination,
+  tag: "",
+  amountUnits,
+});
+const tokensTo = (destination: string, amountUnits = 5n) => ({
+  contract: usdt,
+  destination,
+  tag: "",
+  amountUnits,
+});
 
 group("the chain state for a payment on Tron", () => {
   it("the chain state for a payment on Tron refers to the newest solidified block and carries its time, the chain's prices and the account's funds there", async () => {
@@ -72,8 +101,14 @@ group("the chain state for a payment on Tron", () => {
     const { feeMarket } = await nodes.chainState(sender.address);
     if (feeMarket === null) throw new Error("no market");
     const hex = (value: bigint, digits: number): string => value.toString(16).padStart(digits, "0");
-    const reference = { refBytes: hex(feeMarket.refBlockBytes ?? 0n, 4), refHash: hex(feeMarket.refBlockHash ?? 0n, 16) };
-    const times = { timestampMs: Number(feeMarket.blockMs), expirationMs: Number(feeMarket.blockMs) + 300_000 };
+    const reference = {
+      refBytes: hex(feeMarket.refBlockBytes ?? 0n, 4),
+      refHash: hex(feeMarket.refBlockHash ?? 0n, 16),
+    };
+    const times = {
+      timestampMs: Number(feeMarket.blockMs),
+      expirationMs: Number(feeMarket.blockMs) + 300_000,
+    };
     const signed = testNetwork.token(sender, usdt, holder.address, 5n, { reference, ...times });
     expect(await testNetwork.send(signed)).toMatchObject({ result: true });
   });
@@ -81,14 +116,26 @@ group("the chain state for a payment on Tron", () => {
   it("a provider of two that names other prices leaves no market and all else; one of three changes nothing", async () => {
     await begin(2);
     testNetwork.node.fronts[1]!.suffer({ lies: [{ kind: "cheap" }] });
-    const { number, finalNumber, balances, feeMarket, unread } = await nodes.chainState(sender.address);
-    expect([feeMarket, unread?.get("market")?.code, unread?.size]).toEqual([null, "NODE_DISAGREE", 1]);
-    expect([number > 0, finalNumber > 0, (balances.get("") ?? 0n) > 0n]).toEqual([true, true, true]);
+    const { number, finalNumber, balances, feeMarket, unread } = await nodes.chainState(
+      sender.address,
+    );
+    expect([feeMarket, unread?.get("market")?.code, unread?.size]).toEqual([
+      null,
+      "NODE_DISAGREE",
+      1,
+    ]);
+    expect([number > 0, finalNumber > 0, (balances.get("") ?? 0n) > 0n]).toEqual([
+      true,
+      true,
+      true,
+    ]);
     nodes.close();
     await testNetwork.node.close();
     await begin(3);
     testNetwork.node.fronts[0]!.suffer({ lies: [{ kind: "cheap" }] });
-    expect(await nodes.chainState(sender.address)).toMatchObject({ feeMarket: { energySun: 100n } });
+    expect(await nodes.chainState(sender.address)).toMatchObject({
+      feeMarket: { energySun: 100n },
+    });
     expect(await nodes.chainState(sender.address)).not.toHaveProperty("unread");
   });
 
@@ -104,11 +151,21 @@ group("the chain state for a payment on Tron", () => {
   it("a contract that is no token's, and a token that counts otherwise than configured, are out of service alone", async () => {
     await begin();
     const other = inhabitant("a token of 18 decimals").address;
-    testNetwork.node.deploy({ address: other, kind: "plain", name: "Other", symbol: "OTH", decimals: 18 });
+    testNetwork.node.deploy({
+      address: other,
+      kind: "plain",
+      name: "Other",
+      symbol: "OTH",
+      decimals: 18,
+    });
     testNetwork.node.mint(other, sender.address, 7n);
     const open = (decimal: number): TronSender => {
       nodes.close();
-      const tokens = [tether, { contract: other, decimal }, { contract: holder.address, decimal: 6 }];
+      const tokens = [
+        tether,
+        { contract: other, decimal },
+        { contract: holder.address, decimal: 6 },
+      ];
       nodes = createSender({
         urls: testNetwork.node.urls,
         chainId: chainId(),
@@ -149,10 +206,19 @@ group("the chain state for a payment on Tron", () => {
 group("the compute limit of a payment on Tron", () => {
   it("coins to a known account are 0, to one that the chain does not know 1; a contract takes none", async () => {
     await begin();
-    expect(await nodes.computeLimit(sender.address, coinsTo(holder.address))).toEqual({ ok: true, computeLimit: 1n });
+    expect(await nodes.computeLimit(sender.address, coinsTo(holder.address))).toEqual({
+      ok: true,
+      computeLimit: 1n,
+    });
     testNetwork.node.fund(holder.address, 1n);
-    expect(await nodes.computeLimit(sender.address, coinsTo(holder.address))).toEqual({ ok: true, computeLimit: 0n });
-    expect(await nodes.computeLimit(sender.address, coinsTo(usdt))).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+    expect(await nodes.computeLimit(sender.address, coinsTo(holder.address))).toEqual({
+      ok: true,
+      computeLimit: 0n,
+    });
+    expect(await nodes.computeLimit(sender.address, coinsTo(usdt))).toMatchObject({
+      ok: false,
+      code: "NODE_WOULD_REVERT",
+    });
   });
 
   it("a token takes the energy that the chain then takes", async () => {
@@ -160,30 +226,44 @@ group("the compute limit of a payment on Tron", () => {
     const asked = await nodes.computeLimit(sender.address, tokensTo(holder.address));
     await testNetwork.send(testNetwork.token(sender, usdt, holder.address, 5n));
     testNetwork.node.chain.mine();
-    const [{ receipt }] = (await testNetwork.ask("wallet/gettransactioninfobyblocknum", { num: 26 })) as never as [
-      { receipt: { energy_usage_total: number } },
-    ];
+    const [{ receipt }] = (await testNetwork.ask("wallet/gettransactioninfobyblocknum", {
+      num: 26,
+    })) as never as [{ receipt: { energy_usage_total: number } }];
     expect(asked).toEqual({ ok: true, computeLimit: BigInt(receipt.energy_usage_total) });
-    expect(await nodes.computeLimit(sender.address, tokensTo(holder.address))).toEqual({ ok: true, computeLimit: 64_285n });
+    expect(await nodes.computeLimit(sender.address, tokensTo(holder.address))).toEqual({
+      ok: true,
+      computeLimit: 64_285n,
+    });
   });
 
   it("a call that would revert is refused with the chain's words, and more than the account has reverts", async () => {
     await begin();
     const refused = { ok: false, code: "NODE_WOULD_REVERT", detail: "REVERT opcode executed" };
-    expect(await nodes.computeLimit(sender.address, { ...tokensTo(holder.address), contract: paused })).toEqual(refused);
-    expect(await nodes.computeLimit(sender.address, tokensTo(holder.address, 2_000_000_000_000n))).toEqual(refused);
-    expect(await nodes.computeLimit(sender.address, tokensTo(holder.address, 1_000_000_000_000n))).toMatchObject({ ok: true });
+    expect(
+      await nodes.computeLimit(sender.address, { ...tokensTo(holder.address), contract: paused }),
+    ).toEqual(refused);
+    expect(
+      await nodes.computeLimit(sender.address, tokensTo(holder.address, 2_000_000_000_000n)),
+    ).toEqual(refused);
+    expect(
+      await nodes.computeLimit(sender.address, tokensTo(holder.address, 1_000_000_000_000n)),
+    ).toMatchObject({ ok: true });
   });
 
   it("a provider of two that reports a tenth of the energy leaves no figure; one of three changes nothing", async () => {
     await begin(2);
     testNetwork.node.fronts[0]!.suffer({ lies: [{ kind: "cheap" }] });
-    await expect(nodes.computeLimit(sender.address, tokensTo(holder.address))).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    await expect(
+      nodes.computeLimit(sender.address, tokensTo(holder.address)),
+    ).rejects.toMatchObject({ code: "NODE_DISAGREE" });
     nodes.close();
     await testNetwork.node.close();
     await begin(3);
     testNetwork.node.fronts[0]!.suffer({ lies: [{ kind: "cheap" }] });
-    expect(await nodes.computeLimit(sender.address, tokensTo(holder.address))).toEqual({ ok: true, computeLimit: 130_285n });
+    expect(await nodes.computeLimit(sender.address, tokensTo(holder.address))).toEqual({
+      ok: true,
+      computeLimit: 130_285n,
+    });
   });
 });
 
@@ -201,7 +281,9 @@ group("a signed payment on its way into the chain", () => {
     await begin();
     const signed = testNetwork.token(sender, usdt, holder.address, 5n);
     const question = [{ slot: "0", txHashes: [signed.txID] }];
-    expect(await nodes.locations(sender.address, question)).toEqual([{ location: null, isDoubtful: false }]);
+    expect(await nodes.locations(sender.address, question)).toEqual([
+      { location: null, isDoubtful: false },
+    ]);
     expect(await nodes.broadcast(hexOf(signed))).toMatchObject({ standing: "taken", meaning: "" });
     testNetwork.node.chain.mine();
     const { id: blockHash } = testNetwork.node.chain.head;
@@ -217,7 +299,9 @@ group("a signed payment on its way into the chain", () => {
       txHash: signed.txID,
       block: 26,
     });
-    expect(await nodes.chainOutcome(asPayment(6n), [attempt(signed.txID)])).toMatchObject({ outcome: "moved" });
+    expect(await nodes.chainOutcome(asPayment(6n), [attempt(signed.txID)])).toMatchObject({
+      outcome: "moved",
+    });
   });
 
   it("a signed payment on its way into the chain loses its place with its block", async () => {
@@ -227,9 +311,9 @@ group("a signed payment on its way into the chain", () => {
     testNetwork.node.chain.mine();
     const { id } = testNetwork.node.chain.head;
     testNetwork.node.chain.replace(1, { kept: "none" });
-    expect(await nodes.locations(sender.address, [{ slot: "0", txHashes: [signed.txID] }])).toEqual([
-      { location: null, isDoubtful: false },
-    ]);
+    expect(await nodes.locations(sender.address, [{ slot: "0", txHashes: [signed.txID] }])).toEqual(
+      [{ location: null, isDoubtful: false }],
+    );
     expect(await nodes.holds(26, id)).toBe(false);
     expect(await nodes.holds(99, id)).toBe(false);
   });
@@ -240,12 +324,14 @@ group("a signed payment on its way into the chain", () => {
     await nodes.broadcast(hexOf(signed));
     testNetwork.node.chain.mine(20);
     testNetwork.node.fronts[1]!.suffer({ lies: [{ kind: "hides" }] });
-    expect(await nodes.locations(sender.address, [{ slot: "0", txHashes: [signed.txID] }])).toEqual([
-      { location: null, isDoubtful: true },
-    ]);
+    expect(await nodes.locations(sender.address, [{ slot: "0", txHashes: [signed.txID] }])).toEqual(
+      [{ location: null, isDoubtful: true }],
+    );
     expect(await nodes.chainOutcome(asPayment(7n, ""), [attempt(signed.txID)])).toBeNull();
     testNetwork.node.fronts[1]!.suffer({});
-    expect(await nodes.chainOutcome(asPayment(7n, ""), [attempt(signed.txID)])).toMatchObject({ outcome: "paid" });
+    expect(await nodes.chainOutcome(asPayment(7n, ""), [attempt(signed.txID)])).toMatchObject({
+      outcome: "paid",
+    });
   });
 
   it.each([
@@ -258,10 +344,14 @@ group("a signed payment on its way into the chain", () => {
       const signed = testNetwork.token(sender, usdt, holder.address, units, sending as Sending);
       await nodes.broadcast(hexOf(signed));
       testNetwork.node.chain.mine(20);
-      expect(await nodes.chainOutcome(asPayment(units), [attempt(signed.txID)])).toMatchObject({ outcome: "reverted" });
+      expect(await nodes.chainOutcome(asPayment(units), [attempt(signed.txID)])).toMatchObject({
+        outcome: "reverted",
+      });
       for (const lie of ["success", "moved"] satisfies Lie["kind"][]) {
         testNetwork.node.fronts[0]!.suffer({ lies: [{ kind: lie }] });
-        await expect(nodes.chainOutcome(asPayment(units), [attempt(signed.txID)])).rejects.toMatchObject({
+        await expect(
+          nodes.chainOutcome(asPayment(units), [attempt(signed.txID)]),
+        ).rejects.toMatchObject({
           code: "NODE_DISAGREE",
         });
       }
@@ -294,8 +384,13 @@ group("a signed payment on its way into the chain", () => {
     for (const signed of [first, second]) await nodes.broadcast(hexOf(signed));
     testNetwork.node.chain.mine(20);
     const both = [attempt(first.txID), attempt(second.txID)];
-    expect(await nodes.chainOutcome(asPayment(5n), both)).toMatchObject({ outcome: "paid", txHash: second.txID });
-    expect(await nodes.chainOutcome(asPayment(5n), [attempt(first.txID), attempt("11".repeat(32))])).toBeNull();
+    expect(await nodes.chainOutcome(asPayment(5n), both)).toMatchObject({
+      outcome: "paid",
+      txHash: second.txID,
+    });
+    expect(
+      await nodes.chainOutcome(asPayment(5n), [attempt(first.txID), attempt("11".repeat(32))]),
+    ).toBeNull();
   });
 });
 
@@ -306,26 +401,39 @@ group("what a provider's answer to signed bytes is worth", () => {
     expect(await nodes.broadcast(signed)).toMatchObject({ standing: "taken" });
     expect(await nodes.broadcast(signed)).toMatchObject({ meaning: "known" });
     testNetwork.node.fund(holder.address, 5n);
-    expect(await nodes.broadcast(hexOf(testNetwork.coins(holder, sender.address, 700)))).toMatchObject({ meaning: "funds" });
+    expect(
+      await nodes.broadcast(hexOf(testNetwork.coins(holder, sender.address, 700))),
+    ).toMatchObject({ meaning: "funds" });
   });
 
   it("signed bytes with a reference that the chain does not have are refused, and refused again where the node calls them known", async () => {
     await begin(1);
     const reference = { refBytes: "0001", refHash: "00".repeat(8) };
     const signed = hexOf(testNetwork.coins(sender, holder.address, 7, { reference }));
-    const refused = { standing: "refused", meaning: "bytes", text: expect.stringMatching(/^TAPOS_ERROR/) };
+    const refused = {
+      standing: "refused",
+      meaning: "bytes",
+      text: expect.stringMatching(/^TAPOS_ERROR/),
+    };
     expect(await nodes.broadcast(signed)).toMatchObject(refused);
     expect(await nodes.broadcast(signed)).toMatchObject(refused);
     nodes.close();
     // A later run does not know what the node said before.
     nodes = open(testNetwork.node.urls);
-    expect(await nodes.broadcast(signed)).toMatchObject({ standing: "doubtful", text: expect.stringMatching(/^DUP/) });
+    expect(await nodes.broadcast(signed)).toMatchObject({
+      standing: "doubtful",
+      text: expect.stringMatching(/^DUP/),
+    });
   });
 
   it("a transaction past its end is expired, unless some provider leaves it open", async () => {
     await begin(2);
     const late = (): string =>
-      hexOf(testNetwork.coins(sender, holder.address, 7, { expirationMs: testNetwork.node.chain.head.timestampMs }));
+      hexOf(
+        testNetwork.coins(sender, holder.address, 7, {
+          expirationMs: testNetwork.node.chain.head.timestampMs,
+        }),
+      );
     expect(await nodes.broadcast(late())).toMatchObject({ meaning: "expired" });
     testNetwork.node.fronts[1]!.suffer({ isGarbage: true, paths: "broadcast" });
     expect(await nodes.broadcast(late())).toMatchObject({ standing: "doubtful" });
@@ -335,7 +443,9 @@ group("what a provider's answer to signed bytes is worth", () => {
     await begin(3);
     testNetwork.node.fronts[0]!.suffer({ status: 500 });
     testNetwork.node.fronts[1]!.suffer({ isGarbage: true, paths: "broadcast" });
-    expect(await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7)))).toMatchObject({ standing: "taken" });
+    expect(
+      await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7))),
+    ).toMatchObject({ standing: "taken" });
   });
 
   it.each([
@@ -347,7 +457,9 @@ group("what a provider's answer to signed bytes is worth", () => {
     await begin(1);
     await nodes.tip();
     testNetwork.node.fronts[0]!.suffer(trouble);
-    expect(await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7)))).toMatchObject({ standing });
+    expect(
+      await nodes.broadcast(hexOf(testNetwork.coins(sender, holder.address, 7))),
+    ).toMatchObject({ standing });
     expect(testNetwork.node.fronts[0]!.counts.get("/wallet/broadcasthex")).toBe(1);
   });
 
@@ -361,14 +473,26 @@ group("what a provider's answer to signed bytes is worth", () => {
 
 group("a provider looked at", () => {
   const lookAtNode = (question: ProbeQuestion) => examineTron(question).look(question.contracts);
-  const blockHashAt = (question: ProbeQuestion, number: number) => examineTron(question).hashAt(number);
+  const blockHashAt = (question: ProbeQuestion, number: number) =>
+    examineTron(question).hashAt(number);
 
   it("a provider looked at shows its chain, its head's time and how tokens count; another chain's is kept out", async () => {
     await begin(1);
     const [url] = testNetwork.node.urls;
-    const question = { url: url!, chainId: chainId(), contracts: [usdt, holder.address], timeoutMs: 2_000 };
+    const question = {
+      url: url!,
+      chainId: chainId(),
+      contracts: [usdt, holder.address],
+      timeoutMs: 2_000,
+    };
     expect(await lookAtNode(question)).toMatchObject({
-      ...{ url, code: "", detail: "", block: 25, blockAtMs: testNetwork.node.chain.head.timestampMs },
+      ...{
+        url,
+        code: "",
+        detail: "",
+        block: 25,
+        blockAtMs: testNetwork.node.chain.head.timestampMs,
+      },
       tokens: [
         { contract: usdt, decimals: 6 },
         { contract: holder.address, decimals: -1 },
@@ -376,7 +500,9 @@ group("a provider looked at", () => {
     });
     expect(await blockHashAt(question, 3)).toBe(testNetwork.node.chain.blocks[3]!.id);
     expect(await blockHashAt(question, 300)).toBe("");
-    expect(await lookAtNode({ ...question, chainId: "0x2b6653dc" })).toMatchObject({ code: "NODE_WRONG_CHAIN" });
+    expect(await lookAtNode({ ...question, chainId: "0x2b6653dc" })).toMatchObject({
+      code: "NODE_WRONG_CHAIN",
+    });
   });
 
   it("a provider looked at without its API key is an HTTP error, and the key is in no word that is shown", async () => {
@@ -394,7 +520,10 @@ group("a provider looked at", () => {
     await begin(2);
     testNetwork.node.fronts[0]!.suffer({ status: 500 });
     await nodes.tip();
-    expect(nodes.status()[0]).toMatchObject({ ok: false, detail: "NODE_HTTP: HTTP status 500 (internal error): trouble" });
+    expect(nodes.status()[0]).toMatchObject({
+      ok: false,
+      detail: "NODE_HTTP: HTTP status 500 (internal error): trouble",
+    });
     testNetwork.node.fronts[0]!.suffer({});
     const isWell = async (): Promise<boolean> => {
       await nodes.chainState(sender.address);
@@ -428,7 +557,11 @@ group("signed bytes read back by other code", () => {
     };
     return { payment: { ...whole, ...payment }, txParams, txHash: signed.txID, isCancel: false };
   };
-  const times = { timestampMs: 1_790_000_000_123, expirationMs: 1_790_000_300_000, feeLimitSun: 30_000_000 };
+  const times = {
+    timestampMs: 1_790_000_000_123,
+    expirationMs: 1_790_000_300_000,
+    feeLimitSun: 30_000_000,
+  };
 
   it("tronweb's bytes of a token and of coins read as what was asked for", async () => {
     await begin(1);
@@ -451,7 +584,9 @@ group("signed bytes read back by other code", () => {
     expect(await read({}, { expirationMs: 1 })).toMatch(/^expiration/);
     expect(await read({}, { timestampMs: 1 })).toMatch(/^timestamp/);
     expect(await read({}, { feeLimitSun: 1 })).toMatch(/^fee limit/);
-    expect(await readBack(hexOf(token), { ...said(token, {}, times), txHash: "00" })).toMatch(/^id/);
+    expect(await readBack(hexOf(token), { ...said(token, {}, times), txHash: "00" })).toMatch(
+      /^id/,
+    );
     expect(await read({ tag: "7" })).toMatch(/^tag reads as none, not 7$/);
   });
 });

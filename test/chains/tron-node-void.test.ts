@@ -18,11 +18,22 @@ let testNetwork: TestNetwork;
 let nodes: TronSender;
 
 async function begin(fronts = 2, options: TronNodeOptions = {}): Promise<void> {
-  testNetwork = await startTestNetwork({ fronts: Array.from({ length: fronts }, () => ({})), solidLag: 5, ...options });
+  testNetwork = await startTestNetwork({
+    fronts: Array.from({ length: fronts }, () => ({})),
+    solidLag: 5,
+    ...options,
+  });
   const log = (): void => undefined;
   const chainId = testNetwork.node.chainId;
   const times = { timeoutMs: 5_000, patienceMs: 5_000 };
-  nodes = createSender({ urls: testNetwork.node.urls, chainId, tokens: [], clock: () => performance.now(), log, ...times });
+  nodes = createSender({
+    urls: testNetwork.node.urls,
+    chainId,
+    tokens: [],
+    clock: () => performance.now(),
+    log,
+    ...times,
+  });
 }
 
 afterEach(async () => {
@@ -41,12 +52,14 @@ function payment(amount = 5_000_000) {
   return { signed, attempt: { txHash: signed.txID, validUntilMs: expirationMs } };
 }
 
-const findVoid = (...attempts: readonly { txHash: string; validUntilMs: number }[]) => nodes.findVoid(sender.address, attempts);
+const findVoid = (...attempts: readonly { txHash: string; validUntilMs: number }[]) =>
+  nodes.findVoid(sender.address, attempts);
 
 /** Blocks until the newest solidified one has passed a time. */
 function mineUntilSolid(ms: number): void {
   const { chain } = testNetwork.node;
-  for (let made = 0; chain.blocks[chain.solid]!.timestampMs <= ms && made < 2_000; made += 1) chain.mine();
+  for (let made = 0; chain.blocks[chain.solid]!.timestampMs <= ms && made < 2_000; made += 1)
+    chain.mine();
 }
 
 group("a transaction that is in no block", () => {
@@ -56,10 +69,13 @@ group("a transaction that is in no block", () => {
     const end = attempt.validUntilMs + marginMs;
     expect(await findVoid(attempt)).toMatchObject({ isVoid: false });
     mineUntilSolid(end - testNetwork.node.chain.slotMs);
-    expect(testNetwork.node.chain.blocks[testNetwork.node.chain.solid]!.timestampMs).toBeLessThanOrEqual(end);
+    expect(
+      testNetwork.node.chain.blocks[testNetwork.node.chain.solid]!.timestampMs,
+    ).toBeLessThanOrEqual(end);
     expect(await findVoid(attempt)).toMatchObject({ isVoid: false });
     testNetwork.node.chain.mine();
-    const { timestampMs: chainMs, number: block } = testNetwork.node.chain.blocks[testNetwork.node.chain.solid]!;
+    const { timestampMs: chainMs, number: block } =
+      testNetwork.node.chain.blocks[testNetwork.node.chain.solid]!;
     expect(chainMs).toBeGreaterThan(end);
     expect(await findVoid(attempt)).toEqual({ isVoid: true, chainMs, block, quorum: 2 });
   });
@@ -88,7 +104,8 @@ group("a transaction that is in no block", () => {
     await testNetwork.send(signed);
     mineUntilSolid(validUntilMs + marginMs);
     expect(chain.placeOf(signed.txID)).toBeDefined();
-    for (const front of fronts) front.suffer({ paths: "gettransactioninfobyid", lies: [{ kind: "hides" }] });
+    for (const front of fronts)
+      front.suffer({ paths: "gettransactioninfobyid", lies: [{ kind: "hides" }] });
     expect(await findVoid({ txHash: signed.txID, validUntilMs })).toMatchObject({ isVoid: false });
     expect(await findVoid(other)).toMatchObject({ isVoid: true });
   });
@@ -115,7 +132,9 @@ group("a transaction that came into a block", () => {
     await testNetwork.send(signed);
     mineUntilSolid(attempt.validUntilMs + marginMs + 60_000);
     expect(await findVoid(attempt)).toMatchObject({ isVoid: false });
-    expect(await findVoid({ txHash: "33".repeat(32), validUntilMs: attempt.validUntilMs }, attempt)).toMatchObject({
+    expect(
+      await findVoid({ txHash: "33".repeat(32), validUntilMs: attempt.validUntilMs }, attempt),
+    ).toMatchObject({
       isVoid: false,
     });
   });
@@ -127,7 +146,9 @@ group("a transaction that came into a block", () => {
     testNetwork.node.chain.hold();
     testNetwork.node.chain.halt(7_200_000);
     testNetwork.node.chain.mine();
-    expect(testNetwork.node.chain.placeOf(signed.txID)?.block.timestampMs).toBeGreaterThan(attempt.validUntilMs + marginMs);
+    expect(testNetwork.node.chain.placeOf(signed.txID)?.block.timestampMs).toBeGreaterThan(
+      attempt.validUntilMs + marginMs,
+    );
     testNetwork.node.chain.mine(5);
     // The first solidified block past the margin holds the transaction.
     expect(testNetwork.node.chain.solid).toBe(26);
@@ -198,7 +219,8 @@ group("providers that are asked whether a transaction is void", () => {
     const { signed, attempt } = payment();
     await testNetwork.send(signed);
     mineUntilSolid(attempt.validUntilMs + marginMs + 30_000);
-    for (const front of testNetwork.node.fronts.slice(0, 2)) front.suffer({ lies: [{ kind: "hides", txIds: [attempt.txHash] }] });
+    for (const front of testNetwork.node.fronts.slice(0, 2))
+      front.suffer({ lies: [{ kind: "hides", txIds: [attempt.txHash] }] });
     await expect(findVoid(attempt)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
   });
 
@@ -224,50 +246,69 @@ group("providers that are asked whether a transaction is void", () => {
 group("halts, branches, lag and lies, at random", () => {
   const runs = 30;
 
-  it.each(seedsOfRun(1))("a transaction called void is never on the chain, in many lives (seed %s)", async (seed) => {
-    const chance = new Seeded(seed);
-    let voids = 0;
-    let locations = 0;
-    let lives = 0;
-    // The quick tier goes on only while it lacks one of both ends.
-    for (; lives < share(runs) || (lives < runs && (voids === 0 || locations === 0)); lives += 1) {
-      await begin(3, { isSlotChecked: chance.chance(2) });
-      const { chain, fronts } = testNetwork.node;
-      const { signed, attempt } = payment();
-      if (chance.chance(2)) chain.hold();
-      if (!chance.chance(4)) push(signed);
-      let isVoid = false;
-      for (let turn = 0; turn < 60 && !isVoid; turn += 1) {
-        if (chance.chance(6)) chain.release();
-        if (chance.chance(8)) chain.halt(1_000 * 10 ** chance.below(4));
-        chain.mine(1 + chance.below(8));
-        if (chance.chance(6))
-          chain.replace(1 + chance.below(4), { kept: chance.pick(["all", "none"] as const), empty: chance.below(2) });
-        for (const front of fronts) front.suffer({});
-        // One of three at a time, because two equal lies would decide.
-        chance
-          .pick(fronts)
-          .suffer(chance.pick([{}, { lagBlocks: 3 }, { lies: [chance.pick<Lie>(lies)] }, { status: 500, share: 0.2 }]));
-        try {
-          isVoid = (await findVoid(attempt)).isVoid;
-        } catch (error) {
-          expect(error).toMatchObject({ code: expect.stringMatching(/^NODE_/) });
+  it.each(seedsOfRun(1))(
+    "a transaction called void is never on the chain, in many lives (seed %s)",
+    async (seed) => {
+      const chance = new Seeded(seed);
+      let voids = 0;
+      let locations = 0;
+      let lives = 0;
+      // The quick tier goes on only while it lacks one of both ends.
+      for (
+        ;
+        lives < share(runs) || (lives < runs && (voids === 0 || locations === 0));
+        lives += 1
+      ) {
+        await begin(3, { isSlotChecked: chance.chance(2) });
+        const { chain, fronts } = testNetwork.node;
+        const { signed, attempt } = payment();
+        if (chance.chance(2)) chain.hold();
+        if (!chance.chance(4)) push(signed);
+        let isVoid = false;
+        for (let turn = 0; turn < 60 && !isVoid; turn += 1) {
+          if (chance.chance(6)) chain.release();
+          if (chance.chance(8)) chain.halt(1_000 * 10 ** chance.below(4));
+          chain.mine(1 + chance.below(8));
+          if (chance.chance(6))
+            chain.replace(1 + chance.below(4), {
+              kept: chance.pick(["all", "none"] as const),
+              empty: chance.below(2),
+            });
+          for (const front of fronts) front.suffer({});
+          // One of three at a time, because two equal lies would decide.
+          chance
+            .pick(fronts)
+            .suffer(
+              chance.pick([
+                {},
+                { lagBlocks: 3 },
+                { lies: [chance.pick<Lie>(lies)] },
+                { status: 500, share: 0.2 },
+              ]),
+            );
+          try {
+            isVoid = (await findVoid(attempt)).isVoid;
+          } catch (error) {
+            expect(error).toMatchObject({ code: expect.stringMatching(/^NODE_/) });
+          }
         }
+        chain.release();
+        chain.mine(30);
+        const location = chain.placeOf(attempt.txHash);
+        if (isVoid) expect(location, `seed ${seed}, life ${lives}`).toBeNull();
+        if (isVoid) voids += 1;
+        if (location !== null) locations += 1;
+        nodes.close();
+        await testNetwork.node.close();
       }
-      chain.release();
-      chain.mine(30);
-      const location = chain.placeOf(attempt.txHash);
-      if (isVoid) expect(location, `seed ${seed}, life ${lives}`).toBeNull();
-      if (isVoid) voids += 1;
-      if (location !== null) locations += 1;
-      nodes.close();
-      await testNetwork.node.close();
-    }
-    await begin();
-    process.stdout.write(`seed ${seed}: ${lives} lives, ${voids} voids, ${locations} in a block\n`);
-    expect(voids).toBeGreaterThan(0);
-    expect(locations).toBeGreaterThan(0);
-  });
+      await begin();
+      process.stdout.write(
+        `seed ${seed}: ${lives} lives, ${voids} voids, ${locations} in a block\n`,
+      );
+      expect(voids).toBeGreaterThan(0);
+      expect(locations).toBeGreaterThan(0);
+    },
+  );
 
   const lies: readonly Lie[] = [
     { kind: "all-solid" },

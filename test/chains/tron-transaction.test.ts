@@ -9,7 +9,13 @@ import { signDigest } from "../../agent/signer/vault/curve.ts";
 import { txHashOf } from "../../chains/tron/hash.ts";
 import { decodeMessage, encodeMessage, type ProtoField } from "../../chains/tron/protobuf.ts";
 import { decodeRawData, encodeRawData, type Transfer } from "../../chains/tron/raw-data.ts";
-import { attachSignature, bandwidthOf, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
+import {
+  attachSignature,
+  bandwidthOf,
+  buildTransfer,
+  describe,
+  digestOf,
+} from "../../chains/tron/transaction.ts";
 import { decodeTransferCall, encodeTransferCall } from "../../chains/tron/trc20.ts";
 import { share } from "../../lab/kit/share.ts";
 import { readByTronweb, signerByTronweb } from "../../lab/kit/tron-judge.ts";
@@ -29,8 +35,15 @@ interface TransactionVector {
 
 const { transactions } = vectors<{ readonly transactions: readonly TransactionVector[] }>("tron");
 
-function transferOf({ sender, contract, destination, ...numbers }: TransactionVector["transfer"]): Transfer {
-  const integers = Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, BigInt(text)]));
+function transferOf({
+  sender,
+  contract,
+  destination,
+  ...numbers
+}: TransactionVector["transfer"]): Transfer {
+  const integers = Object.fromEntries(
+    Object.entries(numbers).map(([name, text]) => [name, BigInt(text)]),
+  );
   return { sender, contract, destination, ...integers } as unknown as Transfer;
 }
 
@@ -47,19 +60,32 @@ group("public Tron transactions", () => {
     }
     expect(decodeRawData(rawData)).toEqual({ ok: true, transfer });
     expect(hex(encodeRawData(transfer))).toBe(`0x${vector.rawData}`);
-    expect(describe(rawData)).toMatchObject(vector.code === "" ? { ok: true, transfer } : { ok: false, code: vector.code });
+    expect(describe(rawData)).toMatchObject(
+      vector.code === "" ? { ok: true, transfer } : { ok: false, code: vector.code },
+    );
     if (vector.code === "") expect(hex(buildTransfer(transfer))).toBe(`0x${vector.rawData}`);
   });
 
-  it.each(transactions.filter(({ privateKey }) => privateKey !== ""))("$name: the vector's signature", (vector) => {
-    expect(Buffer.from(signDigest(bytes(vector.txId), bytes(vector.privateKey))).toString("hex")).toBe(vector.signature);
-    expect(signerByTronweb(vector.txId, bytes(vector.signature))).toBe(vector.signer);
-  });
+  it.each(transactions.filter(({ privateKey }) => privateKey !== ""))(
+    "$name: the vector's signature",
+    (vector) => {
+      expect(
+        Buffer.from(signDigest(bytes(vector.txId), bytes(vector.privateKey))).toString("hex"),
+      ).toBe(vector.signature);
+      expect(signerByTronweb(vector.txId, bytes(vector.signature))).toBe(vector.signer);
+    },
+  );
 
   it("a public signature by another account than the sender is not attached", () => {
-    const { rawData, signature, signer, transfer } = transactions.find((each) => each.signer !== "" && each.privateKey === "")!;
-    expect(codeOf(() => attachSignature(bytes(rawData), bytes(signature), transfer.sender))).toBe("TRANSACTION_SENDER");
-    expect(codeOf(() => attachSignature(bytes(rawData), bytes(signature), signer))).toBe("TRANSACTION_SENDER");
+    const { rawData, signature, signer, transfer } = transactions.find(
+      (each) => each.signer !== "" && each.privateKey === "",
+    )!;
+    expect(codeOf(() => attachSignature(bytes(rawData), bytes(signature), transfer.sender))).toBe(
+      "TRANSACTION_SENDER",
+    );
+    expect(codeOf(() => attachSignature(bytes(rawData), bytes(signature), signer))).toBe(
+      "TRANSACTION_SENDER",
+    );
   });
 });
 
@@ -77,15 +103,24 @@ function fieldsOf(message: Uint8Array): ProtoField[] {
   return [...decoded.message];
 }
 
-function withField(fields: readonly ProtoField[], number: number, value: bigint | Uint8Array): ProtoField[] {
-  return [...fields.filter(([each]) => each !== number), [number, value] as const].sort(([a], [b]) => a - b);
+function withField(
+  fields: readonly ProtoField[],
+  number: number,
+  value: bigint | Uint8Array,
+): ProtoField[] {
+  return [...fields.filter(([each]) => each !== number), [number, value] as const].sort(
+    ([a], [b]) => a - b,
+  );
 }
 
 const at = (fields: readonly ProtoField[], number: number): Uint8Array =>
   fields.find(([each]) => each === number)![1] as Uint8Array;
 const same = (fields: ProtoField[]): ProtoField[] => fields;
 
-function remade(transfer: Transfer, { raw = same, contract = same, parameter = same, value = same }: Parts): Uint8Array {
+function remade(
+  transfer: Transfer,
+  { raw = same, contract = same, parameter = same, value = same }: Parts,
+): Uint8Array {
   const rawFields = fieldsOf(buildTransfer(transfer));
   const contractFields = fieldsOf(at(rawFields, 11));
   const parameterFields = fieldsOf(at(contractFields, 2));
@@ -95,10 +130,13 @@ function remade(transfer: Transfer, { raw = same, contract = same, parameter = s
   return encodeMessage(raw(withField(rawFields, 11, newContract)));
 }
 
-const put = (number: number, value: bigint | Uint8Array) => (fields: ProtoField[]) => withField(fields, number, value);
-const drop = (number: number) => (fields: ProtoField[]) => fields.filter(([each]) => each !== number);
+const put = (number: number, value: bigint | Uint8Array) => (fields: ProtoField[]) =>
+  withField(fields, number, value);
+const drop = (number: number) => (fields: ProtoField[]) =>
+  fields.filter(([each]) => each !== number);
 const call = encodeTransferCall(token.destination, token.amountUnits);
-const callWith = (location: number, byte: number): Uint8Array => call.map((each, index) => (index === location ? byte : each));
+const callWith = (location: number, byte: number): Uint8Array =>
+  call.map((each, index) => (index === location ? byte : each));
 const url = (name: string): Uint8Array => Buffer.from(`type.googleapis.com/protocol.${name}`);
 const honest = buildTransfer(plain);
 const tooLong = { expirationMs: plain.timestampMs + 600_001n };
@@ -108,20 +146,40 @@ const refused: readonly (readonly [why: string, rawData: Uint8Array, code: strin
   ["no bytes", new Uint8Array(0), "TRANSACTION_PROTOBUF"],
   ["a byte after the end", Uint8Array.of(...honest, 0), "TRANSACTION_PROTOBUF"],
   ["the last byte cut off", honest.slice(0, -1), "TRANSACTION_PROTOBUF"],
-  ["TRX with a fee limit of zero spelled out", Uint8Array.of(...honest, 0x90, 0x01, 0), "TRANSACTION_PROTOBUF"],
+  [
+    "TRX with a fee limit of zero spelled out",
+    Uint8Array.of(...honest, 0x90, 0x01, 0),
+    "TRANSACTION_PROTOBUF",
+  ],
   ["far too long", encodeMessage([[1, new Uint8Array(600)]]), "TRANSACTION_PROTOBUF"],
   ["a memo", remade(plain, { raw: put(10, Buffer.from("hello")) }), "TRANSACTION_PROTOBUF"],
   ["scripts", remade(plain, { raw: put(12, Uint8Array.of(1)) }), "TRANSACTION_PROTOBUF"],
   ["authorities", remade(plain, { raw: put(9, Uint8Array.of(10, 1, 1)) }), "TRANSACTION_PROTOBUF"],
-  ["a number of the block beside its bytes", remade(plain, { raw: put(3, 1n) }), "TRANSACTION_PROTOBUF"],
+  [
+    "a number of the block beside its bytes",
+    remade(plain, { raw: put(3, 1n) }),
+    "TRANSACTION_PROTOBUF",
+  ],
   ["a field that nobody knows", remade(plain, { raw: put(77, 1n) }), "TRANSACTION_PROTOBUF"],
   ["no timestamp", remade(plain, { raw: drop(14) }), "TRANSACTION_PROTOBUF"],
   ["no expiration", remade(plain, { raw: drop(8) }), "TRANSACTION_PROTOBUF"],
   ["no contract", remade(plain, { raw: drop(11) }), "TRANSACTION_PROTOBUF"],
-  ["a timestamp as bytes", remade(plain, { raw: put(14, Uint8Array.of(1)) }), "TRANSACTION_PROTOBUF"],
+  [
+    "a timestamp as bytes",
+    remade(plain, { raw: put(14, Uint8Array.of(1)) }),
+    "TRANSACTION_PROTOBUF",
+  ],
   ["block bytes as a number", remade(plain, { raw: put(1, 5n) }), "TRANSACTION_PROTOBUF"],
-  ["three block bytes", remade(plain, { raw: put(1, Uint8Array.of(0, 1, 2)) }), "TRANSACTION_PROTOBUF"],
-  ["a block's hash of seven bytes", remade(plain, { raw: put(4, new Uint8Array(7).fill(1)) }), "TRANSACTION_PROTOBUF"],
+  [
+    "three block bytes",
+    remade(plain, { raw: put(1, Uint8Array.of(0, 1, 2)) }),
+    "TRANSACTION_PROTOBUF",
+  ],
+  [
+    "a block's hash of seven bytes",
+    remade(plain, { raw: put(4, new Uint8Array(7).fill(1)) }),
+    "TRANSACTION_PROTOBUF",
+  ],
   [
     "two contracts",
     remade(plain, { raw: (fields) => [...fields.slice(0, 4), fields[3]!, ...fields.slice(4)] }),
@@ -134,10 +192,22 @@ const refused: readonly (readonly [why: string, rawData: Uint8Array, code: strin
   ],
   ["a permission id", remade(plain, { contract: put(5, 2n) }), "TRANSACTION_PROTOBUF"],
   ["a provider", remade(plain, { contract: put(3, Uint8Array.of(1)) }), "TRANSACTION_PROTOBUF"],
-  ["a contract's name", remade(plain, { contract: put(4, Uint8Array.of(1)) }), "TRANSACTION_PROTOBUF"],
+  [
+    "a contract's name",
+    remade(plain, { contract: put(4, Uint8Array.of(1)) }),
+    "TRANSACTION_PROTOBUF",
+  ],
   ["a transfer of TRC-10", remade(plain, { contract: put(1, 2n) }), "TRANSACTION_TYPE"],
-  ["a type that the parameter is not of", remade(plain, { contract: put(1, 31n) }), "TRANSACTION_TYPE"],
-  ["a parameter that is not of the type", remade(plain, { parameter: put(1, url("TriggerSmartContract")) }), "TRANSACTION_TYPE"],
+  [
+    "a type that the parameter is not of",
+    remade(plain, { contract: put(1, 31n) }),
+    "TRANSACTION_TYPE",
+  ],
+  [
+    "a parameter that is not of the type",
+    remade(plain, { parameter: put(1, url("TriggerSmartContract")) }),
+    "TRANSACTION_TYPE",
+  ],
   [
     "an address of the parameter's kind one letter off",
     remade(plain, { parameter: put(1, url("transferContract")) }),
@@ -145,22 +215,44 @@ const refused: readonly (readonly [why: string, rawData: Uint8Array, code: strin
   ],
   ["no sender", remade(plain, { value: drop(1) }), "TRANSACTION_PROTOBUF"],
   ["no amount", remade(plain, { value: drop(3) }), "TRANSACTION_PROTOBUF"],
-  ["a receiver of twenty bytes", remade(plain, { value: put(2, new Uint8Array(20).fill(1)) }), "TRANSACTION_PROTOBUF"],
-  ["a receiver with another prefix", remade(plain, { value: put(2, bytes(`a0${"11".repeat(20)}`)) }), "TRANSACTION_PROTOBUF"],
+  [
+    "a receiver of twenty bytes",
+    remade(plain, { value: put(2, new Uint8Array(20).fill(1)) }),
+    "TRANSACTION_PROTOBUF",
+  ],
+  [
+    "a receiver with another prefix",
+    remade(plain, { value: put(2, bytes(`a0${"11".repeat(20)}`)) }),
+    "TRANSACTION_PROTOBUF",
+  ],
   ["the zero address as receiver", remade(plain, { value: put(2, zero) }), "ADDRESS_ZERO"],
   ["the zero address as sender", remade(plain, { value: put(1, zero) }), "ADDRESS_ZERO"],
   [
     "the sender itself as receiver",
-    remade(plain, { value: put(2, at(fieldsOf(at(fieldsOf(at(fieldsOf(at(fieldsOf(honest), 11)), 2)), 2)), 1)) }),
+    remade(plain, {
+      value: put(2, at(fieldsOf(at(fieldsOf(at(fieldsOf(at(fieldsOf(honest), 11)), 2)), 2)), 1)),
+    }),
     "TRANSACTION_FIELD",
   ],
   ["a fourth field of the transfer", remade(plain, { value: put(4, 1n) }), "TRANSACTION_PROTOBUF"],
   ["TRX with a fee limit", remade(plain, { raw: put(18, 1n) }), "TRANSACTION_FIELD"],
   ["a life above ten minutes", encodeRawData({ ...plain, ...tooLong }), "TRANSACTION_FIELD"],
-  ["an end before its beginning", encodeRawData({ ...plain, expirationMs: plain.timestampMs }), "TRANSACTION_FIELD"],
-  ["a time beyond 2^53", encodeRawData({ ...plain, timestampMs: 2n ** 53n, expirationMs: 2n ** 53n + 1n }), "TRANSACTION_FIELD"],
+  [
+    "an end before its beginning",
+    encodeRawData({ ...plain, expirationMs: plain.timestampMs }),
+    "TRANSACTION_FIELD",
+  ],
+  [
+    "a time beyond 2^53",
+    encodeRawData({ ...plain, timestampMs: 2n ** 53n, expirationMs: 2n ** 53n + 1n }),
+    "TRANSACTION_FIELD",
+  ],
   ["a token without a fee limit", remade(token, { raw: drop(18) }), "TRANSACTION_FIELD"],
-  ["a fee limit above the chain's", remade(token, { raw: put(18, 15_000_000_001n) }), "TRANSACTION_FIELD"],
+  [
+    "a fee limit above the chain's",
+    remade(token, { raw: put(18, 15_000_000_001n) }),
+    "TRANSACTION_FIELD",
+  ],
   ["a call that pays TRX too", remade(token, { value: put(3, 1n) }), "TRANSACTION_PROTOBUF"],
   [
     "a call that pays TRC-10 too",
@@ -172,10 +264,26 @@ const refused: readonly (readonly [why: string, rawData: Uint8Array, code: strin
     remade(token, { value: put(4, Uint8Array.of(9, 94, 167, 179, ...call.slice(4))) }),
     "TRANSACTION_CALL",
   ],
-  ["0x41 in the address's padding", remade(token, { value: put(4, callWith(15, 0x41)) }), "TRANSACTION_CALL"],
-  ["dirt in the address's padding", remade(token, { value: put(4, callWith(4, 1)) }), "TRANSACTION_CALL"],
-  ["call data one byte short", remade(token, { value: put(4, call.slice(0, -1)) }), "TRANSACTION_CALL"],
-  ["call data one byte long", remade(token, { value: put(4, Uint8Array.of(...call, 0)) }), "TRANSACTION_CALL"],
+  [
+    "0x41 in the address's padding",
+    remade(token, { value: put(4, callWith(15, 0x41)) }),
+    "TRANSACTION_CALL",
+  ],
+  [
+    "dirt in the address's padding",
+    remade(token, { value: put(4, callWith(4, 1)) }),
+    "TRANSACTION_CALL",
+  ],
+  [
+    "call data one byte short",
+    remade(token, { value: put(4, call.slice(0, -1)) }),
+    "TRANSACTION_CALL",
+  ],
+  [
+    "call data one byte long",
+    remade(token, { value: put(4, Uint8Array.of(...call, 0)) }),
+    "TRANSACTION_CALL",
+  ],
   ["no call data", remade(token, { value: drop(4) }), "TRANSACTION_PROTOBUF"],
   [
     "a token's amount of zero",
@@ -218,7 +326,8 @@ group("describe of a Tron transaction", () => {
       { ...token, feeLimitSun: 15_000_000_000n, amountUnits: 2n ** 256n - 1n },
       { ...token, feeLimitSun: 1n, amountUnits: 1n },
     ];
-    for (const transfer of edges) expect(describe(buildTransfer(transfer))).toEqual({ ok: true, transfer });
+    for (const transfer of edges)
+      expect(describe(buildTransfer(transfer))).toEqual({ ok: true, transfer });
   });
 
   it("describe of a Tron transaction refuses every longer spelling of a number, a length or a tag", () => {
@@ -227,9 +336,17 @@ group("describe of a Tron transaction", () => {
       const rawData = buildTransfer(transfer);
       // The outer message's tags, lengths and numbers begin here.
       for (const location of [0, 1, 4, 5, 14, 15]) {
-        const longer = Uint8Array.of(...rawData.slice(0, location), rawData[location]! | 0x80, 0, ...rawData.slice(location + 1));
+        const longer = Uint8Array.of(
+          ...rawData.slice(0, location),
+          rawData[location]! | 0x80,
+          0,
+          ...rawData.slice(location + 1),
+        );
         if (rawData[location]! >= 0x80) continue;
-        expect(describe(longer), `${location}`).toMatchObject({ ok: false, code: "TRANSACTION_PROTOBUF" });
+        expect(describe(longer), `${location}`).toMatchObject({
+          ok: false,
+          code: "TRANSACTION_PROTOBUF",
+        });
         tried += 1;
       }
     }
@@ -244,7 +361,8 @@ group("describe of a Tron transaction", () => {
       const described = describe(rawData);
       if (!described.ok) continue;
       taken += 1;
-      if (hex(buildTransfer(described.transfer)) !== hex(rawData)) expect.unreachable(`another form of ${hex(rawData)}`);
+      if (hex(buildTransfer(described.transfer)) !== hex(rawData))
+        expect.unreachable(`another form of ${hex(rawData)}`);
     }
     expect(taken).toBeGreaterThan(share(500));
   });
@@ -283,7 +401,10 @@ group("buildTransfer on Tron", () => {
       const { raw } = attachSignature(rawData, signDigest(digestOf(rawData), key), sender);
       expect(bandwidthOf(rawData)).toBe(BigInt(raw.length + 64));
     }
-    expect([bandwidthOf(buildTransfer(plain)), bandwidthOf(buildTransfer(token))]).toEqual([267n, 345n]);
+    expect([bandwidthOf(buildTransfer(plain)), bandwidthOf(buildTransfer(token))]).toEqual([
+      267n,
+      345n,
+    ]);
   });
 
   it("buildTransfer on Tron writes call data as tronweb does, and reads it back", () => {
@@ -304,15 +425,23 @@ group("signatures on Tron", () => {
   const order = secp256k1.CURVE.n;
   const s = BigInt(hex(signature.slice(32, 64)));
   const withS = (value: bigint): Uint8Array =>
-    Uint8Array.from([...signature.slice(0, 32), ...bytes(value.toString(16).padStart(64, "0")), signature[64]!]);
+    Uint8Array.from([
+      ...signature.slice(0, 32),
+      ...bytes(value.toString(16).padStart(64, "0")),
+      signature[64]!,
+    ]);
 
   it("the sender's own signature is attached as the chain's wallets write it", () => {
     const { raw, txHash } = attachSignature(rawData, signature, sender);
     expect(txHash).toBe(Buffer.from(digestOf(rawData)).toString("hex"));
     const [[, first], [, second], ...rest] = fieldsOf(raw) as [ProtoField, ProtoField];
     expect([hex(first as Uint8Array), rest]).toEqual([hex(rawData), []]);
-    expect(hex(second as Uint8Array)).toBe(hex(Uint8Array.of(...signature.slice(0, 64), 27 + signature[64]!)));
-    expect(utils.crypto.ECKeySign([...digestOf(rawData)], [...key]).toLowerCase()).toBe(hex(second as Uint8Array).slice(2));
+    expect(hex(second as Uint8Array)).toBe(
+      hex(Uint8Array.of(...signature.slice(0, 64), 27 + signature[64]!)),
+    );
+    expect(utils.crypto.ECKeySign([...digestOf(rawData)], [...key]).toLowerCase()).toBe(
+      hex(second as Uint8Array).slice(2),
+    );
   });
 
   it("malformed signatures, another key's and another transaction's are refused", () => {
@@ -330,8 +459,12 @@ group("signatures on Tron", () => {
         codeOf(() => attachSignature(rawData, each, sender)),
         code,
       ).toBe(code);
-    expect(codeOf(() => attachSignature(rawData, signature, plain.destination))).toBe("TRANSACTION_SENDER");
-    expect(codeOf(() => attachSignature(rawData.slice(0, -1), signature, sender))).toBe("TRANSACTION_PROTOBUF");
+    expect(codeOf(() => attachSignature(rawData, signature, plain.destination))).toBe(
+      "TRANSACTION_SENDER",
+    );
+    expect(codeOf(() => attachSignature(rawData.slice(0, -1), signature, sender))).toBe(
+      "TRANSACTION_PROTOBUF",
+    );
     expect(codeOf(() => attachSignature(rawData, withS(s), sender))).toBe("");
   });
 });

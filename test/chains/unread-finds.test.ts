@@ -35,16 +35,31 @@ describe("the finds of several nodes", () => {
   it.each<readonly [string, readonly Finds<One>[], readonly unknown[]]>([
     ["alike", [shown(["a", "b"]), shown(["a", "b"])], [["a", "b"], []]],
     ["alike with one unread", [shown(["a"], ["b"]), shown(["a"], ["b"])], [["a"], ["b"]]],
-    ["one node cannot read what the other reads", [shown(["a"], ["b"]), shown(["a", "b"])], [["a"], ["b"]]],
-    ["each cannot read another one", [shown(["c", "b"], ["a"]), shown(["c", "a"], ["b"])], [["c"], ["a", "b"]]],
-    ["two of three read all", [shown(["a"], ["b"]), shown(["a", "b"]), shown(["a", "b"])], [["a", "b"], []]],
+    [
+      "one node cannot read what the other reads",
+      [shown(["a"], ["b"]), shown(["a", "b"])],
+      [["a"], ["b"]],
+    ],
+    [
+      "each cannot read another one",
+      [shown(["c", "b"], ["a"]), shown(["c", "a"], ["b"])],
+      [["c"], ["a", "b"]],
+    ],
+    [
+      "two of three read all",
+      [shown(["a"], ["b"]), shown(["a", "b"]), shown(["a", "b"])],
+      [["a", "b"], []],
+    ],
   ])("%s", async (_, nodes, expected) => {
     expect(await agreed(...nodes)).toEqual(expected);
   });
 
   it.each<readonly [string, readonly Finds<One>[]]>([
     ["a node hides a transaction", [shown(["a", "b"]), shown(["a"])]],
-    ["a node hides one beside one that it cannot read", [shown(["a", "c"], ["b"]), shown(["a"], ["b"])]],
+    [
+      "a node hides one beside one that it cannot read",
+      [shown(["a", "c"], ["b"]), shown(["a"], ["b"])],
+    ],
   ])("no agreement if %s", async (_, nodes) => {
     await expect(agreed(...nodes)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
   });
@@ -61,7 +76,10 @@ describe("the finds of a reader", () => {
 
   it("name what cannot be read, and hold all others", () => {
     const finds = findEach(["a", "b", "c"], reads(odd), placeOf);
-    expect(finds).toEqual({ found: [{ txHash: "a" }, { txHash: "c" }], unread: [{ ...placeOf("b"), fault: odd }] });
+    expect(finds).toEqual({
+      found: [{ txHash: "a" }, { txHash: "c" }],
+      unread: [{ ...placeOf("b"), fault: odd }],
+    });
     expect(joinFinds([finds, finds]).unread).toHaveLength(1);
   });
 

@@ -43,9 +43,14 @@ export class Anchored {
 
   /** Runs so many withdrawals to their ends. */
   async run(count: number): Promise<Fates> {
-    while (this.#all.length < count) await this.#batch(Math.min(1 + this.#below(batchMax), count - this.#all.length));
+    while (this.#all.length < count)
+      await this.#batch(Math.min(1 + this.#below(batchMax), count - this.#all.length));
     for (const one of this.#all) await this.#end(one, "");
-    return { mined: Object.fromEntries([...this.#mined].sort()), lost: this.#lost, withdrawals: this.#all.length };
+    return {
+      mined: Object.fromEntries([...this.#mined].sort()),
+      lost: this.#lost,
+      withdrawals: this.#all.length,
+    };
   }
 
   /** The sat that the chain paid to each withdrawal's receiver, and what it should have paid. */
@@ -100,7 +105,10 @@ export class Anchored {
     const opened: Withdrawal[] = [];
     while (opened.length < size && free.length > 1) {
       const largest = free.map(({ units }) => units).sort((a, b) => Number(b - a))[0] ?? 0n;
-      const amountUnits = this.#below(8) === 0 ? largest + this.#units(100_000_000) : 10_000n + this.#units(400_000_000);
+      const amountUnits =
+        this.#below(8) === 0
+          ? largest + this.#units(100_000_000)
+          : 10_000n + this.#units(400_000_000);
       const target = { destination: this.#wallet.other, amountUnits };
       const versions = await this.#versions(free, target);
       if (versions === null) continue;
@@ -112,7 +120,10 @@ export class Anchored {
     return opened;
   }
 
-  async #versions(free: readonly Coin[], target: Withdrawal["target"]): Promise<readonly Signed[] | null> {
+  async #versions(
+    free: readonly Coin[],
+    target: Withdrawal["target"],
+  ): Promise<readonly Signed[] | null> {
     const { network } = this.#wallet;
     const { first, bidding } = feesOf(bitcoin);
     const wanted = { network: network.id, contract: "", tag: "", ...target };
@@ -129,7 +140,12 @@ export class Anchored {
         free.filter(({ id, units }) => !spent.has(`${id}:${units}`)),
         1_000,
       );
-      const byOperator = bidding.manualReplacement(attempts, isCancel, { satPerKvB: "" }, now.feeMarket);
+      const byOperator = bidding.manualReplacement(
+        attempts,
+        isCancel,
+        { satPerKvB: "" },
+        now.feeMarket,
+      );
       const offers: readonly (TxParams | null)[] =
         isCancel || this.#below(2) === 0
           ? byOperator.ok
@@ -157,9 +173,16 @@ export class Anchored {
    * attempt of a lost block. Returns its hash.
    */
   async #mine(batch: readonly Withdrawal[]): Promise<string> {
-    for (const one of batch) one.mined = this.#wallet.values.random.pick(one.versions.filter((version) => version !== one.mined));
+    for (const one of batch)
+      one.mined = this.#wallet.values.random.pick(
+        one.versions.filter((version) => version !== one.mined),
+      );
     const raws = this.#shuffled(batch.flatMap(({ mined }) => (mined === null ? [] : [mined.raw])));
-    const { hash } = await this.#wallet.testNetwork.node.ask<{ hash: string }>("generateblock", this.#wallet.other, raws);
+    const { hash } = await this.#wallet.testNetwork.node.ask<{ hash: string }>(
+      "generateblock",
+      this.#wallet.other,
+      raws,
+    );
     return hash;
   }
 
@@ -167,13 +190,22 @@ export class Anchored {
     await this.#wallet.testNetwork.node.ask("generateblock", this.#wallet.other, []);
   }
 
-  async #judged({ target, versions }: Withdrawal, pin: string): Promise<[verdict: Judgement, outcome: ChainOutcome | null]> {
+  async #judged(
+    { target, versions }: Withdrawal,
+    pin: string,
+  ): Promise<[verdict: Judgement, outcome: ChainOutcome | null]> {
     const { watcher, sender } = this.#wallet;
     const payment = this.#wallet.payment(target);
-    const attempts = versions.map(({ txHash, target: paid }) => ({ txHash, isCancel: paid === null }));
+    const attempts = versions.map(({ txHash, target: paid }) => ({
+      txHash,
+      isCancel: paid === null,
+    }));
     const hashes = attempts.map(({ txHash }) => txHash);
     const final = await watcher.finalTip();
-    return [await watcher.pass(final).judge(payment, hashes, pin), await sender.chainOutcome(payment, attempts)];
+    return [
+      await watcher.pass(final).judge(payment, hashes, pin),
+      await sender.chainOutcome(payment, attempts),
+    ];
   }
 
   async #unfinished(one: Withdrawal): Promise<void> {
@@ -197,7 +229,11 @@ export class Anchored {
   async #takesNoOther({ versions, mined }: Withdrawal): Promise<void> {
     for (const { raw } of versions.filter((version) => version !== mined)) {
       expect(await this.#wallet.sender.broadcast(raw)).toMatchObject({ meaning: "slot-used" });
-      const refusal = await this.#wallet.testNetwork.node.refusal("generateblock", this.#wallet.other, [raw]);
+      const refusal = await this.#wallet.testNetwork.node.refusal(
+        "generateblock",
+        this.#wallet.other,
+        [raw],
+      );
       expect(refusal).toContain("bad-txns-inputs-missingorspent");
     }
   }
@@ -217,9 +253,18 @@ export class Anchored {
 }
 
 interface RpcTransaction {
-  readonly vout: readonly { readonly value: number; readonly scriptPubKey: { readonly address?: string } }[];
+  readonly vout: readonly {
+    readonly value: number;
+    readonly scriptPubKey: { readonly address?: string };
+  }[];
 }
 
 function pricedOf({ txHash, txParams, target }: Signed): PricedAttempt {
-  return { txHash, txParams, feeMax: `${most(txParams)}`, isCancel: target === null, pin: coinTexts(txParams)[0] };
+  return {
+    txHash,
+    txParams,
+    feeMax: `${most(txParams)}`,
+    isCancel: target === null,
+    pin: coinTexts(txParams)[0],
+  };
 }

@@ -42,7 +42,11 @@ const textOf = ({ id, units }: Coin): string => `${id}:${units}`;
 const pinOfParams = (txParams: TxParams): string => coinTexts(txParams)[0];
 
 /** Every offer of a kind after the attempts so far; none where the coins do not suffice. */
-function offersOf(scene: Scene, kind: Kind, attempts: readonly PricedAttempt[]): readonly TxParams[] {
+function offersOf(
+  scene: Scene,
+  kind: Kind,
+  attempts: readonly PricedAttempt[],
+): readonly TxParams[] {
   const { first, bidding } = feesOf(scene.coin);
   const { network, destination, amountUnits } = scene;
   const wanted = { network: network.id, contract: "", destination, tag: "", amountUnits };
@@ -54,28 +58,56 @@ function offersOf(scene: Scene, kind: Kind, attempts: readonly PricedAttempt[]):
   if (bidding === null) throw new Error("such a coin has offers");
   if (kind === "replacement") {
     // The nodes leave out what the attempts spend, or not, where they have not seen them.
-    const spent = attempts.flatMap(({ txParams }) => (txParams === null ? [] : coinTexts(txParams)));
+    const spent = attempts.flatMap(({ txParams }) =>
+      txParams === null ? [] : coinTexts(txParams),
+    );
     const all = [scene.later, ...scene.made];
     const views = [all, all.filter((one) => !spent.includes(textOf(one))), []];
     const made = views.map((coins) =>
-      bidding.replacementAt({ feeMarket, computeLimit: 1n, coins }, wanted, attempts, attempts.length, false),
+      bidding.replacementAt(
+        { feeMarket, computeLimit: 1n, coins },
+        wanted,
+        attempts,
+        attempts.length,
+        false,
+      ),
     );
     return made.filter((offer) => offer !== null);
   }
-  const offered = bidding.manualReplacement(attempts, kind === "cancel", { satPerKvB: "" }, feeMarket);
+  const offered = bidding.manualReplacement(
+    attempts,
+    kind === "cancel",
+    { satPerKvB: "" },
+    feeMarket,
+  );
   return offered.ok ? offered.txParams : [];
 }
 
 /** The signer's word on an attempt after the others: "" if it may be signed. */
-function refusalOf(scene: Scene, attempts: readonly PricedAttempt[], txParams: TxParams, evidence: readonly string[]): string {
+function refusalOf(
+  scene: Scene,
+  attempts: readonly PricedAttempt[],
+  txParams: TxParams,
+  evidence: readonly string[],
+): string {
   const { network, account } = scene;
   const job = { network: network.id };
   const withdrawal = { job, account, attempts } as unknown as Offer["withdrawal"];
   const run = { sightings: { names: () => true } };
   const core = { book: { open: () => [withdrawal] }, owed: { of: () => [] } };
   const context = { core, run } as unknown as Parameters<typeof pinRefusal>[0];
-  const held = { network: network.id, account, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
-  return pinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })?.code ?? "";
+  const held = {
+    network: network.id,
+    account,
+    adopted: "0",
+    next: "1",
+    pending: 0,
+    lastTimestamp: 0n,
+  };
+  return (
+    pinRefusal(context, { withdrawal, approval: {}, account: held, slot: "0", txParams, evidence })
+      ?.code ?? ""
+  );
 }
 
 /** Makes every order of attempts after these, and checks each new one against all before it. */
@@ -87,11 +119,14 @@ function grow(scene: Scene, attempts: readonly PricedAttempt[], counted: Counted
       const shared = attempts.filter((earlier) => earlier.pin === pin);
       if (shared.length !== attempts.length)
         throw new Error(`a ${kind} has another pin: ${JSON.stringify([attempts, txParams])}`);
-      const isCancel = kind === "cancel" || (kind === "replacement" && attempts.at(-1)?.isCancel === true);
-      if (amountOf(figuresOf(txParams)) !== (isCancel ? 0n : scene.amountUnits)) throw new Error(`a ${kind} pays another amount`);
+      const isCancel =
+        kind === "cancel" || (kind === "replacement" && attempts.at(-1)?.isCancel === true);
+      if (amountOf(figuresOf(txParams)) !== (isCancel ? 0n : scene.amountUnits))
+        throw new Error(`a ${kind} pays another amount`);
       const evidence = evidenceFor(txParams, [scene.later, ...scene.made]);
       const refusal = refusalOf(scene, attempts, txParams, evidence);
-      if (refusal !== "") throw new Error(`a ${kind} is refused with ${refusal}: ${JSON.stringify(txParams)}`);
+      if (refusal !== "")
+        throw new Error(`a ${kind} is refused with ${refusal}: ${JSON.stringify(txParams)}`);
       counted[kind] += 1;
       const attempt = { txHash: "", txParams, feeMax: `${most(txParams)}`, isCancel, pin };
       // The operator's further offers differ by the fee alone, and each is checked above.
@@ -121,20 +156,27 @@ describe.each<[string, NativeCoin]>([
   const network = mainOf(coin);
   const unit = 10_000n * (network.dustSatPerKvB / 3_000n);
 
-  it.each([1, 2, 3, 4, 5])("each pair of every order shares the pin, and the signer takes it: accounts of %d coins", (count) => {
-    const values = new Values(seed + count);
-    const counted: Counted = { first: 0, replacement: 0, "operator's replacement": 0, cancel: 0 };
-    for (const [, share] of layouts) {
-      const owner = values.account(network);
-      const made = Array.from({ length: count }, (_, place) => values.coin(owner.script, unit * share(place)));
-      const later = values.coin(owner.script, unit * 1_000n);
-      const destination = values.destination(network, "p2wpkh");
-      const rest = { coin, network, account: owner.address, made, later, destination };
-      for (const amountUnits of new Set(amountsOf(made))) grow({ ...rest, amountUnits }, [], counted);
-    }
-    process.stdout.write(`${network.family}, ${count} coins: ${JSON.stringify(counted)}\n`);
-    for (const kind of kinds) expect(counted[kind], kind).toBeGreaterThan(kind === "first" ? 8 : 100);
-  });
+  it.each([1, 2, 3, 4, 5])(
+    "each pair of every order shares the pin, and the signer takes it: accounts of %d coins",
+    (count) => {
+      const values = new Values(seed + count);
+      const counted: Counted = { first: 0, replacement: 0, "operator's replacement": 0, cancel: 0 };
+      for (const [, share] of layouts) {
+        const owner = values.account(network);
+        const made = Array.from({ length: count }, (_, place) =>
+          values.coin(owner.script, unit * share(place)),
+        );
+        const later = values.coin(owner.script, unit * 1_000n);
+        const destination = values.destination(network, "p2wpkh");
+        const rest = { coin, network, account: owner.address, made, later, destination };
+        for (const amountUnits of new Set(amountsOf(made)))
+          grow({ ...rest, amountUnits }, [], counted);
+      }
+      process.stdout.write(`${network.family}, ${count} coins: ${JSON.stringify(counted)}\n`);
+      for (const kind of kinds)
+        expect(counted[kind], kind).toBeGreaterThan(kind === "first" ? 8 : 100);
+    },
+  );
 
   it("the signer refuses each of them on another pin, without its evidence, and with false amounts", () => {
     const values = new Values(seed);
@@ -142,7 +184,15 @@ describe.each<[string, NativeCoin]>([
     const made = [0, 1, 2].map(() => values.coin(owner.script, unit * 100n));
     const later = values.coin(owner.script, unit * 1_000n);
     const destination = values.destination(network, "p2wpkh");
-    const scene: Scene = { coin, network, account: owner.address, made, later, destination, amountUnits: unit * 50n };
+    const scene: Scene = {
+      coin,
+      network,
+      account: owner.address,
+      made,
+      later,
+      destination,
+      amountUnits: unit * 50n,
+    };
     const [txParams = {}] = offersOf(scene, "first", []);
     const pin = pinOfParams(txParams);
     const attempts = [{ txHash: "", txParams, feeMax: `${most(txParams)}`, pin }];
@@ -153,7 +203,9 @@ describe.each<[string, NativeCoin]>([
     const behind = { ...txParams, coins: `${pin},${textOf(other)}` };
     expect(refusalOf(scene, attempts, behind, ["", other.made])).toBe("");
     expect(refusalOf(scene, attempts, behind, ["", ""])).toBe("TRANSACTION_EVIDENCE");
-    expect(refusalOf(scene, attempts, { ...behind, coins: `${behind.coins}1` }, ["", other.made])).toBe("TRANSACTION_EVIDENCE");
+    expect(
+      refusalOf(scene, attempts, { ...behind, coins: `${behind.coins}1` }, ["", other.made]),
+    ).toBe("TRANSACTION_EVIDENCE");
     expect(refusalOf(scene, [], txParams, [])).toBe("TRANSACTION_EVIDENCE");
   });
 });
@@ -188,7 +240,9 @@ describe.skipIf(why !== null)("withdrawals of three attempts over bitcoind", () 
       const versions = new Set(Object.keys(fates.mined).map((name) => name.split(",")[0]));
       expect([...versions].sort()).toEqual(["version 1", "version 2", "version 3"]);
       for (const [paid, due] of await anchored.paid()) expect(paid).toEqual(due);
-      expect(anchored.ends.map((ends) => ends.length)).toEqual(Array.from({ length: withdrawals }, () => 1));
+      expect(anchored.ends.map((ends) => ends.length)).toEqual(
+        Array.from({ length: withdrawals }, () => 1),
+      );
     },
     60_000 + withdrawals * 6_000,
   );

@@ -62,9 +62,16 @@ describe("a raw block", () => {
     const read = readBlock(bytes(firstBlock), firstHash);
     if (!read.ok) throw new Error(read.problem);
     const { block } = read;
-    expect(block).toMatchObject({ hash: firstHash, parentHash: "0".repeat(64), timestampMs: 1_231_006_505_000 });
+    expect(block).toMatchObject({
+      hash: firstHash,
+      parentHash: "0".repeat(64),
+      timestampMs: 1_231_006_505_000,
+    });
     expect(block.transactions).toMatchObject([
-      { txHash: "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b", isReward: true },
+      {
+        txHash: "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b",
+        isReward: true,
+      },
     ]);
     expect(block.transactions[0]?.outputs[0]?.units).toBe(5_000_000_000n);
   });
@@ -75,16 +82,24 @@ describe("a raw block", () => {
     const read = readBlock(raw, hash);
     if (!read.ok) throw new Error(read.problem);
     const other = bitcoinjs.Block.fromBuffer(raw);
-    expect(read.block.transactions.map(({ txHash }) => txHash)).toEqual(other.transactions!.map((tx) => tx.getId()));
+    expect(read.block.transactions.map(({ txHash }) => txHash)).toEqual(
+      other.transactions!.map((tx) => tx.getId()),
+    );
     const shown = read.block.transactions.slice(1).map(({ inputs, outputs }) => ({
       coins: inputs.map(({ outpoint }) => outpoint),
       stacks: inputs.map(({ stack }) => stack.map((one) => Buffer.from(one).toString("hex"))),
-      outputs: outputs.map(({ units, script }) => `${units} ${Buffer.from(script).toString("hex")}`),
+      outputs: outputs.map(
+        ({ units, script }) => `${units} ${Buffer.from(script).toString("hex")}`,
+      ),
     }));
     expect(shown).toEqual(
       payments.map(({ ins, outs }) => ({
-        coins: ins.map(({ hash: id, index }) => `${Buffer.from(id).reverse().toString("hex")}:${index}`),
-        stacks: ins.map(({ witness: stack }) => stack.map((one) => Buffer.from(one).toString("hex"))),
+        coins: ins.map(
+          ({ hash: id, index }) => `${Buffer.from(id).reverse().toString("hex")}:${index}`,
+        ),
+        stacks: ins.map(({ witness: stack }) =>
+          stack.map((one) => Buffer.from(one).toString("hex")),
+        ),
         outputs: outs.map(({ value, script }) => `${value} ${Buffer.from(script).toString("hex")}`),
       })),
     );
@@ -111,8 +126,12 @@ describe("a raw block", () => {
 
   it("cut anywhere, or with a byte more, is refused", () => {
     const { raw, hash } = blockOf([payment(33), payment(0)]);
-    for (let length = 0; length < raw.length; length += 1) expect(readBlock(raw.subarray(0, length), hash).ok).toBe(false);
-    expect(readBlock(Uint8Array.of(...raw, 0), hash)).toEqual({ ok: false, problem: "bytes are left behind its transactions" });
+    for (let length = 0; length < raw.length; length += 1)
+      expect(readBlock(raw.subarray(0, length), hash).ok).toBe(false);
+    expect(readBlock(Uint8Array.of(...raw, 0), hash)).toEqual({
+      ok: false,
+      problem: "bytes are left behind its transactions",
+    });
   });
 
   it("that repeats its last payments has the same root, and is refused", () => {

@@ -50,14 +50,25 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
   afterAll(() => wallet?.close());
 
   /** A transaction of an account's largest coin with these outputs, in sat; the rest is the fee. */
-  async function paying(outputs: readonly (readonly [address: string, units: bigint])[], account: Account = wallet.owner) {
+  async function paying(
+    outputs: readonly (readonly [address: string, units: bigint])[],
+    account: Account = wallet.owner,
+  ) {
     const { coins } = await wallet.market(account);
     const coin = [...coins].sort((a, b) => Number(b.units - a.units))[0]!;
     const [txHash = "", output] = coin.id.split(":");
-    const inputs = [{ txHash, output: Number(output), script: new Uint8Array(0), sequence: 0xfffffffd }];
-    const paid = outputs.map(([address, units]) => ({ units, script: scriptOf(address, wallet.network) }));
+    const inputs = [
+      { txHash, output: Number(output), script: new Uint8Array(0), sequence: 0xfffffffd },
+    ];
+    const paid = outputs.map(([address, units]) => ({
+      units,
+      script: scriptOf(address, wallet.network),
+    }));
     const transaction = { version: 2, inputs, outputs: paid, lockTime: 0 };
-    const digests = digestsOf({ transaction, coins: [{ units: coin.units, script: account.script }] });
+    const digests = digestsOf({
+      transaction,
+      coins: [{ units: coin.units, script: account.script }],
+    });
     const [signature = new Uint8Array(0)] = signAll(digests as Uint8Array[], account.key);
     const stack = [encodeSignature(signature.subarray(0, 64)), secp256k1.getPublicKey(account.key)];
     const raw = Buffer.from(encodeTransaction(transaction, [stack])).toString("hex");
@@ -65,8 +76,13 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     return { txHash: txHashOf(encodeTransaction(transaction)), units: coin.units };
   }
 
-  const tipBlock = async (): Promise<WatchedBlock> => wallet.watcher.block((await wallet.watcher.tip()).number, true);
-  const found = async (blocks: readonly WatchedBlock[], book: Book, isAgreed = true): Promise<readonly DetectedPayment[]> =>
+  const tipBlock = async (): Promise<WatchedBlock> =>
+    wallet.watcher.block((await wallet.watcher.tip()).number, true);
+  const found = async (
+    blocks: readonly WatchedBlock[],
+    book: Book,
+    isAgreed = true,
+  ): Promise<readonly DetectedPayment[]> =>
     wallet.watcher.payments(blocks, [""], book, isAgreed).then(({ found }) => found);
 
   it("several outputs of one transaction are several payments, each named by its own number", async () => {
@@ -90,7 +106,9 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
       { ...named, index: 3, address: one, amountUnits: 80_000n },
     ];
     expect(await found([block], book)).toEqual(all);
-    expect(await found([await wallet.watcher.block(block.number, false)], book, false)).toEqual(all);
+    expect(await found([await wallet.watcher.block(block.number, false)], book, false)).toEqual(
+      all,
+    );
     expect((await wallet.watcher.payments([block], ["some token"], book, true)).found).toEqual([]);
     expect(await found([block], new Book())).toEqual([]);
   });
@@ -99,7 +117,8 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     const book = new Book();
     const kinds = ["p2pkh", "p2sh", "p2wpkh", "p2wsh", "p2tr"] as const;
     const outputs = kinds.map(
-      (kind, at) => [book.add(wallet.values.destination(wallet.network, kind)), 10_000n + BigInt(at)] as const,
+      (kind, at) =>
+        [book.add(wallet.values.destination(wallet.network, kind)), 10_000n + BigInt(at)] as const,
     );
     await paying(outputs);
     await wallet.mine(1);
@@ -112,10 +131,13 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     const book = new Book();
     const deposit = wallet.values.account(wallet.network);
     book.add(deposit.address);
-    const fill = (count: number) => Array.from({ length: count }, () => [wallet.other, 1_000n] as const);
+    const fill = (count: number) =>
+      Array.from({ length: count }, () => [wallet.other, 1_000n] as const);
     const long = await paying([[deposit.address, 500_000n], ...fill(2_000)]);
     await wallet.mine(1);
-    expect(await found([await tipBlock()], book)).toMatchObject([{ txHash: long.txHash, amountUnits: 500_000n }]);
+    expect(await found([await tipBlock()], book)).toMatchObject([
+      { txHash: long.txHash, amountUnits: 500_000n },
+    ]);
     const short = await paying([[deposit.address, 400_000n], ...fill(1_500)]);
     await wallet.mine(confirmations);
     for (let times = 0; times < 2; times += 1) {
@@ -124,7 +146,9 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
       expect(balances.get("")).toBe(900_000n);
     }
     const named = wallet.logged.filter(({ event }) => event === "coin-unused");
-    expect(named).toMatchObject([{ txHash: long.txHash, address: deposit.address, amount: "500000" }]);
+    expect(named).toMatchObject([
+      { txHash: long.txHash, address: deposit.address, amount: "500000" },
+    ]);
     const { number } = await wallet.watcher.finalTip();
     expect(await wallet.watcher.balance(deposit.address, "", number)).toBe(900_000n);
   });
@@ -136,7 +160,9 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     await paying([[deposit.address, 900_000n]]);
     await wallet.mine(confirmations);
     const { number } = await wallet.watcher.finalTip();
-    expect(await found([await wallet.watcher.block(number, true)], book)).toMatchObject([{ amountUnits: 900_000n }]);
+    expect(await found([await wallet.watcher.block(number, true)], book)).toMatchObject([
+      { amountUnits: 900_000n },
+    ]);
     expect(await wallet.watcher.balance(deposit.address, "", number)).toBe(900_000n);
     const { txHash } = await paying(
       [
@@ -155,9 +181,9 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     ]);
     await wallet.mine(1);
     expect(await found([await tipBlock()], book)).toMatchObject([{ amountUnits: 800_000n }]);
-    expect((await wallet.watcher.outgoing([block], new Set([deposit.address]))).found).toMatchObject([
-      { txHash, amountUnits: 90_000n },
-    ]);
+    expect(
+      (await wallet.watcher.outgoing([block], new Set([deposit.address]))).found,
+    ).toMatchObject([{ txHash, amountUnits: 90_000n }]);
   });
 
   it("the reward of a block is a payment of the block 100 later, for a watcher that read the block and for a new one", async () => {
@@ -170,13 +196,22 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
     expect(await found([rewarded], book)).toEqual([]);
     expect(await found([rewarded], book, false)).toEqual([]);
     await wallet.mine(99 + confirmations);
-    const blocks = await Promise.all([99, 100, 101].map((after) => wallet.watcher.block(rewarded.number + after, true)));
+    const blocks = await Promise.all(
+      [99, 100, 101].map((after) => wallet.watcher.block(rewarded.number + after, true)),
+    );
     const { tx } = await wallet.testNetwork.node.ask<{ tx: string[] }>("getblock", hash, 1);
     const named = { txHash: tx[0], index: 0, address: miner.address, contract: "" };
     const payments = await found(blocks, book);
-    expect(payments).toMatchObject([{ ...named, block: rewarded.number + 100, blockHash: blocks[1]?.hash }]);
+    expect(payments).toMatchObject([
+      { ...named, block: rewarded.number + 100, blockHash: blocks[1]?.hash },
+    ]);
     const { urls } = wallet.testNetwork;
-    const fresh = createUtxoWatcher({ urls, network: wallet.network, confirmations, log: wallet.log });
+    const fresh = createUtxoWatcher({
+      urls,
+      network: wallet.network,
+      confirmations,
+      log: wallet.log,
+    });
     expect((await fresh.payments(blocks, [""], book, true)).found).toEqual(payments);
     fresh.close();
     // Nothing may spend it before, so no balance has it.
@@ -196,26 +231,41 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
       const lost = await wallet.mine(depth);
       const head = await wallet.watcher.tip();
       const first = head.number - depth + 1;
-      const blocks = await Promise.all(lost.map((_, at) => wallet.watcher.block(first + at, false)));
-      expect((await found(blocks, book, false)).map(({ amountUnits }) => amountUnits)).toEqual([target.amountUnits]);
+      const blocks = await Promise.all(
+        lost.map((_, at) => wallet.watcher.block(first + at, false)),
+      );
+      expect((await found(blocks, book, false)).map(({ amountUnits }) => amountUnits)).toEqual([
+        target.amountUnits,
+      ]);
       const attempts = [{ txHash: signed.txHash, isCancel: false }];
       const judged = async () => {
         const final = await wallet.watcher.finalTip();
-        const verdict = await wallet.watcher.pass(final).judge(wallet.payment(target), [signed.txHash]);
-        return { verdict, outcome: await wallet.sender.chainOutcome(wallet.payment(target), attempts) };
+        const verdict = await wallet.watcher
+          .pass(final)
+          .judge(wallet.payment(target), [signed.txHash]);
+        return {
+          verdict,
+          outcome: await wallet.sender.chainOutcome(wallet.payment(target), attempts),
+        };
       };
-      expect(await judged()).toMatchObject({ verdict: { kind: "confirming", block: first }, outcome: null });
+      expect(await judged()).toMatchObject({
+        verdict: { kind: "confirming", block: first },
+        outcome: null,
+      });
       expect((await wallet.watcher.finalTip()).number).toBeLessThan(first);
       await node.ask("invalidateblock", lost[0]);
-      for (let made = 0; made <= depth; made += 1) await node.ask("generateblock", wallet.other, []);
+      for (let made = 0; made <= depth; made += 1)
+        await node.ask("generateblock", wallet.other, []);
       // The watcher finds the change by a block whose parent is not the one before.
       const next = await wallet.watcher.block(head.number + 1, false);
       expect(next.parentHash).not.toBe(blocks.at(-1)?.hash);
-      const renewed = await Promise.all(lost.map((_, at) => wallet.watcher.block(first + at, false)));
+      const renewed = await Promise.all(
+        lost.map((_, at) => wallet.watcher.block(first + at, false)),
+      );
       expect(await found(renewed, book, false)).toEqual([]);
-      expect(await wallet.sender.locations("", [{ slot: "0", txHashes: [signed.txHash] }])).toEqual([
-        { location: null, isDoubtful: false },
-      ]);
+      expect(await wallet.sender.locations("", [{ slot: "0", txHashes: [signed.txHash] }])).toEqual(
+        [{ location: null, isDoubtful: false }],
+      );
       expect(await judged()).toEqual({ verdict: { kind: "waiting" }, outcome: null });
       // The mempool has the payment again, and the new chain takes it.
       await wallet.sender.broadcast(signed.raw);
@@ -227,7 +277,9 @@ describe.skipIf(why !== null)("deposits by providers over bitcoind", () => {
         verdict: { kind: "completed", final: { txHash: signed.txHash, block } },
         outcome: { outcome: "paid", block },
       });
-      expect(await found([await wallet.watcher.block(block, true)], book)).toMatchObject([{ amountUnits: target.amountUnits }]);
+      expect(await found([await wallet.watcher.block(block, true)], book)).toMatchObject([
+        { amountUnits: target.amountUnits },
+      ]);
     },
     30_000,
   );

@@ -9,7 +9,11 @@ import { evidenceBytesMax } from "../../agent/socket/offered.ts";
 import { first } from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { coinMadeBy, previousBytesMax } from "../../chains/utxo/previous.ts";
-import { decodeTransaction, encodeTransaction, txHashOf } from "../../chains/utxo/raw-transaction.ts";
+import {
+  decodeTransaction,
+  encodeTransaction,
+  txHashOf,
+} from "../../chains/utxo/raw-transaction.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -50,7 +54,8 @@ describe("a lying courier", () => {
           ...figures,
           coins: figures.coins.map((each, place) => (place === at ? { ...each, units } : each)),
         });
-        const shown = (made: string): string[] => evidence.map((each, place) => (place === at ? made : each));
+        const shown = (made: string): string[] =>
+          evidence.map((each, place) => (place === at ? made : each));
         const more = values.units(1, 1_000_000);
         const outputs = readMade(evidence[at]!).transaction.outputs;
         const number = Number(target.id.split(":")[1]);
@@ -58,24 +63,56 @@ describe("a lying courier", () => {
           // First more than there is, hidden in the fee; then less, so that the fee takes the rest.
           () =>
             codeOf(() =>
-              build(payment, txParamsOf({ ...withUnits(target.units + more), feeSat: figures.feeSat + more }), evidence),
+              build(
+                payment,
+                txParamsOf({ ...withUnits(target.units + more), feeSat: figures.feeSat + more }),
+                evidence,
+              ),
             ),
           () =>
             codeOf(() =>
-              build({ ...payment, amountUnits: payment.amountUnits - 1n }, txParamsOf(withUnits(target.units - 1n)), evidence),
+              build(
+                { ...payment, amountUnits: payment.amountUnits - 1n },
+                txParamsOf(withUnits(target.units - 1n)),
+                evidence,
+              ),
             ),
-          () => codeOf(() => build(payment, txParams, shown(values.coin(owner.script, target.units).made))),
+          () =>
+            codeOf(() =>
+              build(payment, txParams, shown(values.coin(owner.script, target.units).made)),
+            ),
           () => {
-            const foreign = values.coin(values.script(values.random.pick(scriptKinds)), target.units);
+            const foreign = values.coin(
+              values.script(values.random.pick(scriptKinds)),
+              target.units,
+            );
             const coinsShown = figures.coins.map((each, place) =>
               place === at ? { id: foreign.id, units: target.units } : each,
             );
-            return codeOf(() => build(payment, txParamsOf({ ...figures, coins: coinsShown }), shown(foreign.made)));
+            return codeOf(() =>
+              build(payment, txParamsOf({ ...figures, coins: coinsShown }), shown(foreign.made)),
+            );
           },
-          () => codeOf(() => build(payment, txParams, shown(evidence[at]!.slice(0, values.random.below(evidence[at]!.length))))),
           () =>
-            codeOf(() => build(payment, txParams, shown(`${evidence[at]}${hexOf(values.bytes(1 + values.random.below(5)))}`))),
-          () => codeOf(() => build(payment, txParams, shown(hexOf(values.bytes(values.random.below(400)))))),
+            codeOf(() =>
+              build(
+                payment,
+                txParams,
+                shown(evidence[at]!.slice(0, values.random.below(evidence[at]!.length))),
+              ),
+            ),
+          () =>
+            codeOf(() =>
+              build(
+                payment,
+                txParams,
+                shown(`${evidence[at]}${hexOf(values.bytes(1 + values.random.below(5)))}`),
+              ),
+            ),
+          () =>
+            codeOf(() =>
+              build(payment, txParams, shown(hexOf(values.bytes(values.random.below(400))))),
+            ),
           () => {
             const flipped = bytes(evidence[at]!);
             flipped[values.random.below(flipped.length)]! ^= 1 << values.random.below(8);
@@ -87,8 +124,12 @@ describe("a lying courier", () => {
           },
           () => {
             const other = target.id.replace(/:.*/, `:${outputs.length + values.random.below(9)}`);
-            const coinsShown = figures.coins.map((each, place) => (place === at ? { ...each, id: other } : each));
-            return codeOf(() => build(payment, txParamsOf({ ...figures, coins: coinsShown }), evidence));
+            const coinsShown = figures.coins.map((each, place) =>
+              place === at ? { ...each, id: other } : each,
+            );
+            return codeOf(() =>
+              build(payment, txParamsOf({ ...figures, coins: coinsShown }), evidence),
+            );
           },
           () => {
             // The courier's own transaction with a higher amount: its id is another one.
@@ -98,7 +139,11 @@ describe("a lying courier", () => {
             );
             const made = hexOf(encodeTransaction({ ...transaction, outputs: raised }));
             return codeOf(() =>
-              build(payment, txParamsOf({ ...withUnits(target.units + more), feeSat: figures.feeSat + more }), shown(made)),
+              build(
+                payment,
+                txParamsOf({ ...withUnits(target.units + more), feeSat: figures.feeSat + more }),
+                shown(made),
+              ),
             );
           },
         ];
@@ -119,7 +164,10 @@ describe("a lying courier", () => {
     const { digests } = transactions;
     const build = provenBy(transactions);
     const owner = values.account(network);
-    const coins = [values.coin(owner.script, 2_500_000_000n), values.coin(owner.script, 2_500_000_000n)] as const;
+    const coins = [
+      values.coin(owner.script, 2_500_000_000n),
+      values.coin(owner.script, 2_500_000_000n),
+    ] as const;
     const payment = {
       network: network.id,
       account: owner.address,
@@ -171,7 +219,10 @@ describe("previous transactions", () => {
 
   it("bytes at the limit are read, and one more is not", () => {
     const of = (scriptBytes: number) => {
-      const inputs = [50_000, scriptBytes].map((size) => ({ ...transaction.inputs[0]!, script: new Uint8Array(size) }));
+      const inputs = [50_000, scriptBytes].map((size) => ({
+        ...transaction.inputs[0]!,
+        script: new Uint8Array(size),
+      }));
       return encodeTransaction({ ...transaction, inputs });
     };
     const long = (length: number) => of(length - of(300).length + 300);
@@ -180,7 +231,10 @@ describe("previous transactions", () => {
     expect([previousBytesMax, evidenceBytesMax]).toEqual([100_000, 100_000]);
     const idOf = (raw: Uint8Array) => `${txHashOf(raw)}:0`;
     expect(coinMadeBy(idOf(whole), hexOf(whole)).ok).toBe(true);
-    expect(coinMadeBy(idOf(over), hexOf(over))).toMatchObject({ ok: false, code: "TRANSACTION_EVIDENCE" });
+    expect(coinMadeBy(idOf(over), hexOf(over))).toMatchObject({
+      ok: false,
+      code: "TRANSACTION_EVIDENCE",
+    });
   });
 
   it("other forms of the same transaction are no transaction", () => {
@@ -205,7 +259,14 @@ describe("previous transactions", () => {
 
   it("the last transaction of a Litecoin block, with flag 8, has the id of its body", () => {
     const plain = encodeTransaction(transaction);
-    const flagged = Uint8Array.of(...plain.subarray(0, 4), 0, 8, ...plain.subarray(4, -4), 0, ...plain.subarray(-4));
+    const flagged = Uint8Array.of(
+      ...plain.subarray(0, 4),
+      0,
+      8,
+      ...plain.subarray(4, -4),
+      0,
+      ...plain.subarray(-4),
+    );
     expect(decodeTransaction(flagged)?.txHash).toBe(txHashOf(plain));
     flagged[flagged.length - 5] = 1;
     expect(decodeTransaction(flagged)).toBe(null);

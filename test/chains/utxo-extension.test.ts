@@ -24,7 +24,10 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
     const { node } = wallet.testNetwork;
     await wallet.fund(3);
     await node.ask("createwallet", "extension");
-    const signed = await wallet.first({ destination: await node.ask("getnewaddress"), amountUnits: 1_000_000_000n });
+    const signed = await wallet.first({
+      destination: await node.ask("getnewaddress"),
+      amountUnits: 1_000_000_000n,
+    });
     expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     await wallet.mine(extensionFrom - 1 - (await wallet.sender.tip()).number);
     await node.ask("sendtoaddress", await node.ask("getnewaddress", "", "mweb"), 9.9);
@@ -40,7 +43,9 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
     const { number } = await wallet.sender.tip();
     const block = await wallet.watcher.block(number, true);
     const { tx } = await node.ask<{ tx: string[] }>("getblock", hash, 1);
-    const { transactions } = block.content as { transactions: { txHash: string; isExtension: boolean }[] };
+    const { transactions } = block.content as {
+      transactions: { txHash: string; isExtension: boolean }[];
+    };
     expect(transactions.map(({ txHash, isExtension }) => [txHash, isExtension])).toEqual([
       [tx[0], false],
       [tx.at(-1), true],
@@ -63,8 +68,15 @@ describe.skipIf(why !== null)("Litecoin's extension", () => {
     const coin = coins.filter((one) => one.id === id);
     expect(satPerKvB).toBe(1_000n);
     const changeSat = 500_000_000n - 200_000n;
-    const txParams = { coins: `${id}:${coin[0]?.units}`, changeSat: `${changeSat}`, feeSat: "200000" };
+    const txParams = {
+      coins: `${id}:${coin[0]?.units}`,
+      changeSat: `${changeSat}`,
+      feeSat: "200000",
+    };
     const cancel = await wallet.sign(txParams, null);
-    expect(await wallet.sender.broadcast(cancel.raw)).toMatchObject({ standing: "taken", meaning: "" });
+    expect(await wallet.sender.broadcast(cancel.raw)).toMatchObject({
+      standing: "taken",
+      meaning: "",
+    });
   });
 });

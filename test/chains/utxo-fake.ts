@@ -7,7 +7,11 @@ export const fakeNetwork = bitcoin.networks.at(-1) as UtxoNetwork;
 export const firstHash = `${fakeNetwork.reference}${"9".repeat(32)}`;
 
 /** A body with status 200, a status with a body, or an answer of its own. */
-export type FakeAnswer = string | Buffer | readonly [status: number, body: string] | ((response: ServerResponse) => void);
+export type FakeAnswer =
+  | string
+  | Buffer
+  | readonly [status: number, body: string]
+  | ((response: ServerResponse) => void);
 
 export interface FakeEsplora {
   readonly url: string;
@@ -22,7 +26,9 @@ export async function fakeEsplora(answers: Record<string, FakeAnswer> = {}): Pro
   const server = createServer((request, response) => {
     const path = request.url ?? "";
     fake.asked.push(path);
-    const answer = fake.answers[path] ?? (path === "/block-height/0" ? firstHash : ([404, "Page not found"] as const));
+    const answer =
+      fake.answers[path] ??
+      (path === "/block-height/0" ? firstHash : ([404, "Page not found"] as const));
     if (typeof answer === "function") answer(response);
     else if (typeof answer === "string" || Buffer.isBuffer(answer)) response.end(answer);
     else response.writeHead(answer[0]).end(answer[1]);

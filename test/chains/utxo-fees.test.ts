@@ -6,7 +6,14 @@ import { setImmediate as pause } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Coin, TxParams } from "../../chains/family.ts";
 import { utxoFamilies } from "../../chains/utxo/family.ts";
-import { coinsWanted, first, firstMerging, merging, replacement, type Target } from "../../chains/utxo/fees.ts";
+import {
+  coinsWanted,
+  first,
+  firstMerging,
+  merging,
+  replacement,
+  type Target,
+} from "../../chains/utxo/fees.ts";
 import { bitcoin, litecoin } from "../../chains/utxo/network.ts";
 import { dustOf, dustOfChange, sizeOf } from "../../chains/utxo/size.ts";
 import { utxoTransactions } from "../../chains/utxo/transactions.ts";
@@ -17,22 +24,43 @@ import { mainOf, scriptOf, signAll, Values } from "./utxo-values.ts";
 
 const values = new Values(seed);
 const network = mainOf(bitcoin);
-const coin = (place: number, units: bigint): Coin => ({ id: `${place.toString(16).padStart(64, "0")}:${place % 3}`, units });
+const coin = (place: number, units: bigint): Coin => ({
+  id: `${place.toString(16).padStart(64, "0")}:${place % 3}`,
+  units,
+});
 const destination = values.destination(network, "p2wpkh");
 /** The anchor, and all coins, by their ids. */
 const pin = (txParams: TxParams): string => figuresOf(txParams).coins[0]!.id;
 const holds = (txParams: TxParams): string[] => figuresOf(txParams).coins.map(({ id }) => id);
-const unitsOf = (coins: readonly Coin[]): bigint => coins.reduce((sum, { units }) => sum + units, 0n);
+const unitsOf = (coins: readonly Coin[]): bigint =>
+  coins.reduce((sum, { units }) => sum + units, 0n);
 
 describe("sizes and dust", () => {
   it("the measured sizes of one coin and one output, with change, and of two coins", () => {
-    expect([sizeOf(1, 22, 0), sizeOf(1, 22, 1), sizeOf(2, 22, 1), sizeOf(1, null, 1)]).toEqual([110n, 141n, 209n, 110n]);
+    expect([sizeOf(1, 22, 0), sizeOf(1, 22, 1), sizeOf(2, 22, 1), sizeOf(1, null, 1)]).toEqual([
+      110n,
+      141n,
+      209n,
+      110n,
+    ]);
   });
 
   it("the least output of each kind, on both coins", () => {
     const kinds = ["p2pkh", "p2sh", "p2wpkh", "p2wsh", "p2tr"] as const;
-    expect(kinds.map((kind) => dustOf(values.script(kind), network))).toEqual([546n, 540n, 294n, 330n, 330n]);
-    expect(kinds.map((kind) => dustOf(values.script(kind), mainOf(litecoin)))).toEqual([5_460n, 5_400n, 2_940n, 3_300n, 3_300n]);
+    expect(kinds.map((kind) => dustOf(values.script(kind), network))).toEqual([
+      546n,
+      540n,
+      294n,
+      330n,
+      330n,
+    ]);
+    expect(kinds.map((kind) => dustOf(values.script(kind), mainOf(litecoin)))).toEqual([
+      5_460n,
+      5_400n,
+      2_940n,
+      3_300n,
+      3_300n,
+    ]);
     expect([dustOfChange(network), dustOfChange(mainOf(litecoin))]).toEqual([294n, 2_940n]);
   });
 
@@ -67,13 +95,45 @@ describe("sizes and dust", () => {
 
 describe("the first attempt", () => {
   it.each([
-    ["one coin, change in two while coins are few", [100_000n, 90_000n], 30_000n, 1_000n, "1:100000", "34914,34914", "172"],
-    ["the largest coin is the anchor", [20_000n, 900_000n, 50_000n], 10_000n, 1_000n, "2:900000", "444914,444914", "172"],
+    [
+      "one coin, change in two while coins are few",
+      [100_000n, 90_000n],
+      30_000n,
+      1_000n,
+      "1:100000",
+      "34914,34914",
+      "172",
+    ],
+    [
+      "the largest coin is the anchor",
+      [20_000n, 900_000n, 50_000n],
+      10_000n,
+      1_000n,
+      "2:900000",
+      "444914,444914",
+      "172",
+    ],
     ["change too small for two stays one", [40_000n], 20_000n, 1_000n, "1:40000", "19859", "141"],
     ["dust goes to the fee", [40_000n], 39_600n, 1_000n, "1:40000", "0", "400"],
     ["not a sat more than needed", [40_000n], 39_890n, 1_000n, "1:40000", "0", "110"],
-    ["a second coin where one does not suffice", [40_000n, 30_000n], 50_000n, 10_000n, "1:40000,2:30000", "17910", "2090"],
-    ["a rate below 1 sat for a byte counts as 1", [40_000n], 20_000n, 10n, "1:40000", "19859", "141"],
+    [
+      "a second coin where one does not suffice",
+      [40_000n, 30_000n],
+      50_000n,
+      10_000n,
+      "1:40000,2:30000",
+      "17910",
+      "2090",
+    ],
+    [
+      "a rate below 1 sat for a byte counts as 1",
+      [40_000n],
+      20_000n,
+      10n,
+      "1:40000",
+      "19859",
+      "141",
+    ],
     ["a broken rate is rounded up", [40_000n], 20_000n, 1_001n, "1:40000", "19858", "142"],
   ])("%s", (_, units, amountUnits, satPerKvB, coins, changeSat, feeSat) => {
     const market = { satPerKvB, coins: units.map((each, place) => coin(place + 1, each)) };
@@ -83,7 +143,13 @@ describe("the first attempt", () => {
       .join(",");
     const got = { coins: short, changeSat: txParams.changeSat, feeSat: txParams.feeSat };
     expect(got).toEqual({ coins, changeSat, feeSat });
-    expect(first(network, { ...market, coins: [...market.coins].reverse() }, { destination, amountUnits })).toEqual(txParams);
+    expect(
+      first(
+        network,
+        { ...market, coins: [...market.coins].reverse() },
+        { destination, amountUnits },
+      ),
+    ).toEqual(txParams);
   });
 
   it("null where the coins do not suffice, by one sat, and for dust and no address", () => {
@@ -93,17 +159,29 @@ describe("the first attempt", () => {
     expect(first(network, market, { destination, amountUnits: 294n })).not.toBe(null);
     expect(first(network, market, { destination, amountUnits: 293n })).toBe(null);
     expect(first(network, market, { destination: "nobody", amountUnits: 20_000n })).toBe(null);
-    expect(first(network, { ...market, coins: [] }, { destination, amountUnits: 20_000n })).toBe(null);
+    expect(first(network, { ...market, coins: [] }, { destination, amountUnits: 20_000n })).toBe(
+      null,
+    );
     const many = Array.from({ length: coinsMax + 1 }, (_, place) => coin(place, 1_000n));
-    expect(first(network, { satPerKvB: 1_000n, coins: many }, { destination, amountUnits: 59_000n })).not.toBe(null);
-    expect(first(network, { satPerKvB: 1_000n, coins: many }, { destination, amountUnits: 60_600n })).toBe(null);
+    expect(
+      first(network, { satPerKvB: 1_000n, coins: many }, { destination, amountUnits: 59_000n }),
+    ).not.toBe(null);
+    expect(
+      first(network, { satPerKvB: 1_000n, coins: many }, { destination, amountUnits: 60_600n }),
+    ).toBe(null);
   });
 
   it("change is one coin where the account has enough", () => {
-    const coins = (count: number) => Array.from({ length: count }, (_, place) => coin(place, 900_000n));
+    const coins = (count: number) =>
+      Array.from({ length: count }, (_, place) => coin(place, 900_000n));
     const changes = (count: number) =>
-      figuresOf(first(network, { satPerKvB: 1_000n, coins: coins(count) }, { destination, amountUnits: 20_000n })!).changeSat
-        .length;
+      figuresOf(
+        first(
+          network,
+          { satPerKvB: 1_000n, coins: coins(count) },
+          { destination, amountUnits: 20_000n },
+        )!,
+      ).changeSat.length;
     expect([changes(coinsWanted - 1), changes(coinsWanted)]).toEqual([2, 1]);
   });
 });
@@ -128,7 +206,9 @@ describe("every attempt", () => {
         const begin = first(on, { satPerKvB: rate(), coins }, target);
         if (begin === null) continue;
         const attempts = [begin];
-        const sizes = [sizeOf(figuresOf(begin).coins.length, script.length, figuresOf(begin).changeSat.length)];
+        const sizes = [
+          sizeOf(figuresOf(begin).coins.length, script.length, figuresOf(begin).changeSat.length),
+        ];
         for (let more = values.random.below(5); more > 0; more -= 1) {
           const wanted: Target = values.random.chance(3) ? null : target;
           const asked = rate();
@@ -139,12 +219,17 @@ describe("every attempt", () => {
           const next = replacement(on, { satPerKvB: asked, coins }, wanted, earlier, pin(begin));
           if (next === null) continue;
           const figures = figuresOf(next);
-          const size = sizeOf(figures.coins.length, wanted === null ? null : script.length, figures.changeSat.length);
+          const size = sizeOf(
+            figures.coins.length,
+            wanted === null ? null : script.length,
+            figures.changeSat.length,
+          );
           expect(amountOf(figures)).toBe(wanted === null ? 0n : amountUnits);
           expect(figures.feeSat * 1000n).toBeGreaterThanOrEqual(asked * size);
           for (const [place, before] of attempts.entries()) {
             expect(figures.feeSat).toBeGreaterThanOrEqual(most(before) + size);
-            if (earlier[place]!.txParams !== null) expect(figures.feeSat * sizes[place]!).toBeGreaterThan(most(before) * size);
+            if (earlier[place]!.txParams !== null)
+              expect(figures.feeSat * sizes[place]!).toBeGreaterThan(most(before) * size);
           }
           if (wanted === null) cancels += 1;
           attempts.push(next);
@@ -153,13 +238,19 @@ describe("every attempt", () => {
         for (const txParams of attempts) {
           const { coins: taken, changeSat, feeSat } = figuresOf(txParams);
           const paid = amountOf({ coins: taken, changeSat, feeSat });
-          expect(unitsOf(taken)).toBe(paid + unitsOf(changeSat.map((units) => ({ id: "", units }))) + feeSat);
+          expect(unitsOf(taken)).toBe(
+            paid + unitsOf(changeSat.map((units) => ({ id: "", units }))) + feeSat,
+          );
           expect([0n, amountUnits]).toContain(paid);
           expect(changeSat.every((units) => units >= dustOfChange(on))).toBe(true);
           expect(pin(txParams)).toBe(pin(begin));
           expect(holds(txParams)[0]).toBe(pin(begin));
           expect(new Set(holds(txParams)).size).toBe(taken.length);
-          expect(taken.every(({ id, units }) => coins.some((each) => each.id === id && each.units === units))).toBe(true);
+          expect(
+            taken.every(({ id, units }) =>
+              coins.some((each) => each.id === id && each.units === units),
+            ),
+          ).toBe(true);
         }
       }
       expect(cancels).toBeGreaterThan(share(20, 5));
@@ -170,22 +261,49 @@ describe("every attempt", () => {
   const target = { destination, amountUnits: 35_000n };
   const begin = first(network, { satPerKvB: 1_000n, coins }, target)!;
   const earlier = [{ txParams: begin, feeMax: `${most(begin)}` }];
-  const replaced = (satPerKvB: bigint, wanted: Target = target, attempts: Parameters<typeof replacement>[3] = earlier) =>
-    replacement(network, { satPerKvB, coins }, wanted, attempts, pin(begin));
+  const replaced = (
+    satPerKvB: bigint,
+    wanted: Target = target,
+    attempts: Parameters<typeof replacement>[3] = earlier,
+  ) => replacement(network, { satPerKvB, coins }, wanted, attempts, pin(begin));
 
   it("change shrinks first, then a coin is added, and then there is no replacement", () => {
     expect(figuresOf(begin)).toEqual({ coins: [coins[0]], changeSat: [4_859n], feeSat: 141n });
-    expect(figuresOf(replaced(1_000n)!)).toEqual({ coins: [coins[0]], changeSat: [4_718n], feeSat: 282n });
-    expect(figuresOf(replaced(20_000n)!)).toEqual({ coins: [coins[0]], changeSat: [2_180n], feeSat: 2_820n });
-    expect(figuresOf(replaced(40_000n)!)).toEqual({ coins: [coins[0]], changeSat: [], feeSat: 5_000n });
-    expect(figuresOf(replaced(50_000n)!)).toEqual({ coins: coins.slice(0, 2), changeSat: [24_550n], feeSat: 10_450n });
+    expect(figuresOf(replaced(1_000n)!)).toEqual({
+      coins: [coins[0]],
+      changeSat: [4_718n],
+      feeSat: 282n,
+    });
+    expect(figuresOf(replaced(20_000n)!)).toEqual({
+      coins: [coins[0]],
+      changeSat: [2_180n],
+      feeSat: 2_820n,
+    });
+    expect(figuresOf(replaced(40_000n)!)).toEqual({
+      coins: [coins[0]],
+      changeSat: [],
+      feeSat: 5_000n,
+    });
+    expect(figuresOf(replaced(50_000n)!)).toEqual({
+      coins: coins.slice(0, 2),
+      changeSat: [24_550n],
+      feeSat: 10_450n,
+    });
     expect(figuresOf(replaced(210_000n)!).coins).toEqual(coins);
     expect(replaced(400_000n)).toBe(null);
   });
 
   it("a cancel takes the anchor alone where it suffices, and more where it does not", () => {
-    expect(figuresOf(replaced(1_000n, null)!)).toEqual({ coins: [coins[0]], changeSat: [39_749n], feeSat: 251n });
-    expect(figuresOf(replaced(350_000n, null)!)).toEqual({ coins: [coins[0]], changeSat: [1_500n], feeSat: 38_500n });
+    expect(figuresOf(replaced(1_000n, null)!)).toEqual({
+      coins: [coins[0]],
+      changeSat: [39_749n],
+      feeSat: 251n,
+    });
+    expect(figuresOf(replaced(350_000n, null)!)).toEqual({
+      coins: [coins[0]],
+      changeSat: [1_500n],
+      feeSat: 38_500n,
+    });
     expect(figuresOf(replaced(380_000n, null)!).coins).toEqual(coins.slice(0, 2));
   });
 
@@ -196,7 +314,14 @@ describe("every attempt", () => {
     expect(figuresOf(paying).coins).toEqual(coins.slice(0, 2));
     const left = [coins[0]!, coins[2]!, coin(4, 10_000n)];
     const replacedBy = (isFree: boolean) => {
-      const next = replacement(network, { satPerKvB: 1_000n, coins: left }, wanted, attempts, coins[0]!.id, isFree);
+      const next = replacement(
+        network,
+        { satPerKvB: 1_000n, coins: left },
+        wanted,
+        attempts,
+        coins[0]!.id,
+        isFree,
+      );
       return figuresOf(next!).coins;
     };
     expect(replacedBy(true)).toEqual(left);
@@ -209,19 +334,30 @@ describe("every attempt", () => {
     expect(pin(next)).toBe(coins[0]!.id);
     expect(most(next)).toBeGreaterThanOrEqual(5_000n + 209n);
     for (const wanted of [target, null]) {
-      const onOther = replacement(network, { satPerKvB: 1_000n, coins }, wanted, unknown, coins[1]!.id)!;
+      const onOther = replacement(
+        network,
+        { satPerKvB: 1_000n, coins },
+        wanted,
+        unknown,
+        coins[1]!.id,
+      )!;
       expect(pin(onOther)).toBe(coins[1]!.id);
     }
-    expect(replacement(network, { satPerKvB: 1_000n, coins }, target, unknown, coin(9, 1n).id)).toBe(null);
+    expect(
+      replacement(network, { satPerKvB: 1_000n, coins }, target, unknown, coin(9, 1n).id),
+    ).toBe(null);
   });
 });
 
 describe("a payment of an account with many coins", () => {
-  const large = Array.from({ length: merging.coinsMin - 20 }, (_, place) => coin(place + 1, 100_000n + BigInt(place)));
+  const large = Array.from({ length: merging.coinsMin - 20 }, (_, place) =>
+    coin(place + 1, 100_000n + BigInt(place)),
+  );
   const small = Array.from({ length: 21 }, (_, place) => coin(place + 1_000, 300n + BigInt(place)));
   const coins = [...large, ...small];
   const target = { destination, amountUnits: 35_000n };
-  const offer = (satPerKvB: bigint, offered = coins) => figuresOf(firstMerging(network, { satPerKvB, coins: offered }, target)!);
+  const offer = (satPerKvB: bigint, offered = coins) =>
+    figuresOf(firstMerging(network, { satPerKvB, coins: offered }, target)!);
   const plain = (satPerKvB: bigint) => figuresOf(first(network, { satPerKvB, coins }, target)!);
 
   it("merges the smallest, and loses nothing but their fee", () => {

@@ -25,25 +25,38 @@ const strange: readonly (readonly [string, Buffer])[] = [
 function spending(receiver: Buffer): ChainTransaction {
   const inputs = [{ outpoint: `${made}:1`, stack: [Buffer.alloc(71, 1), key] }];
   return {
-    ...{ txHash: "cd".repeat(32), inputs, outputs: [{ units: 500_000_000n, script: receiver }], isReward: false },
+    ...{
+      txHash: "cd".repeat(32),
+      inputs,
+      outputs: [{ units: 500_000_000n, script: receiver }],
+      isReward: false,
+    },
     ...{ isExtension: false, hasStacks: true, body: Buffer.alloc(0), whole: Buffer.alloc(0) },
   };
 }
 
 describe("an input with the account's key", () => {
-  const find = (text: string): string | undefined => (text === scriptKey(own) ? account : undefined);
+  const find = (text: string): string | undefined =>
+    text === scriptKey(own) ? account : undefined;
   const outgoing = (script: Buffer, receiver = outsider) =>
     outgoingOf([spending(receiver)], accountKeys([account]), network, async () => script);
 
   it("is the account's spend, and its output there is change, where the coin's own script is the account's", async () => {
-    expect(await outgoing(own)).toMatchObject([{ account, amountUnits: 500_000_000n, outpoints: [`${made}:1`] }]);
+    expect(await outgoing(own)).toMatchObject([
+      { account, amountUnits: 500_000_000n, outpoints: [`${made}:1`] },
+    ]);
     expect(await paymentsIn(spending(own), find, async () => own)).toEqual([]);
   });
 
-  it.each(strange)("is nobody's spend out of %s, and its output to the account is a payment", async (_, script) => {
-    expect(await outgoing(script)).toEqual([]);
-    expect(await paymentsIn(spending(own), find, async () => script)).toMatchObject([{ address: account }]);
-  });
+  it.each(strange)(
+    "is nobody's spend out of %s, and its output to the account is a payment",
+    async (_, script) => {
+      expect(await outgoing(script)).toEqual([]);
+      expect(await paymentsIn(spending(own), find, async () => script)).toMatchObject([
+        { address: account },
+      ]);
+    },
+  );
 
   it("is not judged without the coin's script, and no other input is asked about", async () => {
     const asked: string[] = [];
@@ -51,7 +64,9 @@ describe("an input with the account's key", () => {
       asked.push(outpoint);
       throw new Error("no node shows it");
     };
-    await expect(outgoingOf([spending(outsider)], accountKeys([account]), network, lost)).rejects.toThrow("no node");
+    await expect(
+      outgoingOf([spending(outsider)], accountKeys([account]), network, lost),
+    ).rejects.toThrow("no node");
     const other = addressOfScript(outsider, network) as string;
     expect(await outgoingOf([spending(own)], accountKeys([other]), network, lost)).toEqual([]);
     expect(asked).toEqual([`${made}:1`]);

@@ -9,7 +9,10 @@ import type { NodePool, PoolNode, Question } from "../../chains/utxo/node-wire.t
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
-const address = { account: "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080", script: `0014${"ab".repeat(20)}` };
+const address = {
+  account: "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080",
+  script: `0014${"ab".repeat(20)}`,
+};
 const foreign = `0014${"cd".repeat(20)}`;
 
 const fee = { satPerKvB: null, isReplaceable: true };
@@ -21,14 +24,30 @@ class FakeNode {
   #made = 0;
 
   /** A block of one transaction for each entry: coins as its inputs, and amounts that it makes. */
-  mine(transactions: readonly { readonly inputs?: readonly ShownOutput[]; readonly makes?: readonly bigint[] }[]): void {
+  mine(
+    transactions: readonly {
+      readonly inputs?: readonly ShownOutput[];
+      readonly makes?: readonly bigint[];
+    }[],
+  ): void {
     const blockHash = this.#hash();
     this.blocks.push(
       transactions.map(({ inputs = [], makes = [] }) => {
         const txHash = this.#hash();
-        const outputs = makes.map((units, at) => ({ id: `${txHash}:${at}`, txHash, units, script: address.script }));
+        const outputs = makes.map((units, at) => ({
+          id: `${txHash}:${at}`,
+          txHash,
+          units,
+          script: address.script,
+        }));
         const other = { id: `${txHash}:${makes.length}`, txHash, units: 7n, script: foreign };
-        return { txHash, place: { block: this.blocks.length, blockHash }, inputs, outputs: [...outputs, other], ...fee };
+        return {
+          txHash,
+          place: { block: this.blocks.length, blockHash },
+          inputs,
+          outputs: [...outputs, other],
+          ...fee,
+        };
       }),
     );
   }
@@ -36,7 +55,9 @@ class FakeNode {
   coins(upTo = this.blocks.length): readonly ShownOutput[] {
     const all = this.blocks.slice(0, upTo).flat();
     const spent = new Set(all.flatMap(({ inputs }) => inputs.map(({ id }) => id)));
-    return all.flatMap(({ outputs }) => outputs).filter(({ id, script }) => script === address.script && !spent.has(id));
+    return all
+      .flatMap(({ outputs }) => outputs)
+      .filter(({ id, script }) => script === address.script && !spent.has(id));
   }
 
   answer({ path }: Question<unknown>): unknown {
@@ -44,7 +65,10 @@ class FakeNode {
     const [, after] = path.split("/txs/chain");
     if (after === undefined) {
       const coins = this.coins();
-      return { count: coins.length + this.falseCount, units: coins.reduce((sum, { units }) => sum + units, 0n) };
+      return {
+        count: coins.length + this.falseCount,
+        units: coins.reduce((sum, { units }) => sum + units, 0n),
+      };
     }
     const all = this.blocks.flat().reverse();
     const from = after === "" ? 0 : all.findIndex(({ txHash }) => txHash === after.slice(1)) + 1;
@@ -60,41 +84,52 @@ class FakeNode {
 function open() {
   const node = new FakeNode();
   const poolNode = { rpc: { origin: "http://node" } } as PoolNode;
-  const pool = { nodes: [poolNode], ask: async (_: PoolNode, question: Question<unknown>) => node.answer(question) };
+  const pool = {
+    nodes: [poolNode],
+    ask: async (_: PoolNode, question: Question<unknown>) => node.answer(question),
+  };
   const histories = createHistories(pool as unknown as NodePool);
   const read = (since = Number.MAX_SAFE_INTEGER) => histories.read(poolNode, address, since);
   const many = (blocks: number, each: number): void => {
-    for (let made = 0; made < blocks; made += 1) node.mine(Array.from({ length: each }, () => ({ makes: [1_000n] })));
+    for (let made = 0; made < blocks; made += 1)
+      node.mine(Array.from({ length: each }, () => ({ makes: [1_000n] })));
   };
   return { node, read, many };
 }
 
-const ids = (coins: readonly { readonly id: string }[]): readonly string[] => coins.map(({ id }) => id).sort();
-const fault = (words: RegExp) => expect.objectContaining({ code: "NODE_ERROR", message: expect.stringMatching(words) });
+const ids = (coins: readonly { readonly id: string }[]): readonly string[] =>
+  coins.map(({ id }) => id).sort();
+const fault = (words: RegExp) =>
+  expect.objectContaining({ code: "NODE_ERROR", message: expect.stringMatching(words) });
 
 describe("the history of an address", () => {
-  it.each(seedsOfRun(share(20)))("has the coins of the chain while blocks come and go: seed %i", async (seed) => {
-    const random = new Seeded(seed);
-    const { node, read } = open();
-    for (let step = 0; step < 60; step += 1) {
-      if (node.blocks.length > 3 && random.below(5) === 0) node.blocks.splice(node.blocks.length - 1 - random.below(3));
-      for (let made = random.below(4); made > 0; made -= 1) {
-        const coins = [...node.coins()];
-        const transactions = Array.from({ length: random.below(30) }, () => ({
-          inputs: coins.splice(0, random.below(3)),
-          makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
-        }));
-        node.mine(transactions);
+  it.each(seedsOfRun(share(20)))(
+    "has the coins of the chain while blocks come and go: seed %i",
+    async (seed) => {
+      const random = new Seeded(seed);
+      const { node, read } = open();
+      for (let step = 0; step < 60; step += 1) {
+        if (node.blocks.length > 3 && random.below(5) === 0)
+          node.blocks.splice(node.blocks.length - 1 - random.below(3));
+        for (let made = random.below(4); made > 0; made -= 1) {
+          const coins = [...node.coins()];
+          const transactions = Array.from({ length: random.below(30) }, () => ({
+            inputs: coins.splice(0, random.below(3)),
+            makes: Array.from({ length: random.below(3) }, () => BigInt(1 + random.below(1_000))),
+          }));
+          node.mine(transactions);
+        }
+        const since =
+          random.below(2) === 0 ? Number.MAX_SAFE_INTEGER : random.below(node.blocks.length + 1);
+        const { unspent, later } = await read(since);
+        expect(ids(unspent)).toEqual(ids(node.coins()));
+        const above = node.blocks.slice(since + 1).flat();
+        expect(
+          ids(later.filter(({ place }) => place!.block > since).map(({ txHash: id }) => ({ id }))),
+        ).toEqual(ids(above.map(({ txHash: id }) => ({ id }))));
       }
-      const since = random.below(2) === 0 ? Number.MAX_SAFE_INTEGER : random.below(node.blocks.length + 1);
-      const { unspent, later } = await read(since);
-      expect(ids(unspent)).toEqual(ids(node.coins()));
-      const above = node.blocks.slice(since + 1).flat();
-      expect(ids(later.filter(({ place }) => place!.block > since).map(({ txHash: id }) => ({ id })))).toEqual(
-        ids(above.map(({ txHash: id }) => ({ id }))),
-      );
-    }
-  });
+    },
+  );
 
   it("is read only until all coins are found, and then by its newest page", async () => {
     const { node, read, many } = open();
@@ -123,7 +158,9 @@ describe("the history of an address", () => {
   it("goes on where the question before it ended, and says how far it is", async () => {
     const { node, read, many } = open();
     many(historyLimits.pagesAtOnce, 30);
-    await expect(read()).rejects.toEqual(fault(/being read, 2500 so far, with 2500 of its 3000 coins: wait$/));
+    await expect(read()).rejects.toEqual(
+      fault(/being read, 2500 so far, with 2500 of its 3000 coins: wait$/),
+    );
     many(1, 3);
     expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
     expect(node.asked.length).toBeLessThan(130);
@@ -134,7 +171,8 @@ describe("the history of an address", () => {
     many(400, 25);
     node.mine([{ inputs: node.coins() }, ...Array.from({ length: 24 }, () => ({}))]);
     await read();
-    for (let page = 1; page < historyLimits.pagesAtOnce; page += 1) node.mine(Array.from({ length: 25 }, () => ({})));
+    for (let page = 1; page < historyLimits.pagesAtOnce; page += 1)
+      node.mine(Array.from({ length: 25 }, () => ({})));
     node.falseCount = 1;
     const before = node.asked.length;
     await expect(read()).rejects.toEqual(fault(/being read/));
@@ -164,7 +202,8 @@ describe("the history of an address", () => {
     expect((await read()).unspent).toHaveLength(1);
     node.blocks.pop();
     node.mine([{ makes: [9n] }]);
-    for (let part = 0; part < 2; part += 1) await expect(read()).rejects.toEqual(fault(/being read/));
+    for (let part = 0; part < 2; part += 1)
+      await expect(read()).rejects.toEqual(fault(/being read/));
     expect(ids((await read()).unspent)).toEqual(ids(node.coins()));
   });
 
@@ -181,7 +220,9 @@ describe("the history of an address", () => {
     expect(unspent.map((coin) => coin.units).sort()).toEqual([5_000n, 681n, 7_000n].sort());
     // A payment out of it is followed as before.
     node.mine([{ inputs: node.coins().filter((coin) => coin.units === 5_000n), makes: [900n] }]);
-    expect((await read()).unspent.map((coin) => coin.units).sort()).toEqual([681n, 7_000n, 900n].sort());
+    expect((await read()).unspent.map((coin) => coin.units).sort()).toEqual(
+      [681n, 7_000n, 900n].sort(),
+    );
   });
 
   it("that does not fit the node's own totals is refused, and read again once it does", async () => {

@@ -26,7 +26,9 @@ bitcoinjs.initEccLib({
     }
   },
   xOnlyPointAddTweak: (x, tweak) => {
-    const point = pointOf(x).add(Point.BASE.multiply(BigInt(`0x${Buffer.from(tweak).toString("hex")}`)));
+    const point = pointOf(x).add(
+      Point.BASE.multiply(BigInt(`0x${Buffer.from(tweak).toString("hex")}`)),
+    );
     if (point.equals(Point.ZERO)) return null;
     const sum = point.toBytes(true);
     return { parity: sum[0] === 3 ? 1 : 0, xOnlyPubkey: sum.slice(1) };
@@ -34,14 +36,27 @@ bitcoinjs.initEccLib({
 });
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
-const signedScript = (keyHash: Uint8Array): Uint8Array => Uint8Array.of(0x76, 0xa9, 20, ...keyHash, 0x88, 0xac);
+const signedScript = (keyHash: Uint8Array): Uint8Array =>
+  Uint8Array.of(0x76, 0xa9, 20, ...keyHash, 0x88, 0xac);
 
 function versionsOf(network: UtxoNetwork) {
   const bip32 = { public: 0, private: 0 };
-  return { messagePrefix: "", bech32: network.prefix, bip32, pubKeyHash: network.p2pkh, scriptHash: network.p2sh, wif: 0x80 };
+  return {
+    messagePrefix: "",
+    bech32: network.prefix,
+    bip32,
+    pubKeyHash: network.p2pkh,
+    scriptHash: network.p2sh,
+    wif: 0x80,
+  };
 }
 
-export function readByScure(raw: Uint8Array, network: UtxoNetwork, own: Uint8Array, amounts: readonly bigint[]): Reading {
+export function readByScure(
+  raw: Uint8Array,
+  network: UtxoNetwork,
+  own: Uint8Array,
+  amounts: readonly bigint[],
+): Reading {
   return scureReading(
     scure.Transaction.fromRaw(raw, { allowUnknownOutputs: true, disableScriptCheck: true }),
     network,
@@ -53,7 +68,10 @@ export function readByScure(raw: Uint8Array, network: UtxoNetwork, own: Uint8Arr
 /** Reads a PSBT; amounts and scripts are those in it. */
 export function readUnsignedByScure(unsigned: Uint8Array, network: UtxoNetwork): Reading {
   const tx = scure.Transaction.fromPSBT(unsigned);
-  const coins = Array.from({ length: tx.inputsLength }, (_, place) => tx.getInput(place).witnessUtxo!);
+  const coins = Array.from(
+    { length: tx.inputsLength },
+    (_, place) => tx.getInput(place).witnessUtxo!,
+  );
   return scureReading(
     tx,
     network,
@@ -80,7 +98,9 @@ function scureReading(
       address: scure.Address(versionsOf(network)).encode(scure.OutScript.decode(script!)),
       units: amount!,
     })),
-    digests: inputs.map((_, place) => hex(tx.preimageWitnessV0(place, signedScript(own.slice(2)), 1, amounts[place]!))),
+    digests: inputs.map((_, place) =>
+      hex(tx.preimageWitnessV0(place, signedScript(own.slice(2)), 1, amounts[place]!)),
+    ),
     size: isUnsigned ? 0 : tx.vsize,
   };
 }
@@ -97,12 +117,16 @@ export function readByBitcoinjs(
   isVerified: boolean,
 ): Reading {
   const tx = bitcoinjs.Transaction.fromBuffer(raw);
-  const digests = tx.ins.map((_, place) => tx.hashForWitnessV0(place, signedScript(own.slice(2)), amounts[place]!, 1));
+  const digests = tx.ins.map((_, place) =>
+    tx.hashForWitnessV0(place, signedScript(own.slice(2)), amounts[place]!, 1),
+  );
   for (const [place, { witness: stack }] of tx.ins.entries()) {
     const { signature, hashType } = bitcoinjs.script.signature.decode(stack[0]!);
     const isOwn = hex(bitcoinjs.crypto.hash160(stack[1]!)) === hex(own.slice(2));
-    const isSigned = !isVerified || secp256k1.verify(signature, digests[place]!, stack[1]!, { lowS: true });
-    if (stack.length !== 2 || hashType !== 1 || !isOwn || !isSigned) throw new Error(`coin ${place} is not signed`);
+    const isSigned =
+      !isVerified || secp256k1.verify(signature, digests[place]!, stack[1]!, { lowS: true });
+    if (stack.length !== 2 || hashType !== 1 || !isOwn || !isSigned)
+      throw new Error(`coin ${place} is not signed`);
   }
   return { ...bitcoinjsReading(tx, network), digests: digests.map(hex), size: tx.virtualSize() };
 }
@@ -111,7 +135,9 @@ export function readUnsignedByBitcoinjs(unsigned: Uint8Array, network: UtxoNetwo
   const psbt = bitcoinjs.Psbt.fromBuffer(unsigned, { network: versionsOf(network) });
   const tx = bitcoinjs.Transaction.fromBuffer(psbt.data.getTransaction());
   const coins = psbt.data.inputs.map(({ witnessUtxo }) => witnessUtxo!);
-  const digests = coins.map(({ script, value }, place) => tx.hashForWitnessV0(place, signedScript(script.slice(2)), value, 1));
+  const digests = coins.map(({ script, value }, place) =>
+    tx.hashForWitnessV0(place, signedScript(script.slice(2)), value, 1),
+  );
   return { ...bitcoinjsReading(tx, network), digests: digests.map(hex), size: 0 };
 }
 

@@ -6,7 +6,11 @@
 import { expect } from "vitest";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { type DepositMemory, newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
-import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "../../gateway/watcher/withdrawals.ts";
+import {
+  checkWithdrawals,
+  newWithdrawalMemory,
+  type WithdrawalMemory,
+} from "../../gateway/watcher/withdrawals.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -49,10 +53,21 @@ export class LostBlocks {
     this.#wallet = wallet;
     this.#payer = payer;
     this.#keys = pairAgent(this.#db.store, "a", wallet.owner.address);
-    const hot = { family: wallet.network.family, purpose: "hot", id: wallet.owner.address, firstAddress: wallet.owner.address };
+    const hot = {
+      family: wallet.network.family,
+      purpose: "hot",
+      id: wallet.owner.address,
+      firstAddress: wallet.owner.address,
+    };
     this.#db.store.database.run("UPDATE agents SET accounts = ?", JSON.stringify([hot]));
     const currencies = [{ ...currency("btc", ""), decimal: 8 }];
-    this.#chain = watchedBy({ db: this.#db, network, reader: wallet.watcher, currencies, clock: () => this.#passes });
+    this.#chain = watchedBy({
+      db: this.#db,
+      network,
+      reader: wallet.watcher,
+      currencies,
+      clock: () => this.#passes,
+    });
     this.#deposits = newDepositMemory(network);
   }
 
@@ -66,7 +81,11 @@ export class LostBlocks {
     for (let made = 0; made <= depth; made += 1) await this.#mine([]);
     await this.pass();
     // The deposit is un-seen, and the withdrawal is in no block.
-    expect(this.#depositOf(run)).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
+    expect(this.#depositOf(run)).toMatchObject({
+      status: 0,
+      stage: "waiting",
+      amountReceivedUnits: "0",
+    });
     expect(this.#withdrawalOf(run)).toMatchObject({ status: 0, stage: "broadcast", txHash: "" });
     const isCancelled = this.#wallet.values.random.chance(3);
     await this.#again(run, isCancelled ? run.cancel : run.payment);
@@ -102,14 +121,28 @@ export class LostBlocks {
     const depositUnits = values.units(10_000, 50_000_000);
     const given = { id: depositId, address, place: this.#runs, agent: this.#keys.id };
     giveAddress(this.#db.store, given, { ...shared, amountUnits: `${depositUnits}` });
-    const deposit = await this.#wallet.first({ destination: address, amountUnits: depositUnits }, this.#payer);
+    const deposit = await this.#wallet.first(
+      { destination: address, amountUnits: depositUnits },
+      this.#payer,
+    );
     const target = { destination: other, amountUnits: values.units(10_000, 50_000_000) };
     const payment = await this.#wallet.first(target);
     const cancel = await this.#wallet.next(null, [payment]);
-    const paid = { amountUnits: `${target.amountUnits}`, receiverAddress: target.destination, depositAddress: owner.address };
-    const order = { id: withdrawalId, orderId: withdrawalId, operation: "withdraw", mode: "auto", stage: "broadcast" } as const;
+    const paid = {
+      amountUnits: `${target.amountUnits}`,
+      receiverAddress: target.destination,
+      depositAddress: owner.address,
+    };
+    const order = {
+      id: withdrawalId,
+      orderId: withdrawalId,
+      operation: "withdraw",
+      mode: "auto",
+      stage: "broadcast",
+    } as const;
     insertTransaction(this.#db.store, { ...shared, ...order, ...paid });
-    for (const [at, attempt] of [payment, cancel].entries()) this.#sign(withdrawalId, at + 1, attempt);
+    for (const [at, attempt] of [payment, cancel].entries())
+      this.#sign(withdrawalId, at + 1, attempt);
     return { depositId, deposit, depositUnits, withdrawalId, payment, cancel };
   }
 
@@ -119,7 +152,17 @@ export class LostBlocks {
     this.#db.store.database.run(
       `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, pin, cancel)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[id, attempt, this.#keys.id, network.id, owner.address, `${this.#runs}`, txHash, txParams.feeSat ?? "", attempt],
+      ...[
+        id,
+        attempt,
+        this.#keys.id,
+        network.id,
+        owner.address,
+        `${this.#runs}`,
+        txHash,
+        txParams.feeSat ?? "",
+        attempt,
+      ],
       ...[pin ?? "", target === null ? 1 : 0],
     );
   }
@@ -132,7 +175,11 @@ export class LostBlocks {
       if (made === 0) first = hash;
       await this.pass();
       expect(this.#depositOf(run)).toMatchObject({ status: 0, stage: "confirming" });
-      expect(this.#withdrawalOf(run)).toMatchObject({ status: 0, stage: "confirming", txHash: run.payment.txHash });
+      expect(this.#withdrawalOf(run)).toMatchObject({
+        status: 0,
+        stage: "confirming",
+        txHash: run.payment.txHash,
+      });
     }
     return first;
   }
@@ -143,21 +190,36 @@ export class LostBlocks {
     const isLater = values.random.chance(2);
     const [deposits, withdrawals] = isLater ? [2, 1] : [1, 1];
     for (let made = 1; made < deposits + confirmations; made += 1) {
-      const due = [...(made === deposits ? [run.deposit] : []), ...(made === withdrawals ? [version] : [])];
+      const due = [
+        ...(made === deposits ? [run.deposit] : []),
+        ...(made === withdrawals ? [version] : []),
+      ];
       await this.#mine(due);
       await this.pass();
       const depths = { deposit: made - deposits + 1, withdrawal: made - withdrawals + 1 };
-      expect(this.#depositOf(run).status, `deposit at depth ${depths.deposit}`).toBe(depths.deposit < confirmations ? 0 : 1);
+      expect(this.#depositOf(run).status, `deposit at depth ${depths.deposit}`).toBe(
+        depths.deposit < confirmations ? 0 : 1,
+      );
       const isEnded = this.#withdrawalOf(run).status !== 0;
-      expect(isEnded, `withdrawal at depth ${depths.withdrawal}`).toBe(depths.withdrawal >= confirmations);
+      expect(isEnded, `withdrawal at depth ${depths.withdrawal}`).toBe(
+        depths.withdrawal >= confirmations,
+      );
     }
   }
 
   #ended(run: Run, { txHash, txParams, target }: Signed): void {
     const { depositUnits, deposit } = run;
-    const came = { status: 1, stage: "completed", amountReceivedUnits: `${depositUnits}`, txHash: deposit.txHash };
+    const came = {
+      status: 1,
+      stage: "completed",
+      amountReceivedUnits: `${depositUnits}`,
+      txHash: deposit.txHash,
+    };
     expect(this.#depositOf(run)).toMatchObject(came);
-    const end = target === null ? { status: 2, stage: "failed", code: "cancelled" } : { status: 1, stage: "completed", code: "" };
+    const end =
+      target === null
+        ? { status: 2, stage: "failed", code: "cancelled" }
+        : { status: 1, stage: "completed", code: "" };
     expect(this.#withdrawalOf(run)).toMatchObject({ ...end, txHash, feeUnits: txParams.feeSat });
     expect(anchorOf(run.payment)).toBe(anchorOf(run.cancel));
   }
@@ -165,7 +227,11 @@ export class LostBlocks {
   /** A block of these alone; its hash. */
   async #mine(these: readonly Signed[]): Promise<string> {
     const raws = these.map(({ raw }) => raw);
-    const { hash } = await this.#wallet.testNetwork.node.ask<{ hash: string }>("generateblock", this.#wallet.other, raws);
+    const { hash } = await this.#wallet.testNetwork.node.ask<{ hash: string }>(
+      "generateblock",
+      this.#wallet.other,
+      raws,
+    );
     return hash;
   }
 

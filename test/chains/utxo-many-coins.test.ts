@@ -9,7 +9,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Coin } from "../../chains/family.ts";
 import { digestsOf, encodeSignature } from "../../chains/utxo/digest.ts";
 import { merging } from "../../chains/utxo/fees.ts";
-import { encodeTransaction, type TransactionOutput, txHashOf } from "../../chains/utxo/raw-transaction.ts";
+import {
+  encodeTransaction,
+  type TransactionOutput,
+  txHashOf,
+} from "../../chains/utxo/raw-transaction.ts";
 import { figuresOf } from "../../chains/utxo/tx-params.ts";
 import { missing } from "../../lab/utxo-node/daemon.ts";
 import { type Account, scriptOf, signAll } from "./utxo-values.ts";
@@ -37,11 +41,13 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     payer = wallet.values.account(wallet.network);
     await wallet.mine(20, payer.address);
     await wallet.mine(100 + confirmations);
-    const { unspents } = await wallet.testNetwork.node.ask<{ unspents: { txid: string; vout: number; amount: number }[] }>(
-      "scantxoutset",
-      ...["start", [`addr(${payer.address})`]],
-    );
-    purse = unspents.map(({ txid, vout, amount }) => ({ id: `${txid}:${vout}`, units: BigInt(Math.round(amount * 1e8)) }));
+    const { unspents } = await wallet.testNetwork.node.ask<{
+      unspents: { txid: string; vout: number; amount: number }[];
+    }>("scantxoutset", ...["start", [`addr(${payer.address})`]]);
+    purse = unspents.map(({ txid, vout, amount }) => ({
+      id: `${txid}:${vout}`,
+      units: BigInt(Math.round(amount * 1e8)),
+    }));
   });
   afterAll(() => wallet?.close());
 
@@ -57,11 +63,20 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
       inputs: [{ txHash, output: Number(output), script: new Uint8Array(0), sequence: 0xfffffffd }],
       outputs: [...outputs, { units: rest, script: payer.script }],
     };
-    const digests = digestsOf({ transaction, coins: [{ units: coin.units, script: payer.script }] });
+    const digests = digestsOf({
+      transaction,
+      coins: [{ units: coin.units, script: payer.script }],
+    });
     const [signature] = signAll([digests[0] as Uint8Array], payer.key);
-    const stack = [encodeSignature((signature as Uint8Array).subarray(0, 64)), secp256k1.getPublicKey(payer.key)] as const;
+    const stack = [
+      encodeSignature((signature as Uint8Array).subarray(0, 64)),
+      secp256k1.getPublicKey(payer.key),
+    ] as const;
     const made = txHashOf(encodeTransaction(transaction));
-    await wallet.testNetwork.node.ask("sendrawtransaction", Buffer.from(encodeTransaction(transaction, [stack])).toString("hex"));
+    await wallet.testNetwork.node.ask(
+      "sendrawtransaction",
+      Buffer.from(encodeTransaction(transaction, [stack])).toString("hex"),
+    );
     purse.push({ id: `${made}:${outputs.length}`, units: rest });
     return made;
   }
@@ -69,14 +84,18 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
   /** So many coins of so much for the hot wallet, by transactions that are short enough. */
   async function give(count: number, units: bigint): Promise<void> {
     for (let left = count; left > 0; left -= outputsMost)
-      await pay(Array.from({ length: Math.min(left, outputsMost) }, () => ({ units, script: script() })));
+      await pay(
+        Array.from({ length: Math.min(left, outputsMost) }, () => ({ units, script: script() })),
+      );
     await wallet.mine(confirmations);
   }
 
   async function trueSat(owner = wallet.owner): Promise<bigint> {
-    const { total_amount } = await wallet.testNetwork.node.ask<{ total_amount: number }>("scantxoutset", "start", [
-      `addr(${owner.address})`,
-    ]);
+    const { total_amount } = await wallet.testNetwork.node.ask<{ total_amount: number }>(
+      "scantxoutset",
+      "start",
+      [`addr(${owner.address})`],
+    );
     return BigInt(Math.round(total_amount * 1e8));
   }
 
@@ -88,7 +107,11 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     expect(before.balances.get("")).toBe(sat);
     expect(await wallet.watcher.balance(wallet.owner.address, "", number)).toBe(sat);
     const target = { destination: wallet.other, amountUnits: 40_000n };
-    const cost = await wallet.watcher.cost(wallet.owner.address, { ...target, contract: "", tag: "" });
+    const cost = await wallet.watcher.cost(wallet.owner.address, {
+      ...target,
+      contract: "",
+      tag: "",
+    });
     expect(cost).toMatchObject({ ok: true });
     const signed = await wallet.first(target);
     expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
@@ -101,7 +124,9 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     expect(between.coins?.some(({ id }) => spent.includes(id))).toBe(false);
     await wallet.mine(confirmations);
     const attempts = [{ txHash: signed.txHash, isCancel: false }];
-    expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toMatchObject({ outcome: "paid" });
+    expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toMatchObject({
+      outcome: "paid",
+    });
     const { feeSat: fee } = figuresOf(signed.txParams);
     expect((await state()).balances.get("")).toBe(sat - 40_000n - fee);
   }
@@ -116,13 +141,17 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
   });
 
   it("an account with many coins offers the largest coins, and the smallest that are worth their fee", async () => {
-    await pay([{ units: 5_000_000n, script: script() }, ...Array.from({ length: 5 }, () => ({ units: 330n, script: script() }))]);
+    await pay([
+      { units: 5_000_000n, script: script() },
+      ...Array.from({ length: 5 }, () => ({ units: 330n, script: script() })),
+    ]);
     await wallet.mine(confirmations);
     const sizes = (await state()).coins?.map(({ units }) => units) ?? [];
     expect(sizes).toHaveLength(500);
     expect(sizes[0]).toBe(5_000_000n);
     expect(sizes.filter((units) => units === 330n)).toHaveLength(5);
-    for (const front of wallet.testNetwork.fronts) front.options = { ...front.options, rates: { 3: 5 } };
+    for (const front of wallet.testNetwork.fronts)
+      front.options = { ...front.options, rates: { 3: 5 } };
     const dear = (await state()).coins?.map(({ units }) => units) ?? [];
     expect(dear).toHaveLength(500);
     expect(dear).not.toContain(330n);
@@ -136,7 +165,10 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
       "getblock",
       await wallet.testNetwork.node.ask<string>("getbestblockhash"),
     );
-    const coins = Array.from({ length: 300 }, (_, at) => ({ id: `${tx[1]}:${at}`, units: 300_000n }));
+    const coins = Array.from({ length: 300 }, (_, at) => ({
+      id: `${tx[1]}:${at}`,
+      units: 300_000n,
+    }));
     purse.unshift(...coins);
     for (let made = 0; made < 300; made += 1) await pay([{ units: 60_000n, script: script() }]);
     await wallet.mine(confirmations);
@@ -177,7 +209,9 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
       expect(coins.length).toBeGreaterThan(7);
       expect(coins.some(({ id }) => spent.includes(id))).toBe(false);
       await wallet.mine(confirmations);
-      expect((await wallet.sender.chainState(owner.address)).balances.get("")).toBe(await trueSat(owner));
+      expect((await wallet.sender.chainState(owner.address)).balances.get("")).toBe(
+        await trueSat(owner),
+      );
     },
     120_000,
   );
@@ -190,7 +224,8 @@ describe.skipIf(why !== null)("an account with many coins, by two providers over
     await node.ask("invalidateblock", await node.ask<string>("getblockhash", height - 1));
     await node.ask("generateblock", wallet.other, []);
     await wallet.mine(0);
-    for (let made = 0; made < confirmations; made += 1) await node.ask("generateblock", wallet.other, []);
+    for (let made = 0; made < confirmations; made += 1)
+      await node.ask("generateblock", wallet.other, []);
     expect((await state()).balances.get("")).toBe(before.balances.get(""));
     await wallet.mine(confirmations);
     await works();

@@ -15,7 +15,16 @@ import { freePort } from "../../lab/kit/processes.ts";
 import { missing, type NodeName, startNode, type UtxoNode } from "../../lab/utxo-node/daemon.ts";
 import { bytes, seed } from "../support/evm-values.ts";
 import { readByBitcoinjs, readByScure } from "./utxo-judges.ts";
-import { type Account, evidenceFor, type MadeCoin, provenBy, scriptKinds, scriptOf, signAll, Values } from "./utxo-values.ts";
+import {
+  type Account,
+  evidenceFor,
+  type MadeCoin,
+  provenBy,
+  scriptKinds,
+  scriptOf,
+  signAll,
+  Values,
+} from "./utxo-values.ts";
 
 const withdrawals = Number(process.env.RUNS ?? 500);
 const matureAfter = 100;
@@ -58,7 +67,9 @@ describe.each<[NodeName, NativeCoin]>([
     const made = await node.ask<string>("getrawtransaction", tx[0], false, block);
     const { transaction, txHash } = decodeTransaction(bytes(made))!;
     expect(txHash).toBe(tx[0]);
-    const output = transaction.outputs.findIndex(({ script }) => Buffer.compare(script, owner.script) === 0);
+    const output = transaction.outputs.findIndex(
+      ({ script }) => Buffer.compare(script, owner.script) === 0,
+    );
     return { id: `${txHash}:${output}`, units: transaction.outputs[output]!.units, made };
   }
 
@@ -67,17 +78,26 @@ describe.each<[NodeName, NativeCoin]>([
     const paid = { destination: target?.destination ?? "", amountUnits: target?.amountUnits ?? 0n };
     const payment = { ...place, contract: "", tag: "", ...paid };
     const { cancels, digests, attach } = transactions;
-    const unsigned = target === null ? cancels.build(place, txParams) : provenBy(transactions)(payment, txParams, evidence);
-    return Buffer.from(attach(unsigned, signAll(digests(unsigned), owner.key), owner.address).raw).toString("hex");
+    const unsigned =
+      target === null
+        ? cancels.build(place, txParams)
+        : provenBy(transactions)(payment, txParams, evidence);
+    return Buffer.from(
+      attach(unsigned, signAll(digests(unsigned), owner.key), owner.address).raw,
+    ).toString("hex");
   }
 
   async function verdictOn(raw: string): Promise<string> {
-    const [answer] = await node.ask<{ allowed: boolean; "reject-reason"?: string; txid: string }[]>("testmempoolaccept", [raw]);
+    const [answer] = await node.ask<{ allowed: boolean; "reject-reason"?: string; txid: string }[]>(
+      "testmempoolaccept",
+      [raw],
+    );
     return answer?.allowed ? "" : `${answer?.["reject-reason"]}`;
   }
 
   const some = (count: number, from = 0) => coins.slice(from, from + count);
-  const sumOf = (all: readonly MadeCoin[]): bigint => all.reduce((sum, { units }) => sum + units, 0n);
+  const sumOf = (all: readonly MadeCoin[]): bigint =>
+    all.reduce((sum, { units }) => sum + units, 0n);
 
   it("its first block names the network", async () => {
     expect((await node.ask<string>("getblockhash", 0)).startsWith(network.reference)).toBe(true);
@@ -90,14 +110,24 @@ describe.each<[NodeName, NativeCoin]>([
       const counts = new Set<number>();
       for (let run = 0; run < withdrawals; run += 1) {
         const offered = some(1 + values.random.below(8), values.random.below(coinCount - 8));
-        const target = { destination: values.destination(network), amountUnits: (sumOf(offered) * values.units(1, 999)) / 1000n };
-        const txParams = first(network, { satPerKvB: values.units(0, 9_000), coins: offered }, target)!;
+        const target = {
+          destination: values.destination(network),
+          amountUnits: (sumOf(offered) * values.units(1, 999)) / 1000n,
+        };
+        const txParams = first(
+          network,
+          { satPerKvB: values.units(0, 9_000), coins: offered },
+          target,
+        )!;
         const raw = signed(txParams, target);
         expect(await verdictOn(raw), JSON.stringify(txParams)).toBe("");
         const amounts = figuresOf(txParams).coins.map(({ units }) => units);
         const byScure = readByScure(bytes(raw), network, owner.script, amounts);
         expect(readByBitcoinjs(bytes(raw), network, owner.script, amounts, true)).toEqual(byScure);
-        expect(byScure.outputs[0]).toEqual({ address: target.destination, units: target.amountUnits });
+        expect(byScure.outputs[0]).toEqual({
+          address: target.destination,
+          units: target.amountUnits,
+        });
         counts.add(amounts.length);
       }
       expect(counts.size).toBe(8);
@@ -109,7 +139,11 @@ describe.each<[NodeName, NativeCoin]>([
     for (const kind of scriptKinds) {
       const destination = values.destination(network, kind);
       const amountUnits = dustOf(scriptOf(destination, network), network);
-      const txParams = first(network, { satPerKvB: 1_000n, coins: some(1) }, { destination, amountUnits })!;
+      const txParams = first(
+        network,
+        { satPerKvB: 1_000n, coins: some(1) },
+        { destination, amountUnits },
+      )!;
       expect(await verdictOn(signed(txParams, { destination, amountUnits })), kind).toBe("");
       // Our own writer refuses it, so the amount is lowered in the signed bytes: dust comes before
       // the signature in the node's checks.
@@ -125,7 +159,10 @@ describe.each<[NodeName, NativeCoin]>([
 
   it("the daemon takes replacement and cancel with the same anchor as the coin's rows say", async () => {
     const offered = some(2, 20);
-    const target = { destination: values.destination(network, "p2wpkh"), amountUnits: sumOf(offered) - 1_000_000n };
+    const target = {
+      destination: values.destination(network, "p2wpkh"),
+      amountUnits: sumOf(offered) - 1_000_000n,
+    };
     const market = { satPerKvB: 1_000n, coins: some(4, 20) };
     const attempts = [first(network, market, target)!];
     const anchor = figuresOf(attempts[0]!).coins[0]!.id;

@@ -28,23 +28,33 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
   });
   afterAll(() => wallet?.close());
 
-  const outcomeOf = (attempts: readonly Signed[], target: { destination: string; amountUnits: bigint }) =>
+  const outcomeOf = (
+    attempts: readonly Signed[],
+    target: { destination: string; amountUnits: bigint },
+  ) =>
     wallet.sender.chainOutcome(
       wallet.payment(target),
       attempts.map(({ txHash, target: paid }) => ({ txHash, isCancel: paid === null })),
     );
-  const judged = async (attempts: readonly Signed[], target: { destination: string; amountUnits: bigint }, pin = "") => {
+  const judged = async (
+    attempts: readonly Signed[],
+    target: { destination: string; amountUnits: bigint },
+    pin = "",
+  ) => {
     const final = await wallet.watcher.finalTip();
     const hashes = attempts.map(({ txHash }) => txHash);
     return wallet.watcher.pass(final).judge(wallet.payment(target), hashes, pin);
   };
   /** Mines bytes that no mempool takes. */
-  const mineRaw = (raw: string): Promise<unknown> => wallet.testNetwork.node.ask("generateblock", wallet.other, [raw]);
+  const mineRaw = (raw: string): Promise<unknown> =>
+    wallet.testNetwork.node.ask("generateblock", wallet.other, [raw]);
   const feeOf = ({ txParams }: Signed): bigint => BigInt(txParams.feeSat ?? "0");
   const freshTarget = () => ({ destination: wallet.other, amountUnits: 1_000_000n });
 
   it("the nodes of the coin name final coins that the chain takes, and their sum as the balance", async () => {
-    const { number, finalNumber, coins, balances, feeMarket } = await wallet.sender.chainState(wallet.owner.address);
+    const { number, finalNumber, coins, balances, feeMarket } = await wallet.sender.chainState(
+      wallet.owner.address,
+    );
     expect(finalNumber).toBe(number - confirmations + 1);
     expect(coins).toHaveLength(20);
     expect(balances.get("")).toBe((coins ?? []).reduce((sum, { units }) => sum + units, 0n));
@@ -54,8 +64,14 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
   it("the nodes of the coin take a payment, which is in a block, and final by its depth", async () => {
     const target = freshTarget();
     const signed = await wallet.first(target);
-    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken", meaning: "" });
-    expect(await wallet.sender.broadcast(`0x${signed.raw}`)).toMatchObject({ standing: "taken", meaning: "" });
+    expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({
+      standing: "taken",
+      meaning: "",
+    });
+    expect(await wallet.sender.broadcast(`0x${signed.raw}`)).toMatchObject({
+      standing: "taken",
+      meaning: "",
+    });
     expect(await judged([signed], target)).toEqual({ kind: "waiting" });
     const before = await wallet.sender.chainState(wallet.owner.address);
     expect(before.coins?.some(({ id }) => id === anchorOf(signed))).toBe(false); // spent in the mempool
@@ -68,10 +84,18 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
       { location: { txHash: signed.txHash, block, blockHash }, isDoubtful: false },
     ]);
     expect(await outcomeOf([signed], target)).toBeNull();
-    expect(await judged([signed], target)).toEqual({ kind: "confirming", txHash: signed.txHash, block });
+    expect(await judged([signed], target)).toEqual({
+      kind: "confirming",
+      txHash: signed.txHash,
+      block,
+    });
     await wallet.mine(1);
     expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ meaning: "known" });
-    expect(await outcomeOf([signed], target)).toEqual({ outcome: "paid", txHash: signed.txHash, block });
+    expect(await outcomeOf([signed], target)).toEqual({
+      outcome: "paid",
+      txHash: signed.txHash,
+      block,
+    });
     const final = { txHash: signed.txHash, block, feeUnits: feeOf(signed) };
     expect(await judged([signed], target)).toEqual({ kind: "completed", final });
     // The change has become coins of the account.
@@ -95,13 +119,23 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     const [coin] = coins;
     const amountUnits = (coin?.units ?? 0n) - 5_000n;
     const target = { destination: wallet.other, amountUnits };
-    const signed = await wallet.sign({ coins: `${coin?.id}:${coin?.units}`, changeSat: "0", feeSat: "5000" }, target);
+    const signed = await wallet.sign(
+      { coins: `${coin?.id}:${coin?.units}`, changeSat: "0", feeSat: "5000" },
+      target,
+    );
     await wallet.sender.broadcast(signed.raw);
     await wallet.mine(confirmations);
     const final = await wallet.watcher.finalTip();
-    const judge = (account: string) => wallet.watcher.pass(final).judge({ ...wallet.payment(target), account }, [signed.txHash]);
-    expect(await judge(wallet.other)).toMatchObject({ kind: "stuck", code: "WATCHER_CONTENT_DIFFERS" });
-    expect(await judge(wallet.owner.address)).toMatchObject({ kind: "completed", final: { feeUnits: 5_000n } });
+    const judge = (account: string) =>
+      wallet.watcher.pass(final).judge({ ...wallet.payment(target), account }, [signed.txHash]);
+    expect(await judge(wallet.other)).toMatchObject({
+      kind: "stuck",
+      code: "WATCHER_CONTENT_DIFFERS",
+    });
+    expect(await judge(wallet.owner.address)).toMatchObject({
+      kind: "completed",
+      final: { feeUnits: 5_000n },
+    });
   });
 
   it("the nodes of the coin take a replacement and a cancel as the coin's rows say; one of all attempts ends the payment", async () => {
@@ -171,17 +205,33 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     await wallet.sender.broadcast(cancel.raw);
     await wallet.mine(1);
     const { number } = await wallet.watcher.tip();
-    const blocks = await Promise.all([number - 1, number].map((at) => wallet.watcher.block(at, true)));
+    const blocks = await Promise.all(
+      [number - 1, number].map((at) => wallet.watcher.block(at, true)),
+    );
     const { address: account } = wallet.owner;
     const shared = { account, slot: "", tag: "", contract: "" };
-    expect((await wallet.watcher.outgoing(blocks, new Set([wallet.other, account]))).found).toEqual([
-      {
-        ...shared,
-        ...{ txHash: paid.txHash, block: number - 1, receiver: target.destination, amountUnits: target.amountUnits },
-        content: [anchorOf(paid)],
-      },
-      { ...shared, txHash: cancel.txHash, block: number, receiver: account, amountUnits: 0n, content: [anchorOf(cancel)] },
-    ]);
+    expect((await wallet.watcher.outgoing(blocks, new Set([wallet.other, account]))).found).toEqual(
+      [
+        {
+          ...shared,
+          ...{
+            txHash: paid.txHash,
+            block: number - 1,
+            receiver: target.destination,
+            amountUnits: target.amountUnits,
+          },
+          content: [anchorOf(paid)],
+        },
+        {
+          ...shared,
+          txHash: cancel.txHash,
+          block: number,
+          receiver: account,
+          amountUnits: 0n,
+          content: [anchorOf(cancel)],
+        },
+      ],
+    );
     expect((await wallet.watcher.outgoing(blocks, new Set([wallet.other]))).found).toEqual([]);
   });
 
@@ -193,7 +243,10 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     // A sweep spends every coin of its address: 68 bytes each at 1 sat, and half as much again.
     const receiver = wallet.other;
     await wallet.mine(10, receiver);
-    expect(await wallet.watcher.cost(receiver, payment)).toMatchObject({ ok: true, feeUnits: 361n + 8n * 102n });
+    expect(await wallet.watcher.cost(receiver, payment)).toMatchObject({
+      ok: true,
+      feeUnits: 361n + 8n * 102n,
+    });
     await wallet.mine(54, receiver);
     const full = await wallet.watcher.cost(receiver, payment);
     expect(full).toMatchObject({ ok: true, feeUnits: 361n + 62n * 102n });
@@ -201,8 +254,14 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     await wallet.mine(1, receiver);
     expect(await wallet.watcher.cost(receiver, payment)).toEqual(full);
     const less = { ...payment, amountUnits: dust - 1n };
-    expect(await wallet.sender.computeLimit("", less)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
-    expect(await wallet.watcher.cost("", less)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+    expect(await wallet.sender.computeLimit("", less)).toMatchObject({
+      ok: false,
+      code: "NODE_WOULD_REVERT",
+    });
+    expect(await wallet.watcher.cost("", less)).toMatchObject({
+      ok: false,
+      code: "NODE_WOULD_REVERT",
+    });
   });
 
   it("the nodes of the coin tell balances and use of addresses at a block, and the time of a block", async () => {
@@ -211,10 +270,21 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     const { balances } = await wallet.sender.chainState(address);
     const unused = wallet.other;
     const questions = [address, unused].map((account) => ({ account, contract: "" }));
-    expect(valuesIn(await wallet.watcher.balances(questions, number))).toEqual([balances.get(""), 0n]);
-    expect(valuesIn(await wallet.watcher.wereUsed([address, unused], number))).toEqual([true, false]);
-    await expect(wallet.watcher.balance(address, "", number + confirmations)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
-    const { time } = await wallet.testNetwork.node.ask<{ time: number }>("getblock", (await wallet.watcher.block(5, true)).hash);
+    expect(valuesIn(await wallet.watcher.balances(questions, number))).toEqual([
+      balances.get(""),
+      0n,
+    ]);
+    expect(valuesIn(await wallet.watcher.wereUsed([address, unused], number))).toEqual([
+      true,
+      false,
+    ]);
+    await expect(wallet.watcher.balance(address, "", number + confirmations)).rejects.toMatchObject(
+      { code: "NODE_NO_BLOCK" },
+    );
+    const { time } = await wallet.testNetwork.node.ask<{ time: number }>(
+      "getblock",
+      (await wallet.watcher.block(5, true)).hash,
+    );
     expect(await wallet.watcher.timestamp(5)).toBe(time);
   });
 
@@ -265,11 +335,18 @@ describe.each<[NodeName]>([["bitcoin"], ["litecoin"]])("payments by providers ov
     });
     expect(await examineUtxo(question).hashAt(number)).toBe(hash);
     expect(await examineUtxo(question).hashAt(number + 1)).toBe("");
-    wallet.testNetwork.fronts[0]?.suffer({ status: 404, words: "Page not found", paths: /\/(raw|utxo)$/ });
+    wallet.testNetwork.fronts[0]?.suffer({
+      status: 404,
+      words: "Page not found",
+      paths: /\/(raw|utxo)$/,
+    });
     const lacks = (await examineUtxo(question).look([])).lacks.map(({ question: lack }) => lack);
     expect(lacks).toEqual(["the coins of an address", "a block's bytes"]);
     wallet.testNetwork.fronts[0]?.suffer({ isOtherChain: true });
-    expect(await examineUtxo(question).look([])).toMatchObject({ code: "NODE_WRONG_CHAIN", block: 0 });
+    expect(await examineUtxo(question).look([])).toMatchObject({
+      code: "NODE_WRONG_CHAIN",
+      block: 0,
+    });
     wallet.testNetwork.fronts[0]?.suffer({});
   });
 });

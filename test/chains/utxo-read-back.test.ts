@@ -34,7 +34,9 @@ describe.each<[string, NativeCoin]>([
     const market = { satPerKvB: 1_000n, coins };
     const paying = first(network, market, target)!;
     const earlier = [{ txParams: paying, feeMax: `${most(paying)}` }];
-    const txParams = isCancel ? replacement(network, market, null, earlier, figuresOf(paying).coins[0]!.id)! : paying;
+    const txParams = isCancel
+      ? replacement(network, market, null, earlier, figuresOf(paying).coins[0]!.id)!
+      : paying;
     const place = { network: network.id, account: owner.address, slot: "0" };
     const payment = { ...place, contract: "", tag: "", ...target };
     const { build, cancels, digests, attach } = utxoTransactions(coin);
@@ -61,8 +63,19 @@ describe.each<[string, NativeCoin]>([
       ["token", { payment: { ...payment, contract: "a token" } }],
       ["receiver", { payment: { ...payment, destination: values.destination(network) } }],
       ["amount", { payment: { ...payment, amountUnits: payment.amountUnits + 1n } }],
-      ["receiver of the change", { payment: { ...payment, account: values.account(network).address } }],
-      ["coins", { txParams: { ...txParams, coins: coins.replace(/^[0-9a-f]/, (digit) => (digit === "0" ? "1" : "0")) } }],
+      [
+        "receiver of the change",
+        { payment: { ...payment, account: values.account(network).address } },
+      ],
+      [
+        "coins",
+        {
+          txParams: {
+            ...txParams,
+            coins: coins.replace(/^[0-9a-f]/, (digit) => (digit === "0" ? "1" : "0")),
+          },
+        },
+      ],
       ["change", { txParams: { ...txParams, changeSat: `${changeSat}1` } }],
       ["change", { txParams: { ...txParams, changeSat: "0" } }],
       ["coins", { txParams: null }],
@@ -71,7 +84,9 @@ describe.each<[string, NativeCoin]>([
     ];
     for (const [what, other] of others) {
       const answer = await readBack(raw, { ...said, ...other });
-      expect(answer, what).toMatch(new RegExp(what === "receiver" && other.isCancel ? "^change reads" : `^${what} reads`));
+      expect(answer, what).toMatch(
+        new RegExp(what === "receiver" && other.isCancel ? "^change reads" : `^${what} reads`),
+      );
     }
   });
 
@@ -91,11 +106,22 @@ describe.each<[string, NativeCoin]>([
 /** True if the byte stands in a signature: behind the outputs, in a text of at most 72 bytes. */
 function isInSignature(bytes: Buffer, at: number): boolean {
   const text = bytes.toString("hex");
-  return [...text.matchAll(/4[4-8]304[1-5]02/g)].some(({ index }) => at > index / 2 && at < index / 2 + 72);
+  return [...text.matchAll(/4[4-8]304[1-5]02/g)].some(
+    ({ index }) => at > index / 2 && at < index / 2 + 72,
+  );
 }
 
 it("the signer's code never loads the other library", () => {
-  const offline = ["transaction", "transactions", "family", "fees", "previous", "unsigned", "address", "account"];
+  const offline = [
+    "transaction",
+    "transactions",
+    "family",
+    "fees",
+    "previous",
+    "unsigned",
+    "address",
+    "account",
+  ];
   for (const file of offline) {
     const text = readFileSync(new URL(`../../chains/utxo/${file}.ts`, import.meta.url), "utf8");
     expect(text, file).not.toMatch(/btc-signer|node-read-back/);

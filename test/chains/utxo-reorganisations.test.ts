@@ -15,37 +15,40 @@ const depths = [1, 2, 3, 4, 5, 6] as const;
 const confirmations = 7;
 const runs = Number(process.env.RUNS ?? 1);
 
-describe.skipIf(why !== null)("reorganisations of bitcoind, to the ends of deposits and withdrawals", () => {
-  if (why !== null) {
-    process.stderr.write(`\n*** SKIPPED: ${why}\n\n`);
-    it.skip(why, () => undefined);
-    return;
-  }
-  let wallet: Wallet;
-  let lostBlocks: LostBlocks;
+describe.skipIf(why !== null)(
+  "reorganisations of bitcoind, to the ends of deposits and withdrawals",
+  () => {
+    if (why !== null) {
+      process.stderr.write(`\n*** SKIPPED: ${why}\n\n`);
+      it.skip(why, () => undefined);
+      return;
+    }
+    let wallet: Wallet;
+    let lostBlocks: LostBlocks;
 
-  beforeAll(async () => {
-    process.stdout.write(`SEED=${seed} RUNS=${runs}\n`);
-    wallet = await openWallet("bitcoin", confirmations);
-    const payer = wallet.values.account(wallet.network);
-    await wallet.mine(8, payer.address);
-    await wallet.fund(8);
-    lostBlocks = new LostBlocks(wallet, payer);
-  });
-  afterAll(async () => {
-    lostBlocks?.close();
-    await wallet?.close();
-  });
+    beforeAll(async () => {
+      process.stdout.write(`SEED=${seed} RUNS=${runs}\n`);
+      wallet = await openWallet("bitcoin", confirmations);
+      const payer = wallet.values.account(wallet.network);
+      await wallet.mine(8, payer.address);
+      await wallet.fund(8);
+      lostBlocks = new LostBlocks(wallet, payer);
+    });
+    afterAll(async () => {
+      lostBlocks?.close();
+      await wallet?.close();
+    });
 
-  it.each(depths)(
-    "%d lost blocks un-see what they held, and end nothing",
-    async (depth) => {
-      const ends: string[] = [];
-      for (let run = 0; run < runs; run += 1) ends.push(await lostBlocks.run(depth));
-      expect(ends).toHaveLength(runs);
-      expect(lostBlocks.alarms).toEqual([]);
-      process.stdout.write(`depth ${depth}: ${ends.join(" ")}\n`);
-    },
-    60_000 + runs * 30_000,
-  );
-});
+    it.each(depths)(
+      "%d lost blocks un-see what they held, and end nothing",
+      async (depth) => {
+        const ends: string[] = [];
+        for (let run = 0; run < runs; run += 1) ends.push(await lostBlocks.run(depth));
+        expect(ends).toHaveLength(runs);
+        expect(lostBlocks.alarms).toEqual([]);
+        process.stdout.write(`depth ${depth}: ${ends.join(" ")}\n`);
+      },
+      60_000 + runs * 30_000,
+    );
+  },
+);

@@ -19,7 +19,12 @@ let watcher: UtxoWatcher;
 
 beforeEach(async () => {
   nodes = await Promise.all([fakeEsplora(chain()), fakeEsplora(chain())]);
-  watcher = createUtxoWatcher({ urls: nodes.map(({ url }) => url), network: fakeNetwork, confirmations: 2, log: () => {} });
+  watcher = createUtxoWatcher({
+    urls: nodes.map(({ url }) => url),
+    network: fakeNetwork,
+    confirmations: 2,
+    log: () => {},
+  });
 });
 afterEach(async () => {
   watcher.close();
@@ -33,14 +38,25 @@ function chain(): Record<string, string> {
     [`/block-height/${number}`, hash],
     [
       `/block/${hash}`,
-      JSON.stringify({ id: hash, height: number, timestamp: 1_790_000_000, previousblockhash: "33".repeat(32) }),
+      JSON.stringify({
+        id: hash,
+        height: number,
+        timestamp: 1_790_000_000,
+        previousblockhash: "33".repeat(32),
+      }),
     ],
   ]);
-  return Object.fromEntries([["/blocks/tip/hash", head.hash], ...blocks.flat()]) as Record<string, string>;
+  return Object.fromEntries([["/blocks/tip/hash", head.hash], ...blocks.flat()]) as Record<
+    string,
+    string
+  >;
 }
 
 /** A coin in a block, as both nodes show it unless told. */
-function give(units: bigint, { to = account, block = 99, on = nodes } = {}): { readonly id: string; readonly units: bigint } {
+function give(
+  units: bigint,
+  { to = account, block = 99, on = nodes } = {},
+): { readonly id: string; readonly units: bigint } {
   const { id, made } = values.coin(scriptOf(to, fakeNetwork), units);
   const [txid = "", vout = ""] = id.split(":");
   const status = { confirmed: true, block_height: block, block_hash: "44".repeat(32) };
@@ -49,7 +65,9 @@ function give(units: bigint, { to = account, block = 99, on = nodes } = {}): { r
     node.answers[`/tx/${txid}/outspend/${vout}`] = JSON.stringify({ spent: false });
   }
   for (const node of on) {
-    const listed = JSON.parse((node.answers[`/address/${account}/utxo`] as string | undefined) ?? "[]") as object[];
+    const listed = JSON.parse(
+      (node.answers[`/address/${account}/utxo`] as string | undefined) ?? "[]",
+    ) as object[];
     node.answers[`/address/${account}/utxo`] = JSON.stringify([
       ...listed,
       { txid, vout: Number(vout), value: Number(units), status },
@@ -66,9 +84,18 @@ describe("coins that nodes show", () => {
     const doubted = give(20_000n, { on: nodes.slice(0, 1) });
     const gone = { id: `${"ab".repeat(32)}:0`, units: 50_000n };
     const wanted = [coin, { ...coin, units: 50_001n }, young, others, doubted, gone];
-    expect(await watcher.sightedCoins?.(account, wanted)).toEqual([true, false, false, false, false, false]);
+    expect(await watcher.sightedCoins?.(account, wanted)).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+      false,
+    ]);
     // Only what nodes list of the account is asked about: an agent's own text reaches no node.
-    expect(nodes.flatMap(({ asked }) => asked).filter((path) => path.includes("ab".repeat(32)))).toEqual([]);
+    expect(
+      nodes.flatMap(({ asked }) => asked).filter((path) => path.includes("ab".repeat(32))),
+    ).toEqual([]);
   });
 
   it("are known as shown by any node that has the bytes, and as unknown only if enough nodes lack them", async () => {
@@ -83,12 +110,20 @@ describe("coins that nodes show", () => {
     await expect(watcher.isCoinShown?.(gone)).rejects.toThrow();
     await second.close();
     expect(await watcher.isCoinShown?.(coin.id)).toBe(true);
-    await expect(watcher.isCoinShown?.(`${"cd".repeat(32)}:0`)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+    await expect(watcher.isCoinShown?.(`${"cd".repeat(32)}:0`)).rejects.toMatchObject({
+      code: "NODE_UNREACHABLE",
+    });
   });
 
   it("are looked for by the courier too, with the final block's own time, and one that too few nodes answer about is left out", async () => {
     const sender = createUtxoSender({
-      ...{ urls: nodes.map(({ url }) => url), network: fakeNetwork, confirmations: 2, log: () => {}, clock: () => 0 },
+      ...{
+        urls: nodes.map(({ url }) => url),
+        network: fakeNetwork,
+        confirmations: 2,
+        log: () => {},
+        clock: () => 0,
+      },
     });
     const coin = give(50_000n, { on: nodes.slice(0, 1) });
     const gone = `${"ab".repeat(32)}:0`;
@@ -106,13 +141,23 @@ describe("coins that nodes show", () => {
   it("are not named while any of three nodes shows a spend, and are while it only lags", async () => {
     nodes.push(await fakeEsplora(chain()));
     watcher.close();
-    watcher = createUtxoWatcher({ urls: nodes.map(({ url }) => url), network: fakeNetwork, confirmations: 2, log: () => {} });
+    watcher = createUtxoWatcher({
+      urls: nodes.map(({ url }) => url),
+      network: fakeNetwork,
+      confirmations: 2,
+      log: () => {},
+    });
     const coin = give(50_000n, { on: nodes.slice(0, 2) });
     const third = nodes[2] as FakeEsplora;
     third.answers[`/address/${account}/utxo`] = "[]";
     const outspend = `/tx/${coin.id.replace(":", "/outspend/")}`;
     expect(await watcher.sightedCoins?.(account, [coin])).toEqual([true]);
-    third.answers[outspend] = JSON.stringify({ spent: true, txid: "cd".repeat(32), vin: 0, status: { confirmed: false } });
+    third.answers[outspend] = JSON.stringify({
+      spent: true,
+      txid: "cd".repeat(32),
+      vin: 0,
+      status: { confirmed: false },
+    });
     expect(await watcher.sightedCoins?.(account, [coin])).toEqual([false]);
   });
 });

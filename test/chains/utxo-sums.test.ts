@@ -24,24 +24,40 @@ afterEach(async () => {
   await Promise.all(nodes.map((node) => node.close()));
 });
 
-const confirmed = (block: number) => ({ confirmed: true, block_height: block, block_hash: "44".repeat(32) });
+const confirmed = (block: number) => ({
+  confirmed: true,
+  block_height: block,
+  block_hash: "44".repeat(32),
+});
 
 /** A transaction of the address's list: it makes or takes a coin. */
-function shown(txid: string, block: number, { makes = [] as Coin[], takes = [] as Coin[] }): object {
+function shown(
+  txid: string,
+  block: number,
+  { makes = [] as Coin[], takes = [] as Coin[] },
+): object {
   const outputs = makes.map(({ id, units }) => [Number(id.split(":")[1]), Number(units)] as const);
   const last = Math.max(-1, ...outputs.map(([at]) => at));
   const vout = Array.from({ length: last + 1 }, (_, at) => {
     const own = outputs.find(([place]) => place === at);
-    return own === undefined ? { scriptpubkey: "51", value: 1 } : { scriptpubkey: script, value: own[1] };
+    return own === undefined
+      ? { scriptpubkey: "51", value: 1 }
+      : { scriptpubkey: script, value: own[1] };
   });
   const vin = takes.map(({ id, units }) => {
     const [of = "", at] = id.split(":");
-    return { txid: of, vout: Number(at), prevout: { scriptpubkey: script, value: Number(units) }, is_coinbase: false };
+    return {
+      txid: of,
+      vout: Number(at),
+      prevout: { scriptpubkey: script, value: Number(units) },
+      is_coinbase: false,
+    };
   });
   return { txid, status: confirmed(block), vin, vout };
 }
 
-const making = (coin: Coin, block: number) => shown(coin.id.split(":")[0] as string, block, { makes: [coin] });
+const making = (coin: Coin, block: number) =>
+  shown(coin.id.split(":")[0] as string, block, { makes: [coin] });
 
 interface Shown {
   readonly utxo: readonly Coin[];
@@ -53,12 +69,18 @@ interface Shown {
 
 /** What a node at block 100 answers. */
 function tables({ utxo, newest, pages, funded, spent }: Shown): Record<string, FakeAnswer> {
-  const head = { id: "11".repeat(32), height: 100, timestamp: 1_790_000_000, previousblockhash: "33".repeat(32) };
+  const head = {
+    id: "11".repeat(32),
+    height: 100,
+    timestamp: 1_790_000_000,
+    previousblockhash: "33".repeat(32),
+  };
   const list = utxo.map(({ id, units }) => {
     const [txid, vout] = id.split(":");
     return { txid, vout: Number(vout), value: Number(units), status: confirmed(90) };
   });
-  const sum = (coins: readonly Coin[]) => Number(coins.reduce((total, { units }) => total + units, 0n));
+  const sum = (coins: readonly Coin[]) =>
+    Number(coins.reduce((total, { units }) => total + units, 0n));
   const stats = {
     ...{ funded_txo_count: funded.length, funded_txo_sum: sum(funded), tx_count: pages.length },
     ...{ spent_txo_count: spent.length, spent_txo_sum: sum(spent) },
@@ -76,11 +98,17 @@ function tables({ utxo, newest, pages, funded, spent }: Shown): Record<string, F
 /** Two nodes at block 100 of which 99 is final, and what each shows of the account. */
 async function watching(...all: readonly [Shown, Shown]): Promise<UtxoWatcher> {
   nodes = await Promise.all(all.map((one) => fakeEsplora(tables(one))));
-  watcher = createUtxoWatcher({ urls: nodes.map(({ url }) => url), network: fakeNetwork, confirmations: 2, log: () => {} });
+  watcher = createUtxoWatcher({
+    urls: nodes.map(({ url }) => url),
+    network: fakeNetwork,
+    confirmations: 2,
+    log: () => {},
+  });
   return watcher;
 }
 
-const paths = (): string[] => nodes.flatMap(({ asked }) => asked).filter((path) => path.endsWith("/txs/chain"));
+const paths = (): string[] =>
+  nodes.flatMap(({ asked }) => asked).filter((path) => path.endsWith("/txs/chain"));
 const history = [making(b, 90), making(a, 90)];
 const whole: Shown = { utxo: [a, b], newest: history, pages: history, funded: [a, b], spent: [] };
 const spend = shown("aa".repeat(32), 100, { takes: [c] });
@@ -112,8 +140,15 @@ describe("the balance of an address", () => {
     expect(await one.balance(account, "", 99)).toBe(100_000n);
     for (const node of nodes) node.asked.length = 0;
     expect(await one.balance(account, "", 99)).toBe(100_000n);
-    expect(nodes.flatMap(({ asked }) => asked).filter((path) => path.endsWith("/utxo"))).toEqual([]);
-    const more = tables({ ...whole, utxo: [a, b, c], newest: [making(c, 90), ...history], funded: [a, b, c] });
+    expect(nodes.flatMap(({ asked }) => asked).filter((path) => path.endsWith("/utxo"))).toEqual(
+      [],
+    );
+    const more = tables({
+      ...whole,
+      utxo: [a, b, c],
+      newest: [making(c, 90), ...history],
+      funded: [a, b, c],
+    });
     for (const node of nodes) Object.assign(node.answers, more);
     expect(await one.balance(account, "", 99)).toBe(105_000n);
   });
@@ -138,13 +173,22 @@ describe("the balance of an address", () => {
     const one = await watching(moving, moving);
     for (const node of nodes) {
       node.answers[`/address/${account}/utxo`] = [400, "Too many history entries"];
-      node.answers[`/address/${account}`] = JSON.stringify({ address: account, chain_stats: counters });
+      node.answers[`/address/${account}`] = JSON.stringify({
+        address: account,
+        chain_stats: counters,
+      });
     }
     // The newest block took a coin of 5,000 that was there at block 99.
     expect(await one.balance(account, "", 99)).toBe(6_800_000n);
     expect(one.unusableCoins?.(account)).toMatchObject([{ units: 6_800_000n - 105_000n }]);
     const to = values.destination(fakeNetwork, "p2wpkh");
-    const wanted = { contract: "", tag: "", destination: to, amountUnits: 100_000n, isFeeInside: true };
+    const wanted = {
+      contract: "",
+      tag: "",
+      destination: to,
+      amountUnits: 100_000n,
+      isFeeInside: true,
+    };
     for (const node of nodes) node.answers["/fee-estimates"] = '{"3":1}';
     for (const node of nodes) node.answers[`/address/${account}/txs/mempool`] = "[]";
     expect(await one.cost(account, wanted)).toMatchObject({ ok: true, mostUnits: 100_000n });

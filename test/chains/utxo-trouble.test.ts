@@ -64,26 +64,40 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     expect((await state()).coins?.some(({ id }) => id === spent)).toBe(false);
     // In the chain of one node only, the payment has no place yet.
     const asked = [{ slot: "0", txHashes: [signed.txHash] }];
-    expect(await wallet.sender.locations("", asked)).toEqual([{ location: null, isDoubtful: true }]);
+    expect(await wallet.sender.locations("", asked)).toEqual([
+      { location: null, isDoubtful: true },
+    ]);
     await wallet.mine(confirmations);
     suffer({ lagBlocks: confirmations + 1 });
     const attempts = [{ txHash: signed.txHash, isCancel: false }];
     expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toBeNull();
     suffer({});
-    expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toMatchObject({ outcome: "paid" });
+    expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toMatchObject({
+      outcome: "paid",
+    });
   });
 
   it("one that lags says so by its silence: a balance waits for it, and is right then", async () => {
     const { number } = await wallet.watcher.finalTip();
     suffer({ lagBlocks: confirmations + 3 });
-    await expect(wallet.watcher.balance(wallet.owner.address, "", number)).rejects.toEqual(code("NODE_NO_BLOCK"));
+    await expect(wallet.watcher.balance(wallet.owner.address, "", number)).rejects.toEqual(
+      code("NODE_NO_BLOCK"),
+    );
     suffer({});
-    expect(await wallet.watcher.balance(wallet.owner.address, "", number)).toBe((await state()).balances.get(""));
+    expect(await wallet.watcher.balance(wallet.owner.address, "", number)).toBe(
+      (await state()).balances.get(""),
+    );
   });
 
   it.each<[string, Trouble]>([
-    ["says another amount of a coin", { paths: /utxo$/, lie: (body) => body.replace(/"value":(\d+)/g, '"value":1$1') }],
-    ["puts a coin into another block", { paths: /utxo$/, lie: (body) => body.replace(/"block_hash":"./g, '"block_hash":"a') }],
+    [
+      "says another amount of a coin",
+      { paths: /utxo$/, lie: (body) => body.replace(/"value":(\d+)/g, '"value":1$1') },
+    ],
+    [
+      "puts a coin into another block",
+      { paths: /utxo$/, lie: (body) => body.replace(/"block_hash":"./g, '"block_hash":"a') },
+    ],
     [
       "lists no coin, and says that each is spent",
       { paths: /utxo$|outspend/, lie: (body) => (body.startsWith("[") ? "[]" : spentBody) },
@@ -96,7 +110,10 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
   });
 
   it("both that say another amount are found out by the transaction that made the coin", async () => {
-    const more: Trouble = { paths: /utxo$/, lie: (body) => body.replace(/"value":(\d+)/g, '"value":1$1') };
+    const more: Trouble = {
+      paths: /utxo$/,
+      lie: (body) => body.replace(/"value":(\d+)/g, '"value":1$1'),
+    };
     suffer(more, 0);
     suffer(more, 1);
     expect(await state()).toMatchObject({ coins: [] });
@@ -104,7 +121,9 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
 
   it("one that names another hash of the final block leaves no final block", async () => {
     suffer({ paths: /block-height\/[1-9]/, lie: () => "cd".repeat(32) });
-    await expect(wallet.sender.chainState(wallet.owner.address)).rejects.toEqual(code("NODE_DISAGREE"));
+    await expect(wallet.sender.chainState(wallet.owner.address)).rejects.toEqual(
+      code("NODE_DISAGREE"),
+    );
     await expect(wallet.watcher.finalTip()).rejects.toEqual(code("NODE_DISAGREE"));
     suffer({});
     expect((await wallet.watcher.finalTip()).number).toBeGreaterThan(0);
@@ -117,11 +136,15 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     suffer({ paths: /status$/, lie: () => said });
     const attempts = [{ txHash: signed.txHash, isCancel: false }];
     expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toBeNull();
-    const verdict = await wallet.watcher.pass({ number, hash }).judge(wallet.payment(target), [signed.txHash]);
+    const verdict = await wallet.watcher
+      .pass({ number, hash })
+      .judge(wallet.payment(target), [signed.txHash]);
     expect(verdict).toMatchObject({ kind: "confirming" });
     suffer({});
     await wallet.mine(confirmations);
-    expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toMatchObject({ outcome: "paid" });
+    expect(await wallet.sender.chainOutcome(wallet.payment(target), attempts)).toMatchObject({
+      outcome: "paid",
+    });
   });
 
   it("one that says that a foreign transaction spent the anchor ends nothing", async () => {
@@ -140,9 +163,12 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     });
     const lie: Trouble = { paths: /outspend/, lie: () => said };
     suffer(lie);
-    const judge = (pin: string) => wallet.watcher.pass(final).judge(wallet.payment(target), [waiting.txHash], pin);
+    const judge = (pin: string) =>
+      wallet.watcher.pass(final).judge(wallet.payment(target), [waiting.txHash], pin);
     const outcome = (pin: string) =>
-      wallet.sender.chainOutcome(wallet.payment(target), [{ txHash: waiting.txHash, isCancel: false, pin }]);
+      wallet.sender.chainOutcome(wallet.payment(target), [
+        { txHash: waiting.txHash, isCancel: false, pin },
+      ]);
     expect([await judge(unspent), await outcome(unspent)]).toEqual([{ kind: "waiting" }, null]);
     // Even both: the transaction that they name does not spend that coin.
     suffer(lie, 0);
@@ -150,9 +176,16 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     expect(await wallet.sender.spentBy([unspent])).toEqual([null]);
     for (const at of [0, 1]) suffer({}, at);
     expect(await judge(anchor)).toMatchObject({ kind: "failed", code: "chain_slot_consumed" });
-    expect(await outcome(anchor)).toEqual({ outcome: "conflicted", txHash: waiting.txHash, block: 0 });
+    expect(await outcome(anchor)).toEqual({
+      outcome: "conflicted",
+      txHash: waiting.txHash,
+      block: 0,
+    });
     const [txHash = "", output = ""] = anchor.split(":");
-    expect(await wallet.sender.spentBy([`${txHash}:${output}`, unspent])).toEqual([signed.txHash, null]);
+    expect(await wallet.sender.spentBy([`${txHash}:${output}`, unspent])).toEqual([
+      signed.txHash,
+      null,
+    ]);
   });
 
   it("one that serves another chain, or is down, leaves too few for what money depends on", async () => {
@@ -160,7 +193,10 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     suffer({ isOtherChain: true });
     expect((await nodes.tip()).number).toBeGreaterThan(0);
     await expect(nodes.chainState(wallet.owner.address)).rejects.toEqual(code("NODE_WRONG_CHAIN"));
-    expect(wallet.logged.at(-1)).toMatchObject({ event: "node-wrong-chain", expected: wallet.network.reference });
+    expect(wallet.logged.at(-1)).toMatchObject({
+      event: "node-wrong-chain",
+      expected: wallet.network.reference,
+    });
     nodes.close();
     const others = wallet.open(wallet.testNetwork.urls);
     suffer({ isCut: true });
@@ -184,7 +220,8 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
     suffer({ swallows: true }, 0);
     expect(await wallet.sender.broadcast(signed.raw)).toMatchObject({ standing: "taken" });
     for (let tries = 0; tries < 50; tries += 1) {
-      if ((await wallet.testNetwork.node.ask<string[]>("getrawmempool")).includes(signed.txHash)) return;
+      if ((await wallet.testNetwork.node.ask<string[]>("getrawmempool")).includes(signed.txHash))
+        return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     throw new Error("the daemon did not get the payment");
@@ -193,7 +230,8 @@ describe.skipIf(why !== null)("two providers over one bitcoind", () => {
 
 describe.skipIf(why !== null)("three providers over one bitcoind", () => {
   let wallet: Wallet;
-  const suffer = (at: number, trouble: Trouble): void => wallet.testNetwork.fronts[at]?.suffer(trouble);
+  const suffer = (at: number, trouble: Trouble): void =>
+    wallet.testNetwork.fronts[at]?.suffer(trouble);
   const hasCoin = async (id: string): Promise<boolean> => {
     const { coins } = await wallet.sender.chainState(wallet.owner.address);
     return coins?.some((coin) => coin.id === id) === true;
@@ -240,10 +278,23 @@ describe.skipIf(why !== null)("three providers over one bitcoind", () => {
     await wallet.mine(confirmations);
     const final = await wallet.watcher.finalTip();
     const place = { confirmed: true, block_height: final.number, block_hash: final.hash };
-    suffer(0, { paths: /outspend/, lie: () => JSON.stringify({ spent: true, txid: "ab".repeat(32), vin: 0, status: place }) });
-    const judge = () => wallet.watcher.pass(final).judge(wallet.payment(lost), [waiting.txHash], anchorOf(waiting));
-    expect(await judge()).toMatchObject({ kind: "failed", code: "chain_slot_consumed", final: { txHash: spender.txHash } });
+    suffer(0, {
+      paths: /outspend/,
+      lie: () => JSON.stringify({ spent: true, txid: "ab".repeat(32), vin: 0, status: place }),
+    });
+    const judge = () =>
+      wallet.watcher.pass(final).judge(wallet.payment(lost), [waiting.txHash], anchorOf(waiting));
+    expect(await judge()).toMatchObject({
+      kind: "failed",
+      code: "chain_slot_consumed",
+      final: { txHash: spender.txHash },
+    });
   });
 });
 
-const spentBody = JSON.stringify({ spent: true, txid: "ab".repeat(32), vin: 0, status: { confirmed: false } });
+const spentBody = JSON.stringify({
+  spent: true,
+  txid: "ab".repeat(32),
+  vin: 0,
+  status: { confirmed: false },
+});

@@ -8,13 +8,25 @@ import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { type FakeEsplora, fakeEsplora, fakeNetwork } from "./utxo-fake.ts";
 
 const scriptOf = (byte: string): string => `0014${byte.repeat(20)}`;
-const addressOf = (byte: string): string => addressOfScript(Buffer.from(scriptOf(byte), "hex"), fakeNetwork) as string;
+const addressOf = (byte: string): string =>
+  addressOfScript(Buffer.from(scriptOf(byte), "hex"), fakeNetwork) as string;
 const account = addressOf("11");
 const hash = (n: number): string => n.toString(16).padStart(64, "0");
-const spend = (n: number, from = "11", to: readonly (readonly [string, number])[] = [["22", 900]]) => ({
+const spend = (
+  n: number,
+  from = "11",
+  to: readonly (readonly [string, number])[] = [["22", 900]],
+) => ({
   txid: hash(n),
   status: { confirmed: false },
-  vin: [{ txid: hash(n + 1_000), vout: 0, prevout: { scriptpubkey: scriptOf(from), value: 1_000 }, is_coinbase: false }],
+  vin: [
+    {
+      txid: hash(n + 1_000),
+      vout: 0,
+      prevout: { scriptpubkey: scriptOf(from), value: 1_000 },
+      is_coinbase: false,
+    },
+  ],
   vout: to.map(([byte, value]) => ({ scriptpubkey: scriptOf(byte), value })),
 });
 
@@ -28,7 +40,10 @@ afterEach(async () => {
 async function watch(...pools: readonly (readonly [list: readonly object[], counted?: number])[]) {
   for (const [list, counted] of pools) {
     const pool = counted === undefined ? {} : { mempool_stats: { spent_txo_count: counted } };
-    const answers = { [`/address/${account}/txs/mempool`]: JSON.stringify(list), [`/address/${account}`]: JSON.stringify(pool) };
+    const answers = {
+      [`/address/${account}/txs/mempool`]: JSON.stringify(list),
+      [`/address/${account}`]: JSON.stringify(pool),
+    };
     fakes.push(await fakeEsplora(answers));
   }
   const urls = fakes.map(({ url }) => url);
@@ -51,8 +66,22 @@ describe("unconfirmed transactions of an account", () => {
     ]);
     const watcher = await watch([[spend(1), change, toItself, spend(4, "22", [["11", 900]])]]);
     expect(await watcher.unconfirmed?.(account)).toEqual([
-      { account, txHash: hash(1), receiver: addressOf("22"), amountUnits: 900n, tag: "", contract: "" },
-      { account, txHash: hash(2), receiver: addressOf("33"), amountUnits: 850n, tag: "", contract: "" },
+      {
+        account,
+        txHash: hash(1),
+        receiver: addressOf("22"),
+        amountUnits: 900n,
+        tag: "",
+        contract: "",
+      },
+      {
+        account,
+        txHash: hash(2),
+        receiver: addressOf("33"),
+        amountUnits: 850n,
+        tag: "",
+        contract: "",
+      },
       { account, txHash: hash(3), receiver: account, amountUnits: 0n, tag: "", contract: "" },
     ]);
     watcher.close();
@@ -60,7 +89,10 @@ describe("unconfirmed transactions of an account", () => {
 
   it("are those that any node shows, and too few answers are a fault", async () => {
     const watcher = await watch([[spend(1)]], [[spend(2)]], [[]]);
-    expect((await watcher.unconfirmed?.(account))?.map(({ txHash }) => txHash).sort()).toEqual([hash(1), hash(2)]);
+    expect((await watcher.unconfirmed?.(account))?.map(({ txHash }) => txHash).sort()).toEqual([
+      hash(1),
+      hash(2),
+    ]);
     for (const fake of fakes.slice(1)) fake.answers = {};
     await expect(watcher.unconfirmed?.(account)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
     watcher.close();

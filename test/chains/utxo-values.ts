@@ -5,7 +5,11 @@ import { AgentError } from "../../base/fault.ts";
 import type { Coin, Payment, Transactions, TxParams } from "../../chains/family.ts";
 import { addressOfPublicKey, addressOfScript, parseAddress } from "../../chains/utxo/address.ts";
 import type { NativeCoin, UtxoNetwork } from "../../chains/utxo/network.ts";
-import { decodeTransaction, encodeTransaction, type TransactionOutput } from "../../chains/utxo/raw-transaction.ts";
+import {
+  decodeTransaction,
+  encodeTransaction,
+  type TransactionOutput,
+} from "../../chains/utxo/raw-transaction.ts";
 import { coinTexts } from "../../chains/utxo/tx-params.ts";
 import { Seeded } from "../../lab/kit/seeded.ts";
 
@@ -58,19 +62,35 @@ export class Values {
   coin(script: Uint8Array, units: bigint): MadeCoin {
     const inputs = Array.from({ length: 1 + this.random.below(3) }, () => ({
       txHash: Buffer.from(this.bytes(32)).toString("hex"),
-      ...{ output: this.random.below(9), script: this.bytes(this.random.below(80)), sequence: 0xffffffff },
+      ...{
+        output: this.random.below(9),
+        script: this.bytes(this.random.below(80)),
+        sequence: 0xffffffff,
+      },
     }));
     const count = 1 + this.random.below(300 * Number(this.random.chance(20)) + 4);
     const output = this.random.below(count);
     const outputs: TransactionOutput[] = Array.from({ length: count }, (_, place) =>
       place === output
         ? { units, script }
-        : { units: this.units(300, 1_000_000), script: this.script(this.random.pick(["p2pkh", "p2sh", "p2wpkh"])) },
+        : {
+            units: this.units(300, 1_000_000),
+            script: this.script(this.random.pick(["p2pkh", "p2sh", "p2wpkh"])),
+          },
     );
     const stacks = inputs.map(() => [this.bytes(71), this.bytes(33)]);
-    const transaction = { version: 1 + this.random.below(2), inputs, outputs, lockTime: this.random.below(900_000) };
+    const transaction = {
+      version: 1 + this.random.below(2),
+      inputs,
+      outputs,
+      lockTime: this.random.below(900_000),
+    };
     const made = encodeTransaction(transaction, this.random.chance(2) ? stacks : undefined);
-    return { id: `${decodeTransaction(made)?.txHash}:${output}`, units, made: Buffer.from(made).toString("hex") };
+    return {
+      id: `${decodeTransaction(made)?.txHash}:${output}`,
+      units,
+      made: Buffer.from(made).toString("hex"),
+    };
   }
 
   /** A coin whose transaction has so many bytes without SegWit data, at least some hundred. */
@@ -84,7 +104,11 @@ export class Values {
     };
     const long = Array.from({ length: Math.floor(length / 60_000) }, () => 50_000);
     const made = of([...long, length - of([...long, 300]).length + 300]);
-    return { id: `${decodeTransaction(made)?.txHash}:0`, units, made: Buffer.from(made).toString("hex") };
+    return {
+      id: `${decodeTransaction(made)?.txHash}:0`,
+      units,
+      made: Buffer.from(made).toString("hex"),
+    };
   }
 
   coins(script: Uint8Array, count: number): MadeCoin[] {
@@ -99,8 +123,13 @@ export function scriptOf(address: string, network: UtxoNetwork): Uint8Array {
 }
 
 /** The evidence for parameters, in the order of their coins. */
-export function evidenceFor(txParams: Readonly<Record<string, string>>, coins: readonly MadeCoin[]): string[] {
-  return (txParams.coins ?? "").split(",").map((text) => coins.find(({ id }) => text.startsWith(`${id}:`))?.made ?? "");
+export function evidenceFor(
+  txParams: Readonly<Record<string, string>>,
+  coins: readonly MadeCoin[],
+): string[] {
+  return (txParams.coins ?? "")
+    .split(",")
+    .map((text) => coins.find(({ id }) => text.startsWith(`${id}:`))?.made ?? "");
 }
 
 export const signAll = (digests: readonly Uint8Array[], key: Uint8Array): Uint8Array[] =>
@@ -113,7 +142,8 @@ export function provenBy(transactions: Pick<Required<Transactions>, "build" | "u
   return (payment: Payment, txParams: TxParams, evidence: readonly string[]): Uint8Array => {
     const unsigned = transactions.build(payment, txParams);
     const refusal = transactions.unproven(payment, coinTexts(txParams), evidence);
-    if (refusal !== null) throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
+    if (refusal !== null)
+      throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
     return unsigned;
   };
 }

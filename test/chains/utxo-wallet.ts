@@ -58,7 +58,14 @@ export class Wallet {
   open(urls: readonly string[]): UtxoSender {
     const clock = (): number => performance.now();
     const limits = { timeoutMs: 5_000, patienceMs: 8_000 };
-    return createUtxoSender({ urls, network: this.network, confirmations: this.confirmations, clock, log: this.log, ...limits });
+    return createUtxoSender({
+      urls,
+      network: this.network,
+      confirmations: this.confirmations,
+      clock,
+      log: this.log,
+      ...limits,
+    });
   }
 
   /** An address of others. */
@@ -105,13 +112,28 @@ export class Wallet {
     const unsigned =
       target === null
         ? cancels.build(place, txParams)
-        : provenBy(transactions)({ ...place, contract: "", tag: "", ...target }, txParams, evidence);
-    const { raw, txHash } = attach(unsigned, signAll(digests(unsigned), account.key), account.address);
+        : provenBy(transactions)(
+            { ...place, contract: "", tag: "", ...target },
+            txParams,
+            evidence,
+          );
+    const { raw, txHash } = attach(
+      unsigned,
+      signAll(digests(unsigned), account.key),
+      account.address,
+    );
     return { raw: Buffer.from(raw).toString("hex"), txHash, txParams, target };
   }
 
   payment(target: Exclude<Target, null>) {
-    return { network: this.network.id, account: this.owner.address, slot: "0", contract: "", tag: "", ...target };
+    return {
+      network: this.network.id,
+      account: this.owner.address,
+      slot: "0",
+      contract: "",
+      tag: "",
+      ...target,
+    };
   }
 
   async close(): Promise<void> {

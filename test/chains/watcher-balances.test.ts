@@ -9,14 +9,22 @@ import { type Result, valuesIn } from "../../base/result.ts";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { createWatcher as createTronWatcher } from "../../chains/tron/node-watcher.ts";
-import { type ChainNode, FakeChain, hashOf, type Lie, Refused, serveChain } from "../../lab/kit/fake-chain.ts";
+import {
+  type ChainNode,
+  FakeChain,
+  hashOf,
+  type Lie,
+  Refused,
+  serveChain,
+} from "../../lab/kit/fake-chain.ts";
 import { inhabitant, startTestNetwork, type TestNetwork, usdt } from "../support/tron-network.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const broken = "0x00000000000000000000000000000000000bAd0E";
 const addressAt = (at: number): string => `0x${(at + 1).toString(16).padStart(40, "0")}`;
 
-const codesIn = (results: readonly Result<unknown>[]) => results.map((one) => (one.ok ? "" : one.fault.code));
+const codesIn = (results: readonly Result<unknown>[]) =>
+  results.map((one) => (one.ok ? "" : one.fault.code));
 
 let nodes: ChainNode[] = [];
 let watcher: WatcherNodes | null = null;
@@ -32,7 +40,10 @@ afterEach(async () => {
 async function twoNodes(chain: FakeChain, lie: Lie | null = null): Promise<WatcherNodes> {
   nodes = [await serveChain(chain), await serveChain(chain)];
   nodes[1]!.lie = lie;
-  watcher = createWatcher({ nodes: nodes.map(({ url }) => url), chainId: 31337, confirmations: 1 }, () => undefined);
+  watcher = createWatcher(
+    { nodes: nodes.map(({ url }) => url), chainId: 31337, confirmations: 1 },
+    () => undefined,
+  );
   return watcher;
 }
 
@@ -65,12 +76,14 @@ group("on an EVM chain", () => {
     const accounts = [addressAt(0), addressAt(1), addressAt(7)];
     expect(valuesIn(await reader.wereUsed(accounts, 4))).toEqual([true, false, false]);
     expect(valuesIn(await reader.wereUsed(accounts, 3))).toEqual([false, false, false]);
-    nodes[1]!.lie = (method, _params, honest) => (method === "eth_getTransactionCount" ? "0x9" : honest);
+    nodes[1]!.lie = (method, _params, honest) =>
+      method === "eth_getTransactionCount" ? "0x9" : honest;
     expect(codesIn(await reader.wereUsed(accounts, 4))).toContain("NODE_DISAGREE");
   });
 
   it("a balance that two nodes tell differently fails the call, and the same balance told alike does not", async () => {
-    const lie: Lie = (method, params, honest) => (method === "eth_getBalance" && params[0] === addressAt(0) ? "0x63" : honest);
+    const lie: Lie = (method, params, honest) =>
+      method === "eth_getBalance" && params[0] === addressAt(0) ? "0x63" : honest;
     const reader = await twoNodes(paidChain(), lie);
     const [ours, other] = [0, 1].map((at) => ({ account: addressAt(at), contract: "" }));
     expect(codesIn(await reader.balances([other!, ours!], 3))).toContain("NODE_DISAGREE");
@@ -92,12 +105,17 @@ group("by one call of a contract", () => {
       counts.set(method, (counts.get(method) ?? 0) + 1);
       if (method === "eth_getCode") return params[0] === multicall ? "0x60" : honest;
       if (method !== "eth_call" || to !== multicall) return honest;
-      const [calls] = answers.decodeFunctionData("aggregate3", data) as unknown as [{ target: string; callData: string }[]];
+      const [calls] = answers.decodeFunctionData("aggregate3", data) as unknown as [
+        { target: string; callData: string }[],
+      ];
       if (calls.length > callsMax) return "0x";
       const told = calls.map(({ target, callData }) => {
-        if (target.toLowerCase() === broken.toLowerCase()) return [false, broken.replace("0x", "0x08c379a0")];
+        if (target.toLowerCase() === broken.toLowerCase())
+          return [false, broken.replace("0x", "0x08c379a0")];
         const isCoin = target === multicall;
-        const [of] = isCoin ? (answers.decodeFunctionData("getEthBalance", callData) as unknown as [string]) : [""];
+        const [of] = isCoin
+          ? (answers.decodeFunctionData("getEthBalance", callData) as unknown as [string])
+          : [""];
         const answer = isCoin
           ? chain.answer("eth_getBalance", [of, params[1]])
           : chain.answer("eth_call", [{ to: target, data: callData }, params[1]]);
@@ -105,7 +123,10 @@ group("by one call of a contract", () => {
       });
       return answers.encodeFunctionResult("aggregate3", [told]);
     };
-  const questions = Array.from({ length: 600 }, (_, at) => ({ account: addressAt(at), contract: at % 2 === 0 ? "" : token }));
+  const questions = Array.from({ length: 600 }, (_, at) => ({
+    account: addressAt(at),
+    contract: at % 2 === 0 ? "" : token,
+  }));
   const expected = questions.map((_, at) => (at === 0 ? 5n : at === 1 ? 13n : at === 2 ? 11n : 0n));
 
   it.each([1_000, 70])(
@@ -121,18 +142,25 @@ group("by one call of a contract", () => {
     },
   );
 
-  it.each([0, 1])("balances that one node tells otherwise are asked one by one (node %i lies)", async (liar) => {
-    const chain = paidChain();
-    const reader = await twoNodes(chain);
-    const honest = served(chain, new Map());
-    nodes[1 - liar]!.lie = honest;
-    nodes[liar]!.lie = (method, params, answer) => {
-      const told = honest(method, params, answer);
-      return method === "eth_call" && typeof told === "string" && told.length > 1_000 ? `${told.slice(0, -1)}9` : told;
-    };
-    expect(valuesIn(await reader.balances(questions, 3))).toEqual(expected);
-    expect(valuesIn(await reader.balances(questions.slice(0, 3), 3))).toEqual(expected.slice(0, 3));
-  });
+  it.each([0, 1])(
+    "balances that one node tells otherwise are asked one by one (node %i lies)",
+    async (liar) => {
+      const chain = paidChain();
+      const reader = await twoNodes(chain);
+      const honest = served(chain, new Map());
+      nodes[1 - liar]!.lie = honest;
+      nodes[liar]!.lie = (method, params, answer) => {
+        const told = honest(method, params, answer);
+        return method === "eth_call" && typeof told === "string" && told.length > 1_000
+          ? `${told.slice(0, -1)}9`
+          : told;
+      };
+      expect(valuesIn(await reader.balances(questions, 3))).toEqual(expected);
+      expect(valuesIn(await reader.balances(questions.slice(0, 3), 3))).toEqual(
+        expected.slice(0, 3),
+      );
+    },
+  );
 });
 
 group("one balance that cannot be told", () => {
@@ -140,14 +168,19 @@ group("one balance that cannot be told", () => {
   const reverting: Lie = (method, params, honest) => {
     const { to = "" } = (params[0] ?? {}) as { to?: string };
     if (method === "eth_getCode") return "0x";
-    return method === "eth_call" && to.toLowerCase() === broken.toLowerCase() ? new Refused("execution reverted") : honest;
+    return method === "eth_call" && to.toLowerCase() === broken.toLowerCase()
+      ? new Refused("execution reverted")
+      : honest;
   };
 
   it.each([3, 40])("costs none of %i others: a token whose contract reverts", async (count) => {
     const chain = paidChain();
     const reader = await twoNodes(chain);
     for (const node of nodes) node.lie = reverting;
-    const others = Array.from({ length: count }, (_, at) => ({ account: addressAt(at), contract: "" }));
+    const others = Array.from({ length: count }, (_, at) => ({
+      account: addressAt(at),
+      contract: "",
+    }));
     const told = await reader.balances([{ account: addressAt(1), contract: broken }, ...others], 3);
     expect(codesIn(told.slice(0, 1))).toEqual(["NODE_ERROR"]);
     expect(valuesIn(told.slice(1)).slice(0, 3)).toEqual([5n, 7n, 11n]);
@@ -157,12 +190,19 @@ group("one balance that cannot be told", () => {
 group("on Tron", () => {
   it("balances come in the order of the questions, and one of a block to come is a fault", async () => {
     testNetwork = await startTestNetwork({ fronts: [{}, {}] });
-    watcher = createTronWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => undefined });
+    watcher = createTronWatcher({
+      urls: testNetwork.node.urls,
+      chainId: testNetwork.node.chainId,
+      log: () => undefined,
+    });
     const accounts = Array.from({ length: 70 }, (_, at) => inhabitant(`many ${at}`).address);
     for (const [at, account] of accounts.entries()) testNetwork.node.fund(account, BigInt(at + 1));
     testNetwork.node.mint(usdt, accounts[3]!, 9n);
     const { number } = await watcher.finalTip();
-    const questions = [{ account: accounts[3]!, contract: usdt }, ...accounts.map((account) => ({ account, contract: "" }))];
+    const questions = [
+      { account: accounts[3]!, contract: usdt },
+      ...accounts.map((account) => ({ account, contract: "" })),
+    ];
     const expected = [9n, ...accounts.map((_, at) => BigInt(at + 1))];
     expect(valuesIn(await watcher.balances(questions, number))).toEqual(expected);
     expect(codesIn(await watcher.balances(questions, number + 1))).toContain("NODE_NO_BLOCK");
@@ -170,7 +210,11 @@ group("on Tron", () => {
 
   it("an account was used that exists, and one of a block to come is a fault", async () => {
     testNetwork = await startTestNetwork({ fronts: [{}, {}] });
-    watcher = createTronWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => undefined });
+    watcher = createTronWatcher({
+      urls: testNetwork.node.urls,
+      chainId: testNetwork.node.chainId,
+      log: () => undefined,
+    });
     const [known, unknown] = ["known", "unknown"].map((name) => inhabitant(name).address);
     testNetwork.node.fund(known!, 1n);
     const { number } = await watcher.finalTip();

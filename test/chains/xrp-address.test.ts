@@ -7,7 +7,12 @@ import { describe, expect, it } from "vitest";
 import type { WalletAccount } from "../../agent/keystore/nodes.ts";
 import { deriveAccounts, namedAccounts, proveAccounts } from "../../agent/keystore/nodes.ts";
 import { publicKeyOf } from "../../chains/xrp/account.ts";
-import { addressOfPublicKey, joinAddress, parseAddress, splitAddress } from "../../chains/xrp/address.ts";
+import {
+  addressOfPublicKey,
+  joinAddress,
+  parseAddress,
+  splitAddress,
+} from "../../chains/xrp/address.ts";
 import { depositTagOf } from "../../chains/xrp/deposit-tag.ts";
 import { xrp } from "../../chains/xrp/family.ts";
 import { codeOf } from "../support/evm-values.ts";
@@ -20,7 +25,10 @@ const words = `${"abandon ".repeat(11)}about`;
 /** The address at m/44'/144'/0'/0/0 of these words. */
 const known = "rHsMGQEkVNJmpGWs8XUBoTBiAAbwxZN5v3";
 const genesis = "rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh";
-const wallet: readonly WalletAccount[] = deriveAccounts(Uint8Array.from(mnemonicToSeedSync(words)), ["xrp"]);
+const wallet: readonly WalletAccount[] = deriveAccounts(
+  Uint8Array.from(mnemonicToSeedSync(words)),
+  ["xrp"],
+);
 const named = namedAccounts(wallet);
 const xpub = named[1]?.id ?? "";
 
@@ -29,14 +37,16 @@ describe("the account of a wallet", () => {
     expect(named.map(({ purpose }) => purpose)).toEqual(["hot", "deposits"]);
     expect(named[0]?.id).toBe(known);
     expect(xpub).toMatch(/^xpub/);
-    for (const index of [0, 1, 2 ** 31 - 2]) expect(xrp.accounts.payeeOf(xrp.depositAddress(xpub, index)).address).toBe(known);
+    for (const index of [0, 1, 2 ** 31 - 2])
+      expect(xrp.accounts.payeeOf(xrp.depositAddress(xpub, index)).address).toBe(known);
   });
 
   it("each account proves its key, and neither proof is the other's", () => {
     const digest = bytesAt("digest", 0);
     const [hot = "", deposits = ""] = proveAccounts(wallet, digest);
     const [first, second] = named as [(typeof named)[0], (typeof named)[0]];
-    const fits = (account: typeof first, proof: string): boolean => xrp.accounts.proofFits(account, digest, proof);
+    const fits = (account: typeof first, proof: string): boolean =>
+      xrp.accounts.proofFits(account, digest, proof);
     expect([fits(first, hot), fits(second, deposits)]).toEqual([true, true]);
     expect([fits(first, deposits), fits(second, hot)]).toEqual([false, false]);
   });
@@ -52,13 +62,24 @@ describe("the account of a wallet", () => {
   it("a merchant without an agent names it by its extended public key or by its address", () => {
     for (const id of [xpub, known]) {
       expect(xrp.accounts.readKey(id)).toBe(id);
-      expect(xrp.depositAddress(id, 7)).toBe(joinAddress({ address: known, tag: `${depositTagOf(7)}` }));
+      expect(xrp.depositAddress(id, 7)).toBe(
+        joinAddress({ address: known, tag: `${depositTagOf(7)}` }),
+      );
     }
-    for (const text of ["", "zpub", `${known}x`, known.replace("M", "N"), genesis, "rrrrrrrrrrrrrrrrrrrrBZbvji", "0x"])
+    for (const text of [
+      "",
+      "zpub",
+      `${known}x`,
+      known.replace("M", "N"),
+      genesis,
+      "rrrrrrrrrrrrrrrrrrrrBZbvji",
+      "0x",
+    ])
       expect(xrp.accounts.readKey(text), text).toBeNull();
     expect(codeOf(() => xrp.depositAddress("xpub", 0))).toBe("ADDRESS_XPUB");
     expect(codeOf(() => xrp.depositAddress(known.replace("M", "N"), 0))).toBe("ADDRESS_CHECKSUM");
-    for (const index of [-1, 0.5, 2 ** 31 - 1]) expect(codeOf(() => xrp.depositAddress(known, index))).toBe("ADDRESS_INDEX");
+    for (const index of [-1, 0.5, 2 ** 31 - 1])
+      expect(codeOf(() => xrp.depositAddress(known, index))).toBe("ADDRESS_INDEX");
   });
 });
 
@@ -68,15 +89,29 @@ describe("an address", () => {
     const refused = (text: string) => parseAddress(text) as { code: string; detail?: string };
     expect(refused(known.replace("M", "N")).code).toBe("ADDRESS_CHECKSUM");
     expect(refused("rrrrrrrrrrrrrrrrrrrrrhoLvTp").code).toBe("ADDRESS_ZERO");
-    for (const text of ["", "r", known.toLowerCase(), ` ${known}`, known.slice(1), `${known}${known}`, xpub, "0x00"])
+    for (const text of [
+      "",
+      "r",
+      known.toLowerCase(),
+      ` ${known}`,
+      known.slice(1),
+      `${known}${known}`,
+      xpub,
+      "0x00",
+    ])
       expect(parseAddress(text).ok, text).toBe(false);
     expect(refused("XVPcpSm47b1CZkf5AkKM9a84dQHe3mStTFRCftmx38NkCG9")).toMatchObject({
-      ...{ code: "ADDRESS_FORMAT", detail: `an X-address; give the address ${genesis} and the tag 1 in its place` },
+      ...{
+        code: "ADDRESS_FORMAT",
+        detail: `an X-address; give the address ${genesis} and the tag 1 in its place`,
+      },
     });
     expect(refused("TVK3SYvMLZR6rEtLDZh3saYHaqFSeMpn3Dz7EsmQC63VUwh").detail).toBe(
       `an X-address; give the address ${genesis} in its place`,
     );
-    expect(refused("XVPcpSm47b1CZkf5AkKM9a84dQHe3mStTFRCftmx38NkCG8").code).toBe("ADDRESS_CHECKSUM");
+    expect(refused("XVPcpSm47b1CZkf5AkKM9a84dQHe3mStTFRCftmx38NkCG8").code).toBe(
+      "ADDRESS_CHECKSUM",
+    );
     expect(xrp.parseAddress(known, "xrpl:1")).toEqual({ ok: true, address: known });
     expect(xrp.parseAddress(known, "xrpl:1025").ok).toBe(false);
   });
@@ -88,14 +123,30 @@ describe("an address", () => {
       "rrrrrrrrrrrrrrrrrNAMEtxvNvQ",
       "rrrrrrrrrrrrrrrrrrrn5RM1rHd",
     ];
-    expect([...black, genesis].map((address) => xrp.isReserved(address))).toEqual([true, true, true, true, true]);
-    expect([known, receiver.address].map((address) => xrp.isReserved(address))).toEqual([false, false]);
+    expect([...black, genesis].map((address) => xrp.isReserved(address))).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect([known, receiver.address].map((address) => xrp.isReserved(address))).toEqual([
+      false,
+      false,
+    ]);
   });
 
   it("an X-address is split only if every byte of it has a meaning", () => {
-    expect(splitAddress(joinAddress({ address: known, tag: "" }))).toEqual({ address: known, tag: "" });
-    expect(splitAddress(joinAddress({ address: known, tag: "0" }))).toEqual({ address: known, tag: "0" });
-    for (const text of [known, "", "X", `X${"1".repeat(46)}`]) expect(splitAddress(text), text).toBeNull();
+    expect(splitAddress(joinAddress({ address: known, tag: "" }))).toEqual({
+      address: known,
+      tag: "",
+    });
+    expect(splitAddress(joinAddress({ address: known, tag: "0" }))).toEqual({
+      address: known,
+      tag: "0",
+    });
+    for (const text of [known, "", "X", `X${"1".repeat(46)}`])
+      expect(splitAddress(text), text).toBeNull();
     expect(xrp.accounts.payeeOf(known)).toEqual({ address: known, tag: "" });
   });
 });
@@ -106,7 +157,8 @@ describe("the tags of deposit requests", () => {
     let last = 0;
     for (let index = 0; index < 200_000; index += 1) {
       const tag = depositTagOf(index);
-      if (tag < 1 || tag > 2 ** 31 - 1 || Math.abs(tag - last) < 10) expect.fail(`index ${index} has ${tag} after ${last}`);
+      if (tag < 1 || tag > 2 ** 31 - 1 || Math.abs(tag - last) < 10)
+        expect.fail(`index ${index} has ${tag} after ${last}`);
       tags.add(tag);
       last = tag;
     }
@@ -145,7 +197,9 @@ describe.skipIf(typeof judges === "string")("addresses of XRP, judged by others"
     // The first four have the edges of a tag.
     for (const at of new Set([0, 1, 2, 3, ...places(500, strideOfRun())])) {
       const { publicKey, address } = accountAt(1_000 + at);
-      expect(address).toBe(keys.deriveAddress(Buffer.from(publicKey).toString("hex").toUpperCase()));
+      expect(address).toBe(
+        keys.deriveAddress(Buffer.from(publicKey).toString("hex").toUpperCase()),
+      );
       const tag = [false as const, 0, 1, 2 ** 32 - 1][at] ?? depositTagOf(at);
       const payee = { address, tag: tag === false ? "" : `${tag}` };
       const text = addresses.classicAddressToXAddress(address, tag, false);
@@ -182,7 +236,10 @@ describe.skipIf(typeof judges === "string")("addresses of XRP, judged by others"
       addresses.codec.encodeChecked(Uint8Array.from([...prefix, ...hash, ...rest]));
     const zeros = [0, 0, 0, 0];
     const main = [0x05, 0x44];
-    expect(splitAddress(textOf(main, [1, 7, 0, 0, 0, ...zeros]))).toEqual({ address: known, tag: "7" });
+    expect(splitAddress(textOf(main, [1, 7, 0, 0, 0, ...zeros]))).toEqual({
+      address: known,
+      tag: "7",
+    });
     const odd = [
       textOf(main, [2, 7, 0, 0, 0, ...zeros]),
       textOf(main, [0, 7, 0, 0, 0, ...zeros]),
@@ -190,7 +247,13 @@ describe.skipIf(typeof judges === "string")("addresses of XRP, judged by others"
       textOf([0x05, 0x45], [1, 7, 0, 0, 0, ...zeros]),
       textOf(main, [1, 7, 0, 0, 0, ...zeros, 0]),
     ];
-    expect(odd.map((text) => addresses.isValidXAddress(text))).toEqual([false, false, true, false, true]);
+    expect(odd.map((text) => addresses.isValidXAddress(text))).toEqual([
+      false,
+      false,
+      true,
+      false,
+      true,
+    ]);
     expect(odd.map(splitAddress)).toEqual([null, null, null, null, null]);
   });
 });
@@ -202,7 +265,10 @@ describe("the keys that are kept by their address", () => {
       accountAt(6_000 + at);
       if (at === 1_000) xrp.accounts.addressOf(again.publicKey);
     }
-    expect([again, once].map(({ address }) => publicKeyOf(address) === undefined)).toEqual([false, true]);
+    expect([again, once].map(({ address }) => publicKeyOf(address) === undefined)).toEqual([
+      false,
+      true,
+    ]);
     expect(publicKeyOf(accountAt(6_000).address)).toBeDefined();
   });
 });

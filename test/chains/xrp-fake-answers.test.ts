@@ -9,8 +9,15 @@ import type { XrpNode } from "../../lab/xrp-node/xrp-node.ts";
 import { hasXrpNode, startXrpNetwork, type XrpTestNetwork } from "../support/xrp-network.ts";
 
 interface Item {
-  readonly tx: Json & { readonly hash: string; readonly ledger_index: number; readonly date: number };
-  readonly meta: Json & { readonly delivered_amount?: unknown; readonly AffectedNodes: readonly Json[] };
+  readonly tx: Json & {
+    readonly hash: string;
+    readonly ledger_index: number;
+    readonly date: number;
+  };
+  readonly meta: Json & {
+    readonly delivered_amount?: unknown;
+    readonly AffectedNodes: readonly Json[];
+  };
   readonly validated: boolean;
 }
 
@@ -26,7 +33,12 @@ function ask(method: string, asked: Json = {}, front = 0): Promise<Json> {
 }
 
 async function items(asked: Json = {}, front = 0): Promise<readonly Item[]> {
-  const question = { account: holder.address, ledger_index_min: -1, ledger_index_max: -1, ...asked };
+  const question = {
+    account: holder.address,
+    ledger_index_min: -1,
+    ledger_index_max: -1,
+    ...asked,
+  };
   return (await ask("account_tx", question, front)).transactions as readonly Item[];
 }
 
@@ -46,7 +58,14 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       const { index, closeTime } = node.chain.head;
       expect(item).toMatchObject({
         validated: true,
-        tx: { hash, DestinationTag: 77, Amount: "5000000", DeliverMax: "5000000", ledger_index: index, date: closeTime },
+        tx: {
+          hash,
+          DestinationTag: 77,
+          Amount: "5000000",
+          DeliverMax: "5000000",
+          ledger_index: index,
+          date: closeTime,
+        },
         meta: { TransactionResult: "tesSUCCESS", TransactionIndex: 0, delivered_amount: "5000000" },
       });
       const root = (account: string): unknown =>
@@ -54,7 +73,11 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
           ({ FinalFields }) => (FinalFields as Json).Account === account,
         );
       expect(root(holder.address)).toMatchObject({
-        ...{ LedgerEntryType: "AccountRoot", PreviousFields: { Balance: "20000000" }, FinalFields: { Balance: "25000000" } },
+        ...{
+          LedgerEntryType: "AccountRoot",
+          PreviousFields: { Balance: "20000000" },
+          FinalFields: { Balance: "25000000" },
+        },
         PreviousTxnLgrSeq: first + 2,
       });
       expect(root(payer.address)).toMatchObject({
@@ -79,7 +102,12 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       node.closeLedgers();
       const told = await ask("tx", { transaction: hash });
       const amounts = { DeliveredAmount: "4000", delivered_amount: "4000" };
-      expect(told).toMatchObject({ Amount: "9000000", DestinationTag: 5, validated: true, meta: amounts });
+      expect(told).toMatchObject({
+        Amount: "9000000",
+        DestinationTag: 5,
+        validated: true,
+        meta: amounts,
+      });
       expect(node.balance(holder.address)).toBe(20_004_000n);
     });
 
@@ -87,7 +115,10 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       const hash = node.people.payToken(holder.address, "12.5", 6);
       node.closeLedgers();
       const [item] = await items();
-      expect(item).toMatchObject({ tx: { hash }, meta: { delivered_amount: { currency: "USD", value: "12.5" } } });
+      expect(item).toMatchObject({
+        tx: { hash },
+        meta: { delivered_amount: { currency: "USD", value: "12.5" } },
+      });
       expect(node.balance(holder.address)).toBe(20_000_000n);
     });
 
@@ -97,7 +128,10 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       node.people.cashCheck(holder.address, 2_000_000n);
       node.closeLedgers();
       const [check, escrow] = await items();
-      expect(check).toMatchObject({ tx: { TransactionType: "CheckCash" }, meta: { delivered_amount: "2000000" } });
+      expect(check).toMatchObject({
+        tx: { TransactionType: "CheckCash" },
+        meta: { delivered_amount: "2000000" },
+      });
       expect(escrow).toMatchObject({ tx: { TransactionType: "EscrowFinish" } });
       expect(escrow!.meta).not.toHaveProperty("delivered_amount");
       expect(node.balance(holder.address)).toBe(25_000_000n - 12n);
@@ -114,34 +148,55 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       node.closeLedgers();
     });
 
-    it.each([true, false])("pages by markers tell each transaction once, in order (forward %s)", async (forward) => {
-      const seen: Item[] = [];
-      let marker: unknown;
-      do {
-        const page = { account: holder.address, ledger_index_min: -1, ledger_index_max: -1, forward, limit: 10 };
-        const answer = await ask("account_tx", marker === undefined ? page : { ...page, marker });
-        seen.push(...(answer.transactions as readonly Item[]));
-        marker = answer.marker;
-      } while (marker !== undefined);
-      expect(new Set(seen.map(({ tx }) => tx.hash)).size).toBe(26);
-      const ledgers = seen.map(({ tx }) => tx.ledger_index);
-      expect(ledgers).toEqual([...ledgers].sort((a, b) => (forward ? a - b : b - a)));
-      expect(seen).toHaveLength(26);
-    });
+    it.each([true, false])(
+      "pages by markers tell each transaction once, in order (forward %s)",
+      async (forward) => {
+        const seen: Item[] = [];
+        let marker: unknown;
+        do {
+          const page = {
+            account: holder.address,
+            ledger_index_min: -1,
+            ledger_index_max: -1,
+            forward,
+            limit: 10,
+          };
+          const answer = await ask("account_tx", marker === undefined ? page : { ...page, marker });
+          seen.push(...(answer.transactions as readonly Item[]));
+          marker = answer.marker;
+        } while (marker !== undefined);
+        expect(new Set(seen.map(({ tx }) => tx.hash)).size).toBe(26);
+        const ledgers = seen.map(({ tx }) => tx.ledger_index);
+        expect(ledgers).toEqual([...ledgers].sort((a, b) => (forward ? a - b : b - a)));
+        expect(seen).toHaveLength(26);
+      },
+    );
 
     it("a range is answered as it was searched, and one that ends before its history is lgrIdxsInvalid", async () => {
       const { index } = node.chain.head;
       const account = holder.address;
-      expect(await ask("account_tx", { account, ledger_index_min: 1, ledger_index_max: index + 50 })).toMatchObject({
+      expect(
+        await ask("account_tx", { account, ledger_index_min: 1, ledger_index_max: index + 50 }),
+      ).toMatchObject({
         ...{ ledger_index_min: first, ledger_index_max: index, status: "success", validated: true },
       });
-      expect(await ask("account_tx", { account, ledger_index_min: index, ledger_index_max: index })).toMatchObject({
+      expect(
+        await ask("account_tx", { account, ledger_index_min: index, ledger_index_max: index }),
+      ).toMatchObject({
         transactions: [{ tx: { DestinationTag: 24 } }],
       });
       const early = { account, ledger_index_min: 1, ledger_index_max: 50 };
-      expect(await ask("account_tx", early)).toMatchObject({ error: "lgrIdxsInvalid", error_code: 57, status: "error" });
-      expect(await ask("account_tx", { account, ledger_index: 50 })).toMatchObject({ error: "lgrNotFound" });
-      expect(await ask("account_tx", { account: "rNobody" })).toMatchObject({ error: "actMalformed" });
+      expect(await ask("account_tx", early)).toMatchObject({
+        error: "lgrIdxsInvalid",
+        error_code: 57,
+        status: "error",
+      });
+      expect(await ask("account_tx", { account, ledger_index: 50 })).toMatchObject({
+        error: "lgrNotFound",
+      });
+      expect(await ask("account_tx", { account: "rNobody" })).toMatchObject({
+        error: "actMalformed",
+      });
     });
 
     it("a hole in its history: the answered range begins behind it, and the other provider has all", async () => {
@@ -152,12 +207,20 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       expect(await ask("account_tx", whole, 0)).toMatchObject({ ledger_index_min: first });
       const { info } = await ask("server_info", {}, 1);
       const { index } = node.chain.head;
-      expect(info).toMatchObject({ complete_ledgers: `${first}-${first + 3},${first + 6}-${index}` });
+      expect(info).toMatchObject({
+        complete_ledgers: `${first}-${first + 3},${first + 6}-${index}`,
+      });
       const [lost] = await items({ ledger_index_min: from, ledger_index_max: from });
       const wanted = { transaction: lost!.tx.hash, min_ledger: from, max_ledger: index };
-      expect(await ask("tx", wanted, 1)).toMatchObject({ error: "txnNotFound", searched_all: false });
+      expect(await ask("tx", wanted, 1)).toMatchObject({
+        error: "txnNotFound",
+        searched_all: false,
+      });
       expect(await ask("tx", wanted, 0)).toMatchObject({ validated: true });
-      expect(await ask("ledger", { ledger_index: from }, 1)).toMatchObject({ error: "lgrNotFound", error_code: 21 });
+      expect(await ask("ledger", { ledger_index: from }, 1)).toMatchObject({
+        error: "lgrNotFound",
+        error_code: 21,
+      });
       expect(await ask("ledger", { ledger_index: to + 1 }, 1)).toMatchObject({ validated: true });
     });
   });
@@ -167,22 +230,36 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       const transaction = "AB".repeat(32);
       const { index } = node.chain.head;
       const bare = await ask("tx", { transaction });
-      expect(bare).toMatchObject({ error: "txnNotFound", error_code: 29, request: { command: "tx", transaction } });
+      expect(bare).toMatchObject({
+        error: "txnNotFound",
+        error_code: 29,
+        request: { command: "tx", transaction },
+      });
       expect(bare).not.toHaveProperty("searched_all");
-      expect(await ask("tx", { transaction, min_ledger: first, max_ledger: index })).toMatchObject({ searched_all: true });
+      expect(await ask("tx", { transaction, min_ledger: first, max_ledger: index })).toMatchObject({
+        searched_all: true,
+      });
       const late = { transaction, min_ledger: first, max_ledger: index + 1 };
       expect(await ask("tx", late)).toMatchObject({ searched_all: false });
       node.closeLedgers();
       expect(await ask("tx", late)).toMatchObject({ searched_all: true });
-      expect(await ask("tx", { ...late, max_ledger: first + 1_001 })).toMatchObject({ error: "excessiveLgrRange" });
-      expect(await ask("tx", { ...late, max_ledger: first - 1 })).toMatchObject({ error: "invalidLgrRange" });
+      expect(await ask("tx", { ...late, max_ledger: first + 1_001 })).toMatchObject({
+        error: "excessiveLgrRange",
+      });
+      expect(await ask("tx", { ...late, max_ledger: first - 1 })).toMatchObject({
+        error: "invalidLgrRange",
+      });
     });
 
     it("account_info tells the open, the validated and an older ledger apart", async () => {
       node.people.pay(payer, holder.address, 5n);
       const balance = async (asked: Json): Promise<unknown> => {
         const told = await ask("account_info", { account: payer.address, ...asked });
-        return [(told.account_data as Json).Balance, told.validated, told.ledger_index ?? told.ledger_current_index];
+        return [
+          (told.account_data as Json).Balance,
+          told.validated,
+          told.ledger_index ?? told.ledger_current_index,
+        ];
       };
       const { index } = node.chain.head;
       expect(await balance({})).toEqual(["99999983", false, index + 1]);
@@ -191,8 +268,14 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       expect(await balance({ ledger_index: "validated" })).toEqual(["99999983", true, index + 1]);
       expect(await balance({ ledger_index: index })).toEqual(["100000000", true, index]);
       const nobody = { account: testNetwork.outsider.address, ledger_index: "validated" };
-      expect(await ask("account_info", nobody)).toMatchObject({ error: "actNotFound", ledger_index: index + 1, validated: true });
-      expect(await ask("account_info", { ...nobody, ledger_index: 5 })).toMatchObject({ error: "lgrNotFound" });
+      expect(await ask("account_info", nobody)).toMatchObject({
+        error: "actNotFound",
+        ledger_index: index + 1,
+        validated: true,
+      });
+      expect(await ask("account_info", { ...nobody, ledger_index: 5 })).toMatchObject({
+        error: "lgrNotFound",
+      });
     });
 
     it("ledgers are a chain, whose headers can be asked by number and by hash", async () => {
@@ -203,7 +286,11 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
         await ask("ledger", { ledger_index: index - 1 }),
       ];
       expect(newest).toMatchObject({ ledger_hash: hash, ledger_index: index, validated: true });
-      expect(newest.ledger).toMatchObject({ ledger_index: String(index), parent_hash: before.ledger_hash, closed: true });
+      expect(newest.ledger).toMatchObject({
+        ledger_index: String(index),
+        parent_hash: before.ledger_hash,
+        closed: true,
+      });
       const times = [before, newest].map(({ ledger }) => Number((ledger as Json).close_time));
       expect(times[1]!).toBeGreaterThan(times[0]!);
       expect(await ask("ledger", { ledger_hash: hash })).toMatchObject({ ledger_index: index });
@@ -212,10 +299,25 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     it("server_info and fee tell fees, reserves and the network", async () => {
       const { index: seq, hash } = node.chain.head;
       const { info } = await ask("server_info");
-      const ledger = { seq, hash, base_fee_xrp: 0.00001, reserve_base_xrp: 1, reserve_inc_xrp: 0.2 };
-      expect(info).toMatchObject({ network_id: 0, server_state: "full", load_factor: 1, validated_ledger: ledger });
+      const ledger = {
+        seq,
+        hash,
+        base_fee_xrp: 0.00001,
+        reserve_base_xrp: 1,
+        reserve_inc_xrp: 0.2,
+      };
+      expect(info).toMatchObject({
+        network_id: 0,
+        server_state: "full",
+        load_factor: 1,
+        validated_ledger: ledger,
+      });
       const fees = { base_fee: "10", minimum_fee: "10", open_ledger_fee: "10" };
-      expect(await ask("fee")).toMatchObject({ drops: fees, ledger_current_index: seq + 1, status: "success" });
+      expect(await ask("fee")).toMatchObject({
+        drops: fees,
+        ledger_current_index: seq + 1,
+        status: "success",
+      });
       expect(await ask("sign")).toMatchObject({ error: "unknownCmd", status: "error" });
     });
   });
@@ -226,11 +328,22 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     ({ node, payer, holder } = testNetwork);
     node.people.pay(payer, holder.address, 5n);
     const account = { account: holder.address };
-    expect(await ask("account_info", account, 0)).toMatchObject({ account_data: { Balance: "20000005" }, validated: false });
-    expect(await ask("account_info", account, 1)).toMatchObject({ account_data: { Balance: "20000000" }, validated: true });
+    expect(await ask("account_info", account, 0)).toMatchObject({
+      account_data: { Balance: "20000005" },
+      validated: false,
+    });
+    expect(await ask("account_info", account, 1)).toMatchObject({
+      account_data: { Balance: "20000000" },
+      validated: true,
+    });
     const current = { ...account, ledger_index: "current" };
-    expect(await ask("account_info", current, 1)).toMatchObject({ account_data: { Balance: "20000005" } });
-    const [{ info: rippled }, { info: clio }] = [await ask("server_info", {}, 0), await ask("server_info", {}, 1)];
+    expect(await ask("account_info", current, 1)).toMatchObject({
+      account_data: { Balance: "20000005" },
+    });
+    const [{ info: rippled }, { info: clio }] = [
+      await ask("server_info", {}, 0),
+      await ask("server_info", {}, 1),
+    ];
     expect(rippled).toMatchObject({ build_version: "2.6.2", server_state: "full" });
     expect(clio).toMatchObject({ rippled_version: "2.6.2", network_id: 0 });
     expect(clio).not.toHaveProperty("server_state");

@@ -16,7 +16,9 @@ it("a package that does not load is one sentence, for the caller that asks first
   });
   vi.resetModules();
   const { startXrpNode, xrpNodeMissing } = await import("../../lab/xrp-node/xrp-node.ts");
-  expect(xrpNodeMissing).toMatch(/^The stand-in for rippled needs Ripple's codecs, which Node v[\d.]+ does not load: [^\n]+$/);
+  expect(xrpNodeMissing).toMatch(
+    /^The stand-in for rippled needs Ripple's codecs, which Node v[\d.]+ does not load: [^\n]+$/,
+  );
   await expect(startXrpNode()).rejects.toThrow(xrpNodeMissing!);
 });
 

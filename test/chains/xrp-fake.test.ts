@@ -6,7 +6,12 @@ import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import type { Json } from "../../lab/xrp-node/codecs.ts";
 import { type Person, person } from "../../lab/xrp-node/people.ts";
 import type { XrpNode, XrpNodeOptions } from "../../lab/xrp-node/xrp-node.ts";
-import { hasXrpNode, payment, startXrpNetwork, type XrpTestNetwork } from "../support/xrp-network.ts";
+import {
+  hasXrpNode,
+  payment,
+  startXrpNetwork,
+  type XrpTestNetwork,
+} from "../support/xrp-network.ts";
 
 let testNetwork: XrpTestNetwork;
 let node: XrpNode;
@@ -41,7 +46,11 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
   afterEach(() => node.close());
 
   group("results of transactions, each with a twin that passes", () => {
-    const usd = (value: string): Json => ({ currency: "USD", issuer: person("issuer").address, value });
+    const usd = (value: string): Json => ({
+      currency: "USD",
+      issuer: person("issuer").address,
+      value,
+    });
     const refused: readonly (readonly [string, Json, Json])[] = [
       ["temBAD_FEE", { Fee: usd("1") }, { Fee: "12" }],
       ["temBAD_AMOUNT", { Amount: "0" }, { Amount: "1" }],
@@ -56,7 +65,13 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
 
     it.each(refused)("%s takes nothing", async (result, wrong, right) => {
       const answer = await submit(payer, payment(holder.address, 5n, wrong));
-      expect(answer).toMatchObject({ engine_result: result, accepted: false, applied: false, broadcast: false, kept: false });
+      expect(answer).toMatchObject({
+        engine_result: result,
+        accepted: false,
+        applied: false,
+        broadcast: false,
+        kept: false,
+      });
       node.closeLedgers();
       expect(node.balance(payer.address)).toBe(100_000_000n);
       expect(await submit(payer, payment(holder.address, 5n, right))).toMatchObject({
@@ -72,8 +87,14 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     });
 
     it("tefBAD_AUTH: another's key, with a good signature; the account's own key passes", async () => {
-      const foreign = payment(holder.address, 5n, { Account: payer.address, Sequence: sequenceOf(payer) });
-      expect(await submit(holder, foreign)).toMatchObject({ engine_result: "tefBAD_AUTH", engine_result_code: -196 });
+      const foreign = payment(holder.address, 5n, {
+        Account: payer.address,
+        Sequence: sequenceOf(payer),
+      });
+      expect(await submit(holder, foreign)).toMatchObject({
+        engine_result: "tefBAD_AUTH",
+        engine_result_code: -196,
+      });
       expect(await resultOf(payer, foreign)).toBe("tesSUCCESS");
     });
 
@@ -83,28 +104,47 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       expect(tampered).not.toBe(blob);
       const unnamed = node.people.sign(payer, { TransactionType: "Payment", Amount: "5" });
       for (const tx_blob of [tampered, "1200", unnamed])
-        expect(await ask("submit", { tx_blob })).toMatchObject({ error: "invalidTransaction", status: "error" });
-      expect(await ask("submit", { tx_blob: blob })).toMatchObject({ engine_result: "tesSUCCESS", status: "success" });
+        expect(await ask("submit", { tx_blob })).toMatchObject({
+          error: "invalidTransaction",
+          status: "error",
+        });
+      expect(await ask("submit", { tx_blob: blob })).toMatchObject({
+        engine_result: "tesSUCCESS",
+        status: "success",
+      });
     });
 
     it("tefMAX_LEDGER: the open ledger is past LastLedgerSequence; the last one itself passes", async () => {
       const open = node.chain.open.index;
-      expect(await resultOf(payer, payment(holder.address, 5n, { LastLedgerSequence: open - 1 }))).toBe("tefMAX_LEDGER");
-      expect(await resultOf(payer, payment(holder.address, 5n, { LastLedgerSequence: open }))).toBe("tesSUCCESS");
+      expect(
+        await resultOf(payer, payment(holder.address, 5n, { LastLedgerSequence: open - 1 })),
+      ).toBe("tefMAX_LEDGER");
+      expect(await resultOf(payer, payment(holder.address, 5n, { LastLedgerSequence: open }))).toBe(
+        "tesSUCCESS",
+      );
     });
 
     it("terNO_ACCOUNT is kept, and comes into a ledger when the account is there", async () => {
       const fields = payment(holder.address, 5n, { Sequence: node.chain.open.index });
       const answer = await submit(outsider, fields);
-      expect(answer).toMatchObject({ engine_result: "terNO_ACCOUNT", accepted: true, applied: false, kept: true });
+      expect(answer).toMatchObject({
+        engine_result: "terNO_ACCOUNT",
+        accepted: true,
+        applied: false,
+        kept: true,
+      });
       node.fund(outsider.address, 2_000_000n);
       node.closeLedgers();
       expect(node.balance(outsider.address)).toBe(2_000_000n - 17n);
     });
 
     it("terINSUF_FEE_B: more fee than there is; all there is passes", async () => {
-      expect(await resultOf(holder, { TransactionType: "AccountSet", Fee: "20000001" })).toBe("terINSUF_FEE_B");
-      expect(await resultOf(holder, { TransactionType: "AccountSet", Fee: "20000000" })).toBe("tesSUCCESS");
+      expect(await resultOf(holder, { TransactionType: "AccountSet", Fee: "20000001" })).toBe(
+        "terINSUF_FEE_B",
+      );
+      expect(await resultOf(holder, { TransactionType: "AccountSet", Fee: "20000000" })).toBe(
+        "tesSUCCESS",
+      );
       node.closeLedgers();
       expect(node.balance(holder.address)).toBe(0n);
     });
@@ -112,15 +152,24 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     it("a network above 1024 asks for its number", async () => {
       await node.close();
       await begin({ rules: { networkId: 21_337 } });
-      expect(await resultOf(payer, payment(holder.address, 5n, { NetworkID: undefined }))).toBe("telREQUIRES_NETWORK_ID");
-      expect(await resultOf(payer, payment(holder.address, 5n, { NetworkID: 5 }))).toBe("telWRONG_NETWORK");
-      expect(await resultOf(payer, payment(holder.address, 5n, { NetworkID: 21_337 }))).toBe("tesSUCCESS");
+      expect(await resultOf(payer, payment(holder.address, 5n, { NetworkID: undefined }))).toBe(
+        "telREQUIRES_NETWORK_ID",
+      );
+      expect(await resultOf(payer, payment(holder.address, 5n, { NetworkID: 5 }))).toBe(
+        "telWRONG_NETWORK",
+      );
+      expect(await resultOf(payer, payment(holder.address, 5n, { NetworkID: 21_337 }))).toBe(
+        "tesSUCCESS",
+      );
     });
   });
 
   group("tec: fee and sequence are gone, and nothing else", () => {
     async function claims(result: string, from: Person, fields: Json): Promise<void> {
-      const [before, sequence] = [node.chain.open.state.account(from.address)!.balanceDrops, sequenceOf(from)];
+      const [before, sequence] = [
+        node.chain.open.state.account(from.address)!.balanceDrops,
+        sequenceOf(from),
+      ];
       const answer = await submit(from, fields);
       expect(answer).toMatchObject({ engine_result: result, applied: true });
       node.closeLedgers();
@@ -148,8 +197,16 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       expect(await resultOf(payer, payment(outsider.address, 1_000_000n))).toBe("tesSUCCESS");
       const { index } = node.chain.open;
       node.closeLedgers();
-      const info = await ask("account_info", { account: outsider.address, ledger_index: "validated" });
-      expect(info.account_data).toMatchObject({ Balance: "1000000", Sequence: index, OwnerCount: 0, Flags: 0 });
+      const info = await ask("account_info", {
+        account: outsider.address,
+        ledger_index: "validated",
+      });
+      expect(info.account_data).toMatchObject({
+        Balance: "1000000",
+        Sequence: index,
+        OwnerCount: 0,
+        Flags: 0,
+      });
     });
 
     it("tecNO_DST: a token to nobody; to somebody without its line tecPATH_DRY", async () => {
@@ -162,9 +219,14 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
       expect(node.people.setFlag(holder, 1).result).toBe("tesSUCCESS");
       node.closeLedgers();
       await claims("tecDST_TAG_NEEDED", payer, payment(holder.address, 5n));
-      expect(await resultOf(payer, payment(holder.address, 5n, { DestinationTag: 0 }))).toBe("tesSUCCESS");
+      expect(await resultOf(payer, payment(holder.address, 5n, { DestinationTag: 0 }))).toBe(
+        "tesSUCCESS",
+      );
       const info = await ask("account_info", { account: holder.address });
-      expect(info).toMatchObject({ account_data: { Flags: 0x0002_0000 }, account_flags: { requireDestinationTag: true } });
+      expect(info).toMatchObject({
+        account_data: { Flags: 0x0002_0000 },
+        account_flags: { requireDestinationTag: true },
+      });
     });
 
     it("tecNO_PERMISSION: DepositAuth; DisallowXRP is advice alone and passes", async () => {
@@ -180,10 +242,17 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     it("an early one waits, and follows the one before it into the next ledger", async () => {
       const sequence = sequenceOf(payer);
       const early = await submit(payer, payment(holder.address, 7n, { Sequence: sequence + 1 }));
-      expect(early).toMatchObject({ engine_result: "terPRE_SEQ", accepted: true, applied: false, kept: true });
+      expect(early).toMatchObject({
+        engine_result: "terPRE_SEQ",
+        accepted: true,
+        applied: false,
+        kept: true,
+      });
       node.closeLedgers();
       expect(node.balance(holder.address)).toBe(20_000_000n);
-      expect(await resultOf(payer, payment(holder.address, 5n, { Sequence: sequence }))).toBe("tesSUCCESS");
+      expect(await resultOf(payer, payment(holder.address, 5n, { Sequence: sequence }))).toBe(
+        "tesSUCCESS",
+      );
       node.closeLedgers(2);
       expect(node.balance(holder.address)).toBe(20_000_012n);
       expect(sequenceOf(payer)).toBe(sequence + 2);
@@ -192,12 +261,19 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     it("the second of a sequence is tefPAST_SEQ, and the same one tefALREADY; the next sequence passes", async () => {
       const sequence = sequenceOf(payer);
       const first = node.people.sign(payer, payment(holder.address, 5n));
-      expect(await ask("submit", { tx_blob: first })).toMatchObject({ engine_result: "tesSUCCESS" });
-      expect(await ask("submit", { tx_blob: first })).toMatchObject({ engine_result: "tefALREADY", accepted: false });
+      expect(await ask("submit", { tx_blob: first })).toMatchObject({
+        engine_result: "tesSUCCESS",
+      });
+      expect(await ask("submit", { tx_blob: first })).toMatchObject({
+        engine_result: "tefALREADY",
+        accepted: false,
+      });
       const second = payment(holder.address, 6n, { Sequence: sequence, Fee: "1000" });
       expect(await resultOf(payer, second)).toBe("tefPAST_SEQ");
       node.closeLedgers();
-      expect(await ask("submit", { tx_blob: first })).toMatchObject({ engine_result: "tefPAST_SEQ" });
+      expect(await ask("submit", { tx_blob: first })).toMatchObject({
+        engine_result: "tefPAST_SEQ",
+      });
       expect(await resultOf(payer, second)).toBe("tefPAST_SEQ");
       expect(await resultOf(payer, payment(holder.address, 6n))).toBe("tesSUCCESS");
       node.closeLedgers();
@@ -230,12 +306,23 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     it("a base fee waits in the queue, and comes in when the price falls", async () => {
       node.escalate(500n);
       const queued = await submit(payer, payment(holder.address, 5n));
-      expect(queued).toMatchObject({ engine_result: "terQUEUED", queued: true, applied: false, accepted: true });
+      expect(queued).toMatchObject({
+        engine_result: "terQUEUED",
+        queued: true,
+        applied: false,
+        accepted: true,
+      });
       expect(queued.account_sequence_available).toBe(Number(queued.account_sequence_next) + 1);
       expect(await resultOf(holder, payment(payer.address, 5n, { Fee: "500" }))).toBe("tesSUCCESS");
-      expect(await ask("fee")).toMatchObject({ current_queue_size: "1", drops: { open_ledger_fee: "500" } });
+      expect(await ask("fee")).toMatchObject({
+        current_queue_size: "1",
+        drops: { open_ledger_fee: "500" },
+      });
       const info = await ask("account_info", { account: payer.address, queue: true });
-      expect(info.queue_data).toMatchObject({ txn_count: 1, transactions: [{ fee: "12", fee_level: "307" }] });
+      expect(info.queue_data).toMatchObject({
+        txn_count: 1,
+        transactions: [{ fee: "12", fee_level: "307" }],
+      });
       node.closeLedgers(2);
       expect(node.balance(payer.address)).toBe(100_000_005n);
       node.escalate();
@@ -246,23 +333,32 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
     it.each([
       ["12", "14", "15"],
       ["20", "25", "26"], // 1.25 times exactly is not enough
-    ])("a replacement of %s drops asks for more than 1.25 times: not %s, but %s", async (fee, short, enough) => {
-      node.escalate(500n);
-      const fields = payment(holder.address, 5n, { Fee: fee });
-      const { tx_json } = await submit(payer, fields);
-      const same = { Sequence: (tx_json as { readonly Sequence: number }).Sequence };
-      expect(await resultOf(payer, payment(holder.address, 6n, { ...same, Fee: short }))).toBe("telCAN_NOT_QUEUE_FEE");
-      expect(await resultOf(payer, payment(holder.address, 7n, { ...same, Fee: enough }))).toBe("terQUEUED");
-      node.escalate();
-      node.closeLedgers(2);
-      expect(node.balance(holder.address)).toBe(20_000_007n);
-    });
+    ])(
+      "a replacement of %s drops asks for more than 1.25 times: not %s, but %s",
+      async (fee, short, enough) => {
+        node.escalate(500n);
+        const fields = payment(holder.address, 5n, { Fee: fee });
+        const { tx_json } = await submit(payer, fields);
+        const same = { Sequence: (tx_json as { readonly Sequence: number }).Sequence };
+        expect(await resultOf(payer, payment(holder.address, 6n, { ...same, Fee: short }))).toBe(
+          "telCAN_NOT_QUEUE_FEE",
+        );
+        expect(await resultOf(payer, payment(holder.address, 7n, { ...same, Fee: enough }))).toBe(
+          "terQUEUED",
+        );
+        node.escalate();
+        node.closeLedgers(2);
+        expect(node.balance(holder.address)).toBe(20_000_007n);
+      },
+    );
 
     it("a replacement that pays the price of the open ledger goes in at once", async () => {
       node.escalate(500n);
       const { tx_json } = await submit(payer, payment(holder.address, 5n));
       const same = { Sequence: (tx_json as { readonly Sequence: number }).Sequence };
-      expect(await resultOf(payer, payment(holder.address, 6n, { ...same, Fee: "500" }))).toBe("tesSUCCESS");
+      expect(await resultOf(payer, payment(holder.address, 6n, { ...same, Fee: "500" }))).toBe(
+        "tesSUCCESS",
+      );
       node.closeLedgers(2);
       expect(node.balance(holder.address)).toBe(20_000_006n);
     });
@@ -295,7 +391,8 @@ group.skipIf(!hasXrpNode())("the fake for rippled", () => {
 
     it("telCAN_NOT_QUEUE_FULL: an account has ten places, each behind the one before it", async () => {
       node.escalate(500n);
-      for (let turn = 0; turn < 10; turn += 1) expect(await resultOf(payer, payment(holder.address, 1n))).toBe("terQUEUED");
+      for (let turn = 0; turn < 10; turn += 1)
+        expect(await resultOf(payer, payment(holder.address, 1n))).toBe("terQUEUED");
       expect(await resultOf(payer, payment(holder.address, 1n))).toBe("telCAN_NOT_QUEUE_FULL");
       node.escalate();
       node.closeLedgers(2);

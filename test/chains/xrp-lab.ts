@@ -26,7 +26,11 @@ export interface XrpLab {
   sign(payment: Payment, isCancel?: boolean, feeDrops?: string): SignedXrp;
   /** Puts signed bytes into the open ledger by the test's word, and closes it. */
   validate(signed: SignedXrp): void;
-  judged(payment: Payment, signed: readonly Pick<SignedXrp, "txHash">[], payouts?: number): Promise<Judgement>;
+  judged(
+    payment: Payment,
+    signed: readonly Pick<SignedXrp, "txHash">[],
+    payouts?: number,
+  ): Promise<Judgement>;
   /** A sender over other addresses. */
   open(urls: readonly string[]): SenderNodes;
   close(): Promise<void>;
@@ -48,7 +52,8 @@ export async function openLab(providers = 2, options: XrpNodeOptions = {}): Prom
     opened.push(one);
     return one;
   };
-  const open = (urls: readonly string[]): SenderNodes => kept(createXrpSender({ urls, ...limits, clock }));
+  const open = (urls: readonly string[]): SenderNodes =>
+    kept(createXrpSender({ urls, ...limits, clock }));
   const watcher = kept(createXrpWatcher({ urls: node.urls, ...limits }));
   const lab: XrpLab = {
     node,
@@ -90,12 +95,18 @@ export interface ChangingProvider {
 type Result = Record<string, unknown>;
 
 /** A provider in front of another one, which changes the results of one method. */
-export async function changing(url: string, method: string, change: (result: Result) => Result): Promise<ChangingProvider> {
+export async function changing(
+  url: string,
+  method: string,
+  change: (result: Result) => Result,
+): Promise<ChangingProvider> {
   const server: Server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
-    const answer = (await (await fetch(url, { method: "POST", body })).json()) as { result: Result };
+    const answer = (await (await fetch(url, { method: "POST", body })).json()) as {
+      result: Result;
+    };
     const isMeant = (JSON.parse(body) as { method: string }).method === method;
     response.end(JSON.stringify({ result: isMeant ? change(answer.result) : answer.result }));
   });

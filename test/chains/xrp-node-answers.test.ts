@@ -16,7 +16,11 @@ import {
   readTransaction,
 } from "../../chains/xrp/node-answers.ts";
 import { createHistory } from "../../chains/xrp/node-history.ts";
-import { accountQuestion, ledgerQuestion, transactionQuestion } from "../../chains/xrp/node-questions.ts";
+import {
+  accountQuestion,
+  ledgerQuestion,
+  transactionQuestion,
+} from "../../chains/xrp/node-questions.ts";
 import { createPool, type NodePool } from "../../chains/xrp/node-wire.ts";
 import { owner } from "./xrp-wallet.ts";
 
@@ -35,12 +39,20 @@ const server: Json = {
   },
 };
 const ledger: Json = {
-  ledger: { ledger_index: "95000000", ledger_hash: hash, parent_hash: parent, close_time: 790_000_000 },
+  ledger: {
+    ledger_index: "95000000",
+    ledger_hash: hash,
+    parent_hash: parent,
+    close_time: 790_000_000,
+  },
   ledger_hash: hash,
   ledger_index: 95_000_000,
   validated: true,
 };
-const account: Json = { account_data: { Sequence: 9, Balance: "25000000", OwnerCount: 2, Flags: 0x0102_0000 }, validated: true };
+const account: Json = {
+  account_data: { Sequence: 9, Balance: "25000000", OwnerCount: 2, Flags: 0x0102_0000 },
+  validated: true,
+};
 const affected = (before: string, after: string): Json => ({
   ModifiedNode: {
     LedgerEntryType: "AccountRoot",
@@ -49,9 +61,21 @@ const affected = (before: string, after: string): Json => ({
   },
 });
 const transaction: Json = {
-  ...{ TransactionType: "Payment", Account: alice, Destination: bob, DestinationTag: 0, Amount: "9", Fee: "12", Sequence: 7 },
+  ...{
+    TransactionType: "Payment",
+    Account: alice,
+    Destination: bob,
+    DestinationTag: 0,
+    Amount: "9",
+    Fee: "12",
+    Sequence: 7,
+  },
   ...{ hash, ledger_index: 95_000_000, validated: true },
-  meta: { TransactionResult: "tesSUCCESS", delivered_amount: "5", AffectedNodes: [affected("10", "15")] },
+  meta: {
+    TransactionResult: "tesSUCCESS",
+    delivered_amount: "5",
+    AffectedNodes: [affected("10", "15")],
+  },
 };
 const { meta, ...tx } = transaction;
 const page: Json = {
@@ -78,17 +102,53 @@ group("the answers of nodes", () => {
       ],
     });
     const timestampMs = (790_000_000 + 946_684_800) * 1000;
-    expect(readLedger(ledger)).toEqual({ number: 95_000_000, hash, parentHash: parent, timestampMs });
-    expect(readAccount(account)).toEqual({
-      ...{ sequence: 9n, balanceDrops: 25_000_000n, ownerCount: 2n, flags: 0x0102_0000, isPseudo: false, sequenceQueued: 9n },
+    expect(readLedger(ledger)).toEqual({
+      number: 95_000_000,
+      hash,
+      parentHash: parent,
+      timestampMs,
     });
-    expect(readFee({ drops: { base_fee: "10", open_ledger_fee: "5000" } })).toEqual({ baseDrops: 10n, openDrops: 5_000n });
+    expect(readAccount(account)).toEqual({
+      ...{
+        sequence: 9n,
+        balanceDrops: 25_000_000n,
+        ownerCount: 2n,
+        flags: 0x0102_0000,
+        isPseudo: false,
+        sequenceQueued: 9n,
+      },
+    });
+    expect(readFee({ drops: { base_fee: "10", open_ledger_fee: "5000" } })).toEqual({
+      baseDrops: 10n,
+      openDrops: 5_000n,
+    });
     const read = readTransaction(transaction);
     expect(read).toEqual({
-      ...{ txHash: hash, ledger: 95_000_000, account: alice, kind: "Payment", sequence: "7", result: "tesSUCCESS" },
-      ...{ feeDrops: 12n, destination: bob, tag: "0", amountDrops: 9n, deliveredDrops: 5n, risen: [[bob, 5n]], fallen: [] },
+      ...{
+        txHash: hash,
+        ledger: 95_000_000,
+        account: alice,
+        kind: "Payment",
+        sequence: "7",
+        result: "tesSUCCESS",
+      },
+      ...{
+        feeDrops: 12n,
+        destination: bob,
+        tag: "0",
+        amountDrops: 9n,
+        deliveredDrops: 5n,
+        risen: [[bob, 5n]],
+        fallen: [],
+      },
     });
-    expect(readHistoryPage(page)).toEqual({ from: 1, to: 9, transactions: [read], unread: [], marker: undefined });
+    expect(readHistoryPage(page)).toEqual({
+      from: 1,
+      to: 9,
+      transactions: [read],
+      unread: [],
+      marker: undefined,
+    });
   });
 
   it.each<[string, unknown, unknown]>([
@@ -107,10 +167,21 @@ group("the answers of nodes", () => {
     ["DestinationTag", 4_294_967_295, { tag: "4294967295" }],
     ["DestinationTag", undefined, { tag: "" }],
     ["meta.AffectedNodes", [affected("15", "10")], { risen: [], fallen: [[bob, 5n]] }],
-    ["meta.AffectedNodes", [{ ModifiedNode: { LedgerEntryType: "AccountRoot" } }, { DeletedNode: {} }], { risen: [] }],
     [
       "meta.AffectedNodes",
-      [{ CreatedNode: { LedgerEntryType: "AccountRoot", NewFields: { Account: bob, Balance: "8" } } }],
+      [{ ModifiedNode: { LedgerEntryType: "AccountRoot" } }, { DeletedNode: {} }],
+      { risen: [] },
+    ],
+    [
+      "meta.AffectedNodes",
+      [
+        {
+          CreatedNode: {
+            LedgerEntryType: "AccountRoot",
+            NewFields: { Account: bob, Balance: "8" },
+          },
+        },
+      ],
       { risen: [[bob, 8n]] },
     ],
   ])("the answers about a transaction with %s %j say so", (path, to, part) => {
@@ -120,7 +191,13 @@ group("the answers of nodes", () => {
 
   it.each<[string, (value: Json) => unknown, Json, string, unknown]>([
     ["reserve", readServer, server, "info.validated_ledger.reserve_base_xrp", "1"],
-    ["reserve with a part of a drop", readServer, server, "info.validated_ledger.reserve_inc_xrp", 0.2000001],
+    [
+      "reserve with a part of a drop",
+      readServer,
+      server,
+      "info.validated_ledger.reserve_inc_xrp",
+      0.2000001,
+    ],
     ["list of ledgers", readServer, server, "info.complete_ledgers", "1-x"],
     ["ledger's hash", readLedger, ledger, "ledger_hash", hash.toLowerCase()],
     ["ledger's time", readLedger, ledger, "ledger.close_time", -1],
@@ -129,9 +206,27 @@ group("the answers of nodes", () => {
     ["queue", readAccount, account, "queue_data", []],
     ["result", readTransaction, transaction, "meta.TransactionResult", "temBAD_FEE"],
     ["delivered amount", readTransaction, transaction, "meta.delivered_amount", "-5"],
-    ["delivered amount that is absent", readTransaction, transaction, "meta.delivered_amount", undefined],
-    ["delivered amount that nobody knows", readTransaction, transaction, "meta.delivered_amount", "unavailable"],
-    ["delivered token where XRP was sent", readTransaction, transaction, "meta.delivered_amount", { value: "5" }],
+    [
+      "delivered amount that is absent",
+      readTransaction,
+      transaction,
+      "meta.delivered_amount",
+      undefined,
+    ],
+    [
+      "delivered amount that nobody knows",
+      readTransaction,
+      transaction,
+      "meta.delivered_amount",
+      "unavailable",
+    ],
+    [
+      "delivered token where XRP was sent",
+      readTransaction,
+      transaction,
+      "meta.delivered_amount",
+      { value: "5" },
+    ],
     ["address", readTransaction, transaction, "Destination", "rO0Il"],
     ["tag", readTransaction, transaction, "DestinationTag", 1.5],
     ["metadata", readTransaction, transaction, "meta", "hex"],
@@ -143,7 +238,9 @@ group("the answers of nodes", () => {
   });
 
   it("the answers of nodes are no ends for a ledger that is not validated, and for a transaction in none", () => {
-    expect(() => readLedger(changed(ledger, "validated", false))).toThrow(expect.objectContaining({ code: "NODE_NO_BLOCK" }));
+    expect(() => readLedger(changed(ledger, "validated", false))).toThrow(
+      expect.objectContaining({ code: "NODE_NO_BLOCK" }),
+    );
     expect(readTransaction(changed(transaction, "validated", false))).toBeNull();
     expect(readNetworkId(changed(server, "info.network_id", undefined))).toBe("none");
   });
@@ -156,24 +253,37 @@ group("a node that answers by a script", () => {
   });
 
   /** Answers by method; a text is the whole body, with the status before it. */
-  async function scripted(answers: Record<string, (asked: Json) => Json | readonly [number, string]>): Promise<NodePool> {
+  async function scripted(
+    answers: Record<string, (asked: Json) => Json | readonly [number, string]>,
+  ): Promise<NodePool> {
     const listening = createServer(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
-      const { method, params } = JSON.parse(Buffer.concat(chunks).toString()) as { method: string; params: readonly Json[] };
-      const answer = answers[method]?.(params[0] ?? {}) ?? (method === "server_info" ? server : { error: "unknownCmd" });
+      const { method, params } = JSON.parse(Buffer.concat(chunks).toString()) as {
+        method: string;
+        params: readonly Json[];
+      };
+      const answer =
+        answers[method]?.(params[0] ?? {}) ??
+        (method === "server_info" ? server : { error: "unknownCmd" });
       if (Array.isArray(answer)) response.writeHead(answer[0] as number).end(answer[1]);
       else response.end(JSON.stringify({ result: { status: "success", ...answer } }));
     });
     await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
-    const limits = { timeoutMs: 2_000, patienceMs: 2_500, log: () => undefined, clock: () => performance.now() };
+    const limits = {
+      timeoutMs: 2_000,
+      patienceMs: 2_500,
+      log: () => undefined,
+      clock: () => performance.now(),
+    };
     const pool = createPool({ urls: [url], networkId: 0, ...limits });
     opened.push(pool, listening, { close: () => listening.closeAllConnections() });
     return pool;
   }
 
-  const ask = (pool: NodePool, question: Parameters<NodePool["ask"]>[1]) => pool.first((node) => pool.ask(node, question));
+  const ask = (pool: NodePool, question: Parameters<NodePool["ask"]>[1]) =>
+    pool.first((node) => pool.ask(node, question));
 
   it("an answer with the ledger or the transaction that was asked for is read; with another one it is at fault", async () => {
     const pool = await scripted({ ledger: () => ledger, tx: () => transaction });
@@ -186,14 +296,21 @@ group("a node that answers by a script", () => {
   it("an answer with an error of its own is told in its words, and a ledger that it lacks as such", async () => {
     const errors: Record<number, string> = { 1: "lgrNotFound", 2: "internal", 3: "noNetwork" };
     const pool = await scripted({
-      ledger: ({ ledger_index: index }) => ({ error: errors[index as number], error_message: "its words", status: "error" }),
+      ledger: ({ ledger_index: index }) => ({
+        error: errors[index as number],
+        error_message: "its words",
+        status: "error",
+      }),
       tx: () => ({ error: "txnNotFound", status: "error" }),
     });
     await expect(ask(pool, ledgerQuestion(1))).rejects.toMatchObject({
       code: "NODE_NO_BLOCK",
       message: "lgrNotFound: its words",
     });
-    await expect(ask(pool, ledgerQuestion(2))).rejects.toMatchObject({ code: "NODE_ERROR", message: "internal: its words" });
+    await expect(ask(pool, ledgerQuestion(2))).rejects.toMatchObject({
+      code: "NODE_ERROR",
+      message: "internal: its words",
+    });
     await expect(ask(pool, ledgerQuestion(3))).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
     expect(await ask(pool, transactionQuestion(hash))).toBeNull();
   });
@@ -222,7 +339,10 @@ group("a node that answers by a script", () => {
 
   it("an answer with slowDown, by any status, is asked again after a pause", async () => {
     let asked = 0;
-    const refusals = [{ error: "slowDown", status: "error" }, [503, JSON.stringify({ error: "slowDown" })] as const];
+    const refusals = [
+      { error: "slowDown", status: "error" },
+      [503, JSON.stringify({ error: "slowDown" })] as const,
+    ];
     const pool = await scripted({ ledger: () => refusals[asked++] ?? ledger });
     expect(await ask(pool, ledgerQuestion(95_000_000))).toMatchObject({ hash });
     expect(asked).toBe(3);
@@ -235,8 +355,13 @@ group("a node that answers by a script", () => {
     await expect(ask(other, ledgerQuestion(1))).rejects.toEqual(odd);
     const refused = await scripted({ ledger: () => [403, "Forbidden"] });
     await expect(ask(refused, ledgerQuestion(1))).rejects.toMatchObject({ code: "NODE_HTTP" });
-    const unnamed = await scripted({ server_info: () => changed(server, "info.network_id", undefined), ledger: () => ledger });
-    await expect(ask(unnamed, ledgerQuestion(95_000_000))).rejects.toMatchObject({ code: "NODE_WRONG_CHAIN" });
+    const unnamed = await scripted({
+      server_info: () => changed(server, "info.network_id", undefined),
+      ledger: () => ledger,
+    });
+    await expect(ask(unnamed, ledgerQuestion(95_000_000))).rejects.toMatchObject({
+      code: "NODE_WRONG_CHAIN",
+    });
   });
 
   it("an answer with a list that never ends, or leaves the span, is at fault; the marker goes back as it came", async () => {

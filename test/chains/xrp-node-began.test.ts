@@ -26,8 +26,12 @@ async function made(): Promise<number> {
 }
 
 const signed = (slot: string, feeDrops = "12"): SignedXrp =>
-  sign(late, paymentOf(late, { slot }), { feeDrops, lastLedger: `${lab.node.chain.head.index + 20}` });
-const engineOf = ({ raw }: SignedXrp): string => lab.node.chain.open.submit(readBlob(raw.slice(2)), 0n).result;
+  sign(late, paymentOf(late, { slot }), {
+    feeDrops,
+    lastLedger: `${lab.node.chain.head.index + 20}`,
+  });
+const engineOf = ({ raw }: SignedXrp): string =>
+  lab.node.chain.open.submit(readBlob(raw.slice(2)), 0n).result;
 const judged = (slot: string, one: SignedXrp) => lab.judged(paymentOf(late, { slot }), [one]);
 
 describe("the beginning of an account", () => {
@@ -46,7 +50,8 @@ describe("the beginning of an account", () => {
     const first = await made();
     for (const slot of ["1", `${first - 1}`]) expect(engineOf(signed(slot))).toBe("tefPAST_SEQ");
     lab.validate(signed(`${first}`));
-    for (const slot of ["1", `${first - 1}`, `${first}`]) expect(engineOf(signed(slot, "20"))).toBe("tefPAST_SEQ");
+    for (const slot of ["1", `${first - 1}`, `${first}`])
+      expect(engineOf(signed(slot, "20"))).toBe("tefPAST_SEQ");
     expect(engineOf(signed(`${first + 1}`))).toBe("tesSUCCESS");
   });
 
@@ -73,7 +78,10 @@ describe("the beginning of an account", () => {
     const sender = lab.open(lab.node.urls);
     expect(await sender.began?.(late.address)).toBeNull();
     const below = signed(`${first - 1}`);
-    expect(await judged(`${first - 1}`, below)).toMatchObject({ kind: "stuck", code: "WATCHER_SLOT_CONSUMED" });
+    expect(await judged(`${first - 1}`, below)).toMatchObject({
+      kind: "stuck",
+      code: "WATCHER_SLOT_CONSUMED",
+    });
     lab.suffer(pruned, {});
     expect(await sender.began?.(late.address)).toBeNull();
     // What such nodes list as the oldest may be any transaction of the account.

@@ -44,11 +44,15 @@ async function payments(isAgreed = true): Promise<readonly DetectedPayment[]> {
   return (await lab.watcher.payments(await blocks(), [""], bookOf(book), isAgreed)).found;
 }
 
-const shown = (found: readonly DetectedPayment[]) => found.map(({ address, amountUnits }) => [address, amountUnits]).sort();
+const shown = (found: readonly DetectedPayment[]) =>
+  found.map(({ address, amountUnits }) => [address, amountUnits]).sort();
 
 /** Codes of the lists that cannot be had. */
-const lacking = ({ missing = [] }: { readonly missing?: readonly MissingHistory[] }): readonly string[] =>
-  missing.map(({ fault }) => fault.code);
+const lacking = ({
+  missing = [],
+}: {
+  readonly missing?: readonly MissingHistory[];
+}): readonly string[] => missing.map(({ fault }) => fault.code);
 
 const missing = async (): Promise<readonly string[]> =>
   lacking(await lab.watcher.payments(await blocks(), [""], bookOf(book), true));
@@ -57,7 +61,15 @@ group("payments to an account", () => {
   it("payments to an account name the request by the tag, with ledger and hash", async () => {
     const hash = lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
     const { index: block, hash: blockHash } = lab.node.chain.head;
-    const payment = { txHash: hash, index: -1, address: deposit(1), contract: "", amountUnits: xrpOf(3), block, blockHash };
+    const payment = {
+      txHash: hash,
+      index: -1,
+      address: deposit(1),
+      contract: "",
+      amountUnits: xrpOf(3),
+      block,
+      blockHash,
+    };
     expect(await payments()).toEqual([payment]);
     expect(await payments(false)).toEqual([payment]);
     expect(book.has(deposit(1))).toBe(true);
@@ -104,11 +116,17 @@ group("payments to an account", () => {
   });
 
   it("a payment to an account is proven by its transaction alone, as the list of its ledger tells it", async () => {
-    const paymentBy = (txHash: string, account = lab.to.address) => lab.watcher.paymentBy?.(txHash, account);
+    const paymentBy = (txHash: string, account = lab.to.address) =>
+      lab.watcher.paymentBy?.(txHash, account);
     const hash = lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
     const [listed] = await payments();
     const partly = lab.node.people.payPartly(lab.to.address, xrpOf(5_000), 7n, tagOf(0));
-    const failed = lab.node.people.pay(lab.node.people.faucet, lab.to.address, 10n ** 17n, tagOf(2)).hash;
+    const failed = lab.node.people.pay(
+      lab.node.people.faucet,
+      lab.to.address,
+      10n ** 17n,
+      tagOf(2),
+    ).hash;
     expect(await paymentBy(partly)).toBeNull(); // in no ledger yet
     lab.node.closeLedgers();
     const lost = { methods: ["account_tx"], isGarbage: true };
@@ -168,7 +186,11 @@ group("the agreement on payments", () => {
     lab = await openLab(3);
     firstLedger = lab.node.chain.head.index + 1;
     lab.node.fund(lab.to.address, xrpOf(3), tagOf(1));
-    const lies = [{ kind: "invents", drops: 9n } as const, { kind: "delivered", drops: 9n } as const, { kind: "hides" } as const];
+    const lies = [
+      { kind: "invents", drops: 9n } as const,
+      { kind: "delivered", drops: 9n } as const,
+      { kind: "hides" } as const,
+    ];
     for (const lie of lies) {
       lab.suffer({ lies: [lie] });
       expect(shown(await payments())).toEqual([[deposit(1), xrpOf(3)]]);
@@ -218,7 +240,8 @@ group("the watcher's other questions", () => {
     const { index, hash, closeTime } = lab.node.chain.head;
     expect(await lab.watcher.tip()).toEqual({ number: index, hash });
     expect(await lab.watcher.finalTip()).toEqual({ number: index, hash });
-    for (const [at, one] of all.entries()) if (at > 0) expect(one.parentHash).toBe(all[at - 1]?.hash);
+    for (const [at, one] of all.entries())
+      if (at > 0) expect(one.parentHash).toBe(all[at - 1]?.hash);
     expect(await lab.watcher.timestamp(index)).toBe(closeTime + 946_684_800);
     for (const isAgreed of [true, false])
       await expect(lab.watcher.block(index + 1, isAgreed)).rejects.toEqual(code("NODE_NO_BLOCK"));
@@ -244,22 +267,34 @@ group("the watcher's other questions", () => {
     expect(await lab.watcher.balance(lab.to.address, "", index)).toBe(xrpOf(19));
     expect(valuesIn(await lab.watcher.wereUsed(asked, index))).toEqual([true, false, false]);
     lab.suffer({}, { lies: [{ kind: "balance", drops: xrpOf(99) }] });
-    await expect(lab.watcher.balance(lab.to.address, "", index)).rejects.toEqual(code("NODE_DISAGREE"));
+    await expect(lab.watcher.balance(lab.to.address, "", index)).rejects.toEqual(
+      code("NODE_DISAGREE"),
+    );
     expect(await lab.watcher.balance(deposit(0), "", index)).toBe(0n);
   });
 
   it("the watcher's questions know no decimals, name the cost with room, and count as the sender does", async () => {
     await expect(lab.watcher.decimals("USD")).rejects.toEqual(code("NODE_ERROR"));
-    expect(await lab.watcher.cost(lab.from.address, lab.payment())).toEqual({ ok: true, feeUnits: 20n });
-    const refused = await lab.watcher.cost(lab.from.address, lab.payment({ destination: lab.from.address }));
+    expect(await lab.watcher.cost(lab.from.address, lab.payment())).toEqual({
+      ok: true,
+      feeUnits: 20n,
+    });
+    const refused = await lab.watcher.cost(
+      lab.from.address,
+      lab.payment({ destination: lab.from.address }),
+    );
     expect(refused).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
-    expect(await lab.watcher.closed?.(lab.from.address)).toEqual(await lab.sender.closed(lab.from.address));
+    expect(await lab.watcher.closed?.(lab.from.address)).toEqual(
+      await lab.sender.closed(lab.from.address),
+    );
   });
 
   it("the watcher's questions name an outgoing transaction by ticket without a slot", async () => {
     lab.node.people.cashCheck(lab.to.address, 900n);
     lab.node.closeLedgers();
-    const [outgoing, ...more] = (await lab.watcher.outgoing(await blocks(), new Set([lab.to.address]))).found;
+    const [outgoing, ...more] = (
+      await lab.watcher.outgoing(await blocks(), new Set([lab.to.address]))
+    ).found;
     expect(more).toEqual([]);
     expect(outgoing).toMatchObject({ account: lab.to.address, slot: "", receiver: "" });
   });
@@ -274,7 +309,10 @@ group("the first sequence of an account", () => {
     for (const drops of [1n, 2n]) lab.node.people.fund(lab.from.address, drops);
     expect(await next(lab.from.address)).toEqual({ slot: begins, isUnused: true });
     lab.validate(lab.sign(lab.payment({ destination: lab.to.address, amountUnits: xrpOf(1) })));
-    expect(await next(lab.from.address)).toEqual({ slot: `${Number(begins) + 1}`, isUnused: false });
+    expect(await next(lab.from.address)).toEqual({
+      slot: `${Number(begins) + 1}`,
+      isUnused: false,
+    });
   });
 
   it("nodes that do not keep the ledger before an account call it used, and so do others while a transaction waits", async () => {

@@ -19,7 +19,13 @@ afterEach(() => lab.close());
 
 const allEngines = [
   ...(["tesSUCCESS", "terQUEUED", "terPRE_SEQ", "tecUNFUNDED_PAYMENT", "tefALREADY"] as const),
-  ...(["tefPAST_SEQ", "tefMAX_LEDGER", "telINSUF_FEE_P", "terINSUF_FEE_B", "temMALFORMED"] as const),
+  ...([
+    "tefPAST_SEQ",
+    "tefMAX_LEDGER",
+    "telINSUF_FEE_P",
+    "terINSUF_FEE_B",
+    "temMALFORMED",
+  ] as const),
 ];
 // Half of them, which half is drawn, so that the quick tier sees each in time.
 const engines = shareOf(allEngines, 2, randomInt(2));
@@ -64,46 +70,69 @@ group("after a node's answer", () => {
     });
   });
 
-  it.each(engines)("%s: not validated, its slot shows that it is nowhere, and it stays open", async (engine) => {
-    const sender = await answering(engine);
-    const [slot, signed] = [lab.slot(), lab.sign(lab.payment())];
-    await sender.broadcast(signed.raw);
-    lab.node.closeLedgers(25); // past its last ledger
-    expect(await fateOf(sender, signed, slot)).toEqual({
-      location: { location: null, isDoubtful: false },
-      outcome: null,
-      judged: { kind: "waiting" },
-    });
-  });
+  it.each(engines)(
+    "%s: not validated, its slot shows that it is nowhere, and it stays open",
+    async (engine) => {
+      const sender = await answering(engine);
+      const [slot, signed] = [lab.slot(), lab.sign(lab.payment())];
+      await sender.broadcast(signed.raw);
+      lab.node.closeLedgers(25); // past its last ledger
+      expect(await fateOf(sender, signed, slot)).toEqual({
+        location: { location: null, isDoubtful: false },
+        outcome: null,
+        judged: { kind: "waiting" },
+      });
+    },
+  );
 
-  it.each(engines)("%s: behind a gap, the nodes could not answer, and nothing failed", async (engine) => {
-    const sender = await answering(engine);
-    const [slot, signed] = [lab.slot(), lab.sign(lab.payment())];
-    await sender.broadcast(signed.raw);
-    lab.validate(signed);
-    lab.node.closeLedgers(3);
-    const gap = { holes: [{ from: lab.node.chain.head.index - 3, to: lab.node.chain.head.index - 3 }] };
-    lab.suffer(gap, gap);
-    expect(await fateOf(sender, signed, slot)).toEqual({
-      location: null,
-      outcome: null,
-      judged: { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: expect.stringContaining(`sequence ${slot} of`) },
-    });
-    lab.suffer({}, {});
-    expect((await fateOf(sender, signed, slot)).judged).toMatchObject({ kind: "completed" });
-  });
+  it.each(engines)(
+    "%s: behind a gap, the nodes could not answer, and nothing failed",
+    async (engine) => {
+      const sender = await answering(engine);
+      const [slot, signed] = [lab.slot(), lab.sign(lab.payment())];
+      await sender.broadcast(signed.raw);
+      lab.validate(signed);
+      lab.node.closeLedgers(3);
+      const gap = {
+        holes: [{ from: lab.node.chain.head.index - 3, to: lab.node.chain.head.index - 3 }],
+      };
+      lab.suffer(gap, gap);
+      expect(await fateOf(sender, signed, slot)).toEqual({
+        location: null,
+        outcome: null,
+        judged: {
+          kind: "stuck",
+          code: "WATCHER_SLOT_CONSUMED",
+          detail: expect.stringContaining(`sequence ${slot} of`),
+        },
+      });
+      lab.suffer({}, {});
+      expect((await fateOf(sender, signed, slot)).judged).toMatchObject({ kind: "completed" });
+    },
+  );
 });
 
 group("one of our attempts in a ledger", () => {
   it("one of our attempts that fails there has reverted, with its fee", async () => {
-    const payment = lab.payment({ destination: owner("without an account").address, amountUnits: 1n });
+    const payment = lab.payment({
+      destination: owner("without an account").address,
+      amountUnits: 1n,
+    });
     const signed = lab.sign(payment, false, "40");
     lab.validate(signed);
     const { index: block } = lab.node.chain.head;
     const { txHash } = signed;
-    expect(await lab.sender.chainOutcome(payment, [{ txHash, isCancel: false }])).toEqual({ outcome: "reverted", txHash, block });
+    expect(await lab.sender.chainOutcome(payment, [{ txHash, isCancel: false }])).toEqual({
+      outcome: "reverted",
+      txHash,
+      block,
+    });
     const final = { txHash, block, feeUnits: 40n };
-    expect(await lab.judged(payment, [signed])).toEqual({ kind: "failed", code: "chain_reverted", final });
+    expect(await lab.judged(payment, [signed])).toEqual({
+      kind: "failed",
+      code: "chain_reverted",
+      final,
+    });
     expect(await lab.watcher.hasFailed(txHash)).toBe(true);
   });
 
@@ -113,11 +142,20 @@ group("one of our attempts in a ledger", () => {
     lab.validate(cancel);
     const { index: block, hash: blockHash } = lab.node.chain.head;
     const attempts = [signed, cancel].map(({ txHash }, at) => ({ txHash, isCancel: at === 1 }));
-    expect(await lab.sender.chainOutcome(payment, attempts)).toEqual({ outcome: "cancelled", txHash: cancel.txHash, block });
+    expect(await lab.sender.chainOutcome(payment, attempts)).toEqual({
+      outcome: "cancelled",
+      txHash: cancel.txHash,
+      block,
+    });
     const final = { txHash: cancel.txHash, block, feeUnits: 15n };
-    expect(await lab.judged(payment, [signed, cancel])).toEqual({ kind: "failed", code: "cancelled", final });
+    expect(await lab.judged(payment, [signed, cancel])).toEqual({
+      kind: "failed",
+      code: "cancelled",
+      final,
+    });
     expect(await lab.watcher.hasFailed(cancel.txHash)).toBe(false);
-    const ask = (txHashes: readonly string[]) => lab.sender.locations(lab.from.address, [{ slot: payment.slot, txHashes }]);
+    const ask = (txHashes: readonly string[]) =>
+      lab.sender.locations(lab.from.address, [{ slot: payment.slot, txHashes }]);
     expect(await ask([signed.txHash])).toEqual([{ location: null, isDoubtful: false }]);
     expect(await ask([signed.txHash, cancel.txHash])).toEqual([
       { location: { txHash: cancel.txHash, block, blockHash }, isDoubtful: false },
@@ -138,7 +176,8 @@ group("one of our attempts in a ledger", () => {
       kind: "stuck",
       code: "WATCHER_CONTENT_DIFFERS",
     });
-    const outcomeOf = (wanted: typeof payment) => lab.sender.chainOutcome(wanted, [{ txHash, isCancel: false }]);
+    const outcomeOf = (wanted: typeof payment) =>
+      lab.sender.chainOutcome(wanted, [{ txHash, isCancel: false }]);
     expect((await outcomeOf({ ...payment, ...change }))?.outcome).toBe("moved");
     expect((await outcomeOf(payment))?.outcome).toBe("paid");
     expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed" });
@@ -150,10 +189,16 @@ group("one of our attempts in a ledger", () => {
     lab.validate(signed);
     lab.suffer({}, { lies: [{ kind: "hides", hashes: [signed.txHash] }] });
     const asked = [{ slot: payment.slot, txHashes: [signed.txHash] }];
-    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([{ location: null, isDoubtful: true }]);
+    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([
+      { location: null, isDoubtful: true },
+    ]);
     expect(await lab.sender.chainOutcome(payment, [{ ...signed, isCancel: false }])).toBeNull();
     const block = lab.node.chain.head.index;
-    expect(await lab.judged(payment, [signed])).toEqual({ kind: "confirming", txHash: signed.txHash, block });
+    expect(await lab.judged(payment, [signed])).toEqual({
+      kind: "confirming",
+      txHash: signed.txHash,
+      block,
+    });
     lab.suffer({}, { lies: [{ kind: "result", result: "tecPATH_DRY" }] });
     await expect(lab.judged(payment, [signed])).rejects.toMatchObject({ code: "NODE_DISAGREE" });
   });
@@ -191,8 +236,16 @@ group("a foreign use of the slot", () => {
     const { index: block } = lab.node.chain.head;
     const blocks = [await lab.watcher.block(block, true)];
     const [outgoing] = (await lab.watcher.outgoing(blocks, new Set([lab.from.address]))).found;
-    const byTransaction = outgoing === undefined ? null : await lab.watcher.judgeOutgoing(payment, outgoing);
-    return { byTransaction, byAttempts: await lab.judged(payment, [own]), outgoing, other, block, payment };
+    const byTransaction =
+      outgoing === undefined ? null : await lab.watcher.judgeOutgoing(payment, outgoing);
+    return {
+      byTransaction,
+      byAttempts: await lab.judged(payment, [own]),
+      outgoing,
+      other,
+      block,
+      payment,
+    };
   }
 
   it("a foreign use of the slot that pays another account failed the withdrawal, with that transaction as evidence", async () => {
@@ -217,11 +270,14 @@ group("a foreign use of the slot", () => {
     ["another amount", { amountUnits: 1n }],
     ["another tag", { tag: "8" }],
     ["no tag", { tag: "" }],
-  ])("a foreign use of the slot that pays the receiver with %s is for an operator", async (_, fields) => {
-    const { byTransaction, byAttempts } = await foreign(fields);
-    expect(byTransaction).toMatchObject({ kind: "stuck", code: "WATCHER_SLOT_CONSUMED" });
-    expect(byAttempts).toEqual(byTransaction);
-  });
+  ])(
+    "a foreign use of the slot that pays the receiver with %s is for an operator",
+    async (_, fields) => {
+      const { byTransaction, byAttempts } = await foreign(fields);
+      expect(byTransaction).toMatchObject({ kind: "stuck", code: "WATCHER_SLOT_CONSUMED" });
+      expect(byAttempts).toEqual(byTransaction);
+    },
+  );
 
   it("a foreign use of the slot that is exactly the payment completed it", async () => {
     const { byTransaction, byAttempts } = await foreign({});
@@ -245,7 +301,9 @@ group("a foreign use of the slot", () => {
     lab.suffer({}, { lagLedgers: 1 });
     expect(await lab.sender.locations(lab.from.address, asked)).toEqual([null]);
     lab.suffer({}, {});
-    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([{ location: null, isDoubtful: false }]);
+    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([
+      { location: null, isDoubtful: false },
+    ]);
   });
 
   it("a foreign use of the slot is searched for once, however often its withdrawal is judged", async () => {
@@ -261,7 +319,9 @@ group("a foreign use of the slot", () => {
     lab.node.closeLedgers();
     const [own, before] = [lab.sign(payment), lab.node.fronts[0]?.counts.get("account_tx") ?? 0];
     const asked = [{ slot: payment.slot, txHashes: [own.txHash] }];
-    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([{ location: null, isDoubtful: false }]);
+    expect(await lab.sender.locations(lab.from.address, asked)).toEqual([
+      { location: null, isDoubtful: false },
+    ]);
     expect((lab.node.fronts[0]?.counts.get("account_tx") ?? 0) - before).toBe(3);
   });
 });
@@ -270,7 +330,9 @@ group("a replacement", () => {
   it("a replacement with the same sequence is taken from the queue at a higher fee, and one of both is validated", async () => {
     lab.node.escalate(5_000n);
     const payment = lab.payment();
-    const [low, same, high] = ["40", "40", "60"].map((fee, at) => lab.sign({ ...payment, tag: `${at}` }, false, fee));
+    const [low, same, high] = ["40", "40", "60"].map((fee, at) =>
+      lab.sign({ ...payment, tag: `${at}` }, false, fee),
+    );
     expect(await lab.sender.broadcast(low!.raw)).toMatchObject({ standing: "taken", meaning: "" });
     expect(await lab.sender.broadcast(same!.raw)).toMatchObject({ meaning: "price" });
     expect(await lab.sender.broadcast(high!.raw)).toMatchObject({ standing: "taken", meaning: "" });
@@ -278,7 +340,9 @@ group("a replacement", () => {
     lab.node.closeLedgers(2);
     expect(lab.node.chain.placeOf(high!.txHash)).toBeDefined();
     expect(lab.node.chain.placeOf(low!.txHash)).toBeUndefined();
-    expect(await lab.judged({ ...payment, tag: "2" }, [low!, high!])).toMatchObject({ kind: "completed" });
+    expect(await lab.judged({ ...payment, tag: "2" }, [low!, high!])).toMatchObject({
+      kind: "completed",
+    });
     expect(await lab.sender.broadcast(low!.raw)).toMatchObject({ meaning: "slot-used" });
   });
 

@@ -23,7 +23,11 @@ async function marketNow() {
   return { feeMarket, computeLimit: 1n, coins: [] };
 }
 
-const priced = ({ txHash, txParams }: SignedXrp): PricedAttempt => ({ txHash, txParams, feeMax: txParams.feeDrops ?? "" });
+const priced = ({ txHash, txParams }: SignedXrp): PricedAttempt => ({
+  txHash,
+  txParams,
+  feeMax: txParams.feeDrops ?? "",
+});
 
 /** Signs, has the bytes read back, and offers them to the nodes. */
 async function offered(payment: Payment, txParams: TxParams | null | undefined, isCancel = false) {
@@ -43,7 +47,10 @@ group("offers at the market of the nodes", () => {
     const { signed, answer } = await offered(payment, txParams);
     expect(answer).toMatchObject({ standing: "taken", meaning: "" });
     lab.node.closeLedgers();
-    expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed", final: { feeUnits: 10n } });
+    expect(await lab.judged(payment, [signed])).toMatchObject({
+      kind: "completed",
+      final: { feeUnits: 10n },
+    });
     expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(94) - 10n);
   });
 
@@ -52,9 +59,18 @@ group("offers at the market of the nodes", () => {
     const first = await offered(payment, xrp.fees.first(await marketNow(), payment));
     lab.node.escalate(5_000n);
     const queued = lab.payment();
-    const second = await offered(queued, { feeDrops: "10", lastLedger: `${lab.node.chain.head.index + 20}` });
+    const second = await offered(queued, {
+      feeDrops: "10",
+      lastLedger: `${lab.node.chain.head.index + 20}`,
+    });
     expect(second.answer).toMatchObject({ standing: "taken", meaning: "" });
-    const next = xrp.fees.bidding?.replacementAt(await marketNow(), queued, [priced(second.signed)], 1, false);
+    const next = xrp.fees.bidding?.replacementAt(
+      await marketNow(),
+      queued,
+      [priced(second.signed)],
+      1,
+      false,
+    );
     expect(BigInt(next?.feeDrops ?? "0")).toBeGreaterThanOrEqual(5_000n);
     const third = await offered(queued, next);
     expect(third.answer).toMatchObject({ standing: "taken", meaning: "" });
@@ -78,11 +94,18 @@ group("offers at the market of the nodes", () => {
     expect(await lab.sender.broadcast(first.signed.raw)).toMatchObject({ meaning: "expired" });
     expect(await lab.judged(payment, [first.signed])).toEqual({ kind: "waiting" }); // an end proves nothing
     const lastLedger = `${lab.node.chain.head.index + 20}`;
-    const asked = xrp.fees.bidding?.replacement([priced(first.signed)], { feeDrops: "10", lastLedger }, true);
+    const asked = xrp.fees.bidding?.replacement(
+      [priced(first.signed)],
+      { feeDrops: "10", lastLedger },
+      true,
+    );
     const cancel = await offered(payment, asked, true);
     expect(cancel.answer).toMatchObject({ standing: "taken", meaning: "" });
     lab.node.closeLedgers();
-    expect(await lab.judged(payment, [first.signed, cancel.signed])).toMatchObject({ kind: "failed", code: "cancelled" });
+    expect(await lab.judged(payment, [first.signed, cancel.signed])).toMatchObject({
+      kind: "failed",
+      code: "cancelled",
+    });
     expect(lab.node.balance(lab.to.address)).toBe(xrpOf(20));
   });
 });

@@ -31,7 +31,14 @@ const paid: LedgerTransaction = {
   fallen: [[from.address, amountUnits + 12n]],
 };
 const elsewhere = { destination: other, tag: "", risen: [[other, amountUnits]] as const };
-const setting = { kind: "AccountSet", destination: "", tag: "", amountDrops: null, deliveredDrops: null, risen: [] };
+const setting = {
+  kind: "AccountSet",
+  destination: "",
+  tag: "",
+  amountDrops: null,
+  deliveredDrops: null,
+  risen: [],
+};
 const consumed = { kind: "failed", code: "chain_slot_consumed", final };
 const doubted = expect.objectContaining({ kind: "stuck", code: "WATCHER_SLOT_CONSUMED" });
 const differs = expect.objectContaining({ kind: "stuck", code: "WATCHER_CONTENT_DIFFERS" });
@@ -44,23 +51,47 @@ group("a transaction that is none of our attempts", () => {
     ["a token to the receiver", { amountDrops: null, deliveredDrops: null, risen: [] }, doubted],
     ["another tag", { tag: "8" }, doubted],
     ["another account", elsewhere, consumed],
-    ["another account by way of the receiver's offer", { ...elsewhere, risen: [[receiver, 1n]] }, doubted],
-    ["an escrow for the receiver", { kind: "EscrowCreate", risen: [], deliveredDrops: null }, doubted],
+    [
+      "another account by way of the receiver's offer",
+      { ...elsewhere, risen: [[receiver, 1n]] },
+      doubted,
+    ],
+    [
+      "an escrow for the receiver",
+      { kind: "EscrowCreate", risen: [], deliveredDrops: null },
+      doubted,
+    ],
     ["a check for the receiver", { kind: "CheckCreate", risen: [], deliveredDrops: null }, doubted],
     ["an escrow for another account", { ...elsewhere, kind: "EscrowCreate", risen: [] }, consumed],
     ["several payments beside it", { ...setting, kind: "Batch" }, doubted],
     ["a setting", setting, consumed],
-    ["nothing, because it failed", { result: "tecNO_DST", deliveredDrops: null, risen: [] }, consumed],
-    ["nothing of several payments, because it failed", { ...setting, kind: "Batch", result: "tecNO_DST" }, consumed],
-  ])("a transaction that is none of our attempts and makes %s is judged so", (_, change, judgement) => {
-    expect(judgeUser(payment, { ...paid, ...change })).toEqual(judgement);
-  });
+    [
+      "nothing, because it failed",
+      { result: "tecNO_DST", deliveredDrops: null, risen: [] },
+      consumed,
+    ],
+    [
+      "nothing of several payments, because it failed",
+      { ...setting, kind: "Batch", result: "tecNO_DST" },
+      consumed,
+    ],
+  ])(
+    "a transaction that is none of our attempts and makes %s is judged so",
+    (_, change, judgement) => {
+      expect(judgeUser(payment, { ...paid, ...change })).toEqual(judgement);
+    },
+  );
 });
 
 group("one of our attempts", () => {
   it.each<[string, Partial<LedgerTransaction>, string, unknown]>([
     ["the payment", {}, "paid", { kind: "completed", final }],
-    ["a failure", { result: "tecNO_DST" }, "reverted", { kind: "failed", code: "chain_reverted", final }],
+    [
+      "a failure",
+      { result: "tecNO_DST" },
+      "reverted",
+      { kind: "failed", code: "chain_reverted", final },
+    ],
     ["the cancel", setting, "cancelled", { kind: "failed", code: "cancelled", final }],
     ["a partial payment", { deliveredDrops: 1n }, "moved", differs],
     ["a payment to another tag", { tag: "" }, "moved", differs],
@@ -86,7 +117,11 @@ group("money that came", () => {
   const named = (tag: string): string => joinAddress({ address: receiver, tag });
   it.each<[string, Partial<LedgerTransaction>, unknown]>([
     ["a payment with a tag", {}, { address: named("7"), drops: amountUnits, index: -1 }],
-    ["a payment with the tag 0", { tag: "0" }, { address: named("0"), drops: amountUnits, index: -1 }],
+    [
+      "a payment with the tag 0",
+      { tag: "0" },
+      { address: named("0"), drops: amountUnits, index: -1 },
+    ],
     ["a payment without a tag", { tag: "" }, { address: named(""), drops: amountUnits, index: -1 }],
     ["a partial payment", { deliveredDrops: 3n }, { address: named("7"), drops: 3n, index: -1 }],
     ["a payment of a token", { amountDrops: null, deliveredDrops: null, risen: [] }, null],
@@ -124,8 +159,16 @@ group("money that came", () => {
 
   it("money that came to two accounts by one transaction is told apart", () => {
     const both = { ...paid, risen: [[other, 4n] as const, [receiver, amountUnits] as const] };
-    expect(receivedBy(receiver, both)).toEqual({ address: named("7"), drops: amountUnits, index: -1 });
-    expect(receivedBy(other, both)).toEqual({ address: joinAddress({ address: other, tag: "" }), drops: 4n, index: 0 });
+    expect(receivedBy(receiver, both)).toEqual({
+      address: named("7"),
+      drops: amountUnits,
+      index: -1,
+    });
+    expect(receivedBy(other, both)).toEqual({
+      address: joinAddress({ address: other, tag: "" }),
+      drops: 4n,
+      index: 0,
+    });
     expect(receivedBy(receiver, { ...both, kind: "EscrowFinish" })).toEqual({
       address: named("7"),
       drops: amountUnits,
@@ -136,7 +179,11 @@ group("money that came", () => {
   it("money that came by a transaction of the account itself is what it fetched, its fee included, and nothing else", () => {
     const own = { ...paid, account: receiver, ...setting, risen: [[receiver, 88n]] as const };
     for (const kind of ["CheckCash", "EscrowFinish", "PaymentChannelClaim"])
-      expect(receivedBy(receiver, { ...own, kind })).toEqual({ address: named(""), drops: 100n, index: 0 });
+      expect(receivedBy(receiver, { ...own, kind })).toEqual({
+        address: named(""),
+        drops: 100n,
+        index: 0,
+      });
     expect(receivedBy(receiver, { ...own, kind: "OfferCreate" })).toBeNull();
     expect(receivedBy(receiver, { ...own, kind: "CheckCash", result: "tecNO_ENTRY" })).toBeNull();
     expect(receivedBy(receiver, { ...own, kind: "CheckCash", risen: [] })).toBeNull();

@@ -18,7 +18,11 @@ const from = owner("a payer");
 const txParams = { feeDrops: "12", lastLedger: "95000020" };
 const tagged = paymentOf(from, { tag: "0" });
 
-function said(payment: Payment, change: Partial<Said> = {}, isCancel = false): { raw: string; expected: Said } {
+function said(
+  payment: Payment,
+  change: Partial<Said> = {},
+  isCancel = false,
+): { raw: string; expected: Said } {
   const { raw, txHash } = sign(from, payment, txParams, isCancel);
   return { raw, expected: { payment, txParams, txHash, isCancel, ...change } };
 }
@@ -32,7 +36,11 @@ group("the reading of signed bytes back", () => {
   it.each<[string, Payment, boolean]>([
     ["a payment without a tag", paymentOf(from), false],
     ["a payment with the tag 0", tagged, false],
-    ["a payment with the highest tag, of the most drops", paymentOf(from, { tag: "4294967295", amountUnits: 10n ** 17n }), false],
+    [
+      "a payment with the highest tag, of the most drops",
+      paymentOf(from, { tag: "4294967295", amountUnits: 10n ** 17n }),
+      false,
+    ],
     ["a cancel", paymentOf(from), true],
   ])("agrees with %s", async (_, payment, isCancel) => {
     const { raw, expected } = said(payment, {}, isCancel);
@@ -57,8 +65,12 @@ group("the reading of signed bytes back", () => {
   it("the reading of signed bytes back names another fee, last ledger, id and kind", async () => {
     const { raw, expected } = said(tagged);
     const read = (change: Partial<Said>) => readBack(raw, { ...expected, ...change });
-    expect(await read({ txParams: { ...txParams, feeDrops: "13" } })).toBe("fee reads as 12, not 13");
-    expect(await read({ txParams: { ...txParams, lastLedger: "95000021" } })).toMatch(/^last ledger reads as 95000020/);
+    expect(await read({ txParams: { ...txParams, feeDrops: "13" } })).toBe(
+      "fee reads as 12, not 13",
+    );
+    expect(await read({ txParams: { ...txParams, lastLedger: "95000021" } })).toMatch(
+      /^last ledger reads as 95000020/,
+    );
     expect(await read({ txParams: null })).toMatch(/^fee reads as 12/);
     expect(await read({ txHash: "0".repeat(64) })).toMatch(/^id reads as/);
     expect(await read({ isCancel: true })).toBe("type reads as 0, not 3");
@@ -73,16 +85,20 @@ group("the reading of signed bytes back", () => {
     expect(await readBack(rewritten(raw, { Flags: 0 }), expected)).toMatch(/^flags reads as 0/);
     const other = said(paymentOf(from, { slot: "8", tag: "0" }));
     const { TxnSignature } = codec.decode(other.raw.slice(2));
-    expect(await readBack(rewritten(raw, { TxnSignature }), expected)).toMatch(/^key of the signature reads as/);
-    const { SigningPubKey } = codec.decode(sign(owner("another"), paymentOf(owner("another")), txParams).raw.slice(2)) as Record<
-      string,
-      string
-    >;
-    expect(await readBack(rewritten(raw, { SigningPubKey }), expected)).toMatch(/^owner of the key reads as/);
+    expect(await readBack(rewritten(raw, { TxnSignature }), expected)).toMatch(
+      /^key of the signature reads as/,
+    );
+    const { SigningPubKey } = codec.decode(
+      sign(owner("another"), paymentOf(owner("another")), txParams).raw.slice(2),
+    ) as Record<string, string>;
+    expect(await readBack(rewritten(raw, { SigningPubKey }), expected)).toMatch(
+      /^owner of the key reads as/,
+    );
     const signature = Buffer.from(codec.decode(raw.slice(2)).TxnSignature as string, "hex");
     expect(await readBack(rewritten(raw, { TxnSignature: mirrored(signature) }), expected)).toBe(
-      `key of the signature reads as none, not ${codec.decode(raw.slice(2)).SigningPubKey}`.replace(/[0-9A-F]{66}$/, (key) =>
-        key.toLowerCase(),
+      `key of the signature reads as none, not ${codec.decode(raw.slice(2)).SigningPubKey}`.replace(
+        /[0-9A-F]{66}$/,
+        (key) => key.toLowerCase(),
       ),
     );
   });
@@ -100,7 +116,9 @@ group("the reading of signed bytes back", () => {
     ])
       await expect(readBack(rewritten(raw, change), expected)).rejects.toThrow();
     await expect(readBack(raw.slice(0, -2), expected)).rejects.toThrow();
-    await expect(readBack(`0x${raw.slice(8)}${raw.slice(2, 8)}`, expected)).rejects.toThrow("order");
+    await expect(readBack(`0x${raw.slice(8)}${raw.slice(2, 8)}`, expected)).rejects.toThrow(
+      "order",
+    );
     await expect(readBack(`${raw}${raw.slice(-4)}`, expected)).rejects.toThrow();
     expect(await readBack(raw, expected)).toBe("");
   });
@@ -113,7 +131,11 @@ function mirrored(der: Buffer): string {
   const s = BigInt(`0x${der.subarray(6 + rLength).toString("hex")}`);
   const digits = (order - s).toString(16).padStart(64, "0");
   const integer = Buffer.from(/^[89a-f]/.test(digits) ? `00${digits}` : digits, "hex");
-  const body = Buffer.concat([der.subarray(2, 4 + rLength), Uint8Array.of(2, integer.length), integer]);
+  const body = Buffer.concat([
+    der.subarray(2, 4 + rLength),
+    Uint8Array.of(2, integer.length),
+    integer,
+  ]);
   return Buffer.concat([Uint8Array.of(0x30, body.length), body])
     .toString("hex")
     .toUpperCase();

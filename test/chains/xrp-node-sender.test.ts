@@ -31,7 +31,9 @@ group("funds and market", () => {
     });
     lab.node.own(lab.from.address, 3);
     lab.node.closeLedgers();
-    expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(99) - 600_000n);
+    expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(
+      xrpOf(99) - 600_000n,
+    );
     lab.node.own(lab.from.address, 600);
     lab.node.closeLedgers();
     expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(0n);
@@ -40,7 +42,8 @@ group("funds and market", () => {
 
   it("the fee market is the lower fee of two nodes, the middle one of three, and never a fee without a bound", async () => {
     lab = await openLab(3);
-    const feeDrops = async (): Promise<bigint | undefined> => (await lab.sender.chainState(lab.from.address)).feeMarket?.feeDrops;
+    const feeDrops = async (): Promise<bigint | undefined> =>
+      (await lab.sender.chainState(lab.from.address)).feeMarket?.feeDrops;
     lab.suffer({ openFeeDrops: 5_000n }, { openFeeDrops: 300n }, { openFeeDrops: 10n });
     expect(await feeDrops()).toBe(300n);
     const two = lab.open(lab.node.urls.slice(0, 2));
@@ -59,9 +62,15 @@ group("sequences", () => {
     expect(await lab.sender.closed(lab.from.address)).toEqual({
       ...{ latest: first, pending: first, final: first, quorum: 2, isSame: true },
     });
-    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toMatchObject({ standing: "taken", meaning: "" });
+    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toMatchObject({
+      standing: "taken",
+      meaning: "",
+    });
     lab.node.escalate(5_000n);
-    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toMatchObject({ standing: "taken", meaning: "" });
+    expect(await lab.sender.broadcast(lab.sign(lab.payment()).raw)).toMatchObject({
+      standing: "taken",
+      meaning: "",
+    });
     const { latest, pending, final } = await lab.sender.closed(lab.from.address);
     expect([latest, pending, final]).toEqual([first + 1n, first + 2n, first]);
     lab.node.escalate();
@@ -117,7 +126,9 @@ group("a receiver", () => {
       const answer = await lab.sender.computeLimit(lab.from.address, payment);
       const signed = lab.sign(payment);
       lab.validate(signed);
-      const outcome = await lab.sender.chainOutcome(payment, [{ txHash: signed.txHash, isCancel: false }]);
+      const outcome = await lab.sender.chainOutcome(payment, [
+        { txHash: signed.txHash, isCancel: false },
+      ]);
       const isRefused = kind.includes("deposits") || (kind.includes("tag") && tag === "");
       expect(outcome?.outcome).toBe(isRefused ? "reverted" : "paid");
       if (isRefused) expect(answer).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
@@ -132,7 +143,10 @@ group("a receiver", () => {
     expect(await ask(999_999n)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
     expect(await ask(1_000_000n)).toEqual({ ok: true, computeLimit: 1n });
     expect(await ask(1n, lab.to.address)).toEqual({ ok: true, computeLimit: 1n });
-    expect(await ask(1_000_000n, lab.from.address)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+    expect(await ask(1_000_000n, lab.from.address)).toMatchObject({
+      ok: false,
+      code: "NODE_WOULD_REVERT",
+    });
   });
 
   it("a receiver with deposit authorization takes a small payment while it is poor", async () => {
@@ -142,7 +156,10 @@ group("a receiver", () => {
     lab.node.people.setFlag(poor, 9);
     lab.node.closeLedgers();
     const ask = (amountUnits: bigint) =>
-      lab.sender.computeLimit(lab.from.address, lab.payment({ destination: poor.address, amountUnits }));
+      lab.sender.computeLimit(
+        lab.from.address,
+        lab.payment({ destination: poor.address, amountUnits }),
+      );
     expect(await ask(1_000_000n)).toEqual({ ok: true, computeLimit: 1n });
     expect(await ask(1_000_001n)).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
   });
@@ -160,11 +177,16 @@ group("the agreement of nodes", () => {
       lab = await openLab(3);
       lab.suffer({}, trouble);
       const two = lab.open(lab.node.urls.slice(0, 2));
-      if (what !== "a balance") await expect(two.chainState(lab.from.address)).rejects.toEqual(code("NODE_DISAGREE"));
+      if (what !== "a balance")
+        await expect(two.chainState(lab.from.address)).rejects.toEqual(code("NODE_DISAGREE"));
       else {
         // The lie costs the part that it is about, and no other.
         const { unread, balances, feeMarket } = await two.chainState(lab.from.address);
-        expect([unread?.get("funds")?.code, unread?.size, balances.size]).toEqual(["NODE_DISAGREE", 1, 0]);
+        expect([unread?.get("funds")?.code, unread?.size, balances.size]).toEqual([
+          "NODE_DISAGREE",
+          1,
+          0,
+        ]);
         expect(feeMarket).not.toBeNull();
       }
       expect((await lab.sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(99));
@@ -199,8 +221,18 @@ group("the agreement of nodes", () => {
   it("the agreement of nodes is asked of nodes of the configured network, whichever it is", async () => {
     lab = await openLab(2, { rules: { networkId: 1 } });
     await expect(lab.sender.chainState(lab.from.address)).rejects.toEqual(code("NODE_WRONG_CHAIN"));
-    const chain = { family: "xrp", chainId: 1, nodes: lab.node.urls, confirmations: "finalized" } as const;
-    const sender = openSender({ chain, tokens: [], clock: () => performance.now(), log: () => undefined });
+    const chain = {
+      family: "xrp",
+      chainId: 1,
+      nodes: lab.node.urls,
+      confirmations: "finalized",
+    } as const;
+    const sender = openSender({
+      chain,
+      tokens: [],
+      clock: () => performance.now(),
+      log: () => undefined,
+    });
     expect((await sender.chainState(lab.from.address)).balances.get("")).toBe(xrpOf(99));
     sender.close();
     const watcher = openWatcher({ chain, log: () => undefined });
@@ -212,7 +244,11 @@ group("the agreement of nodes", () => {
     lab = await openLab();
     const asked = (): number => lab.node.fronts[0]?.counts.get("account_info") ?? 0;
     const { address } = lab.from;
-    await Promise.all([lab.sender.chainState(address), lab.sender.chainState(address), lab.sender.chainState(address)]);
+    await Promise.all([
+      lab.sender.chainState(address),
+      lab.sender.chainState(address),
+      lab.sender.chainState(address),
+    ]);
     expect(asked()).toBe(1);
     lab.suffer({ status: 429, words: "slow down", times: 1 });
     expect((await lab.sender.chainState(address)).balances.get("")).toBe(xrpOf(99));
@@ -238,15 +274,29 @@ group("the look at one node", () => {
   it("the look at one node names its newest ledger, the questions without an answer, and another network", async () => {
     lab = await openLab(3);
     lab.node.closeLedgers(600);
-    lab.suffer({}, { networkId: 1 }, { holes: [{ from: lab.node.chain.head.index - 40, to: lab.node.chain.head.index - 30 }] });
+    lab.suffer(
+      {},
+      { networkId: 1 },
+      { holes: [{ from: lab.node.chain.head.index - 40, to: lab.node.chain.head.index - 30 }] },
+    );
     const [well = "", other = "", holed = ""] = lab.node.urls;
     const { index: block, hash } = lab.node.chain.head;
-    expect(await lookAtNode(question(well))).toMatchObject({ url: well, code: "", block, lacks: [], tokens: [] });
+    expect(await lookAtNode(question(well))).toMatchObject({
+      url: well,
+      code: "",
+      block,
+      lacks: [],
+      tokens: [],
+    });
     expect(await lookAtNode(question(other))).toMatchObject({ code: "NODE_WRONG_CHAIN", block: 0 });
-    expect((await lookAtNode(question(holed))).lacks).toMatchObject([{ code: "NODE_NO_BLOCK", isOptional: true }]);
+    expect((await lookAtNode(question(holed))).lacks).toMatchObject([
+      { code: "NODE_NO_BLOCK", isOptional: true },
+    ]);
     expect(await blockHashAt(question(well), block)).toBe(hash);
     expect(await blockHashAt(question(well), block + 1)).toBe("");
     lab.suffer({ isGarbage: true, methods: ["fee"] });
-    expect((await lookAtNode(question(well))).lacks).toMatchObject([{ question: "the fee", code: "NODE_ANSWER" }]);
+    expect((await lookAtNode(question(well))).lacks).toMatchObject([
+      { question: "the fee", code: "NODE_ANSWER" },
+    ]);
   });
 });

@@ -21,7 +21,11 @@ async function opened(front: FrontOptions = {}): Promise<void> {
 /** All that the account got in the newest ledgers, as the watcher reads them. */
 async function found(ledgers = 1, isAgreed = true) {
   const address = xrp.depositAddress(lab.to.address, 0);
-  const book: AddressBook = { size: 1, has: (one) => one === address, all: () => new Set([address]) };
+  const book: AddressBook = {
+    size: 1,
+    has: (one) => one === address,
+    all: () => new Set([address]),
+  };
   const { index } = lab.node.chain.head;
   const numbers = Array.from({ length: ledgers }, (_, at) => index - ledgers + 1 + at);
   const blocks = await Promise.all(numbers.map((number) => lab.watcher.block(number, true)));
@@ -83,7 +87,10 @@ group("one of two servers whose tx forgets a validated transaction", () => {
     lab.validate(signed);
     lab.suffer(forgets, {});
     const { txHash } = signed;
-    expect(await lab.judged(payment, [signed])).toMatchObject({ kind: "completed", final: { txHash } });
+    expect(await lab.judged(payment, [signed])).toMatchObject({
+      kind: "completed",
+      final: { txHash },
+    });
     const [place] = await lab.sender.locations(lab.from.address, [{ slot, txHashes: [txHash] }]);
     expect(place).toMatchObject({ location: { txHash }, isDoubtful: false });
     const outcome = await lab.sender.chainOutcome(payment, [{ txHash, isCancel: false }]);
@@ -118,14 +125,26 @@ group("a payment without the amount that it delivered", () => {
     await opened();
     const [account, other] = [lab.to.address, lab.from.address];
     const kind = {
-      ...{ txHash: "A".repeat(64), ledger: 1, account: other, kind: "AccountDelete", sequence: "1", result: "tesSUCCESS" },
+      ...{
+        txHash: "A".repeat(64),
+        ledger: 1,
+        account: other,
+        kind: "AccountDelete",
+        sequence: "1",
+        result: "tesSUCCESS",
+      },
       ...{ feeDrops: 12n, destination: account, tag: "7", amountDrops: null, deliveredDrops: 5n },
       ...{ risen: [[account, 5n]] as const, fallen: [[other, 17n]] as const },
     };
-    expect(receivedBy(account, kind)).toMatchObject({ address: joinAddress({ address: account, tag: "7" }), drops: 5n });
+    expect(receivedBy(account, kind)).toMatchObject({
+      address: joinAddress({ address: account, tag: "7" }),
+      drops: 5n,
+    });
     // A tag for somebody else is none of ours.
     const theirs = { ...kind, destination: other };
-    expect(receivedBy(account, theirs)).toMatchObject({ address: joinAddress({ address: account, tag: "" }) });
+    expect(receivedBy(account, theirs)).toMatchObject({
+      address: joinAddress({ address: account, tag: "" }),
+    });
   });
 });
 

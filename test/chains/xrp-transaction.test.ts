@@ -12,7 +12,16 @@ import { xrpTransactions } from "../../chains/xrp/transactions.ts";
 import { codeOf } from "../support/evm-values.ts";
 import { places, strideOfRun } from "../support/stride.ts";
 import { findJudges } from "./xrp-judges.ts";
-import { accountAt, bytesAt, knowSender, network, payment, receiver, sender, txParams } from "./xrp-values.ts";
+import {
+  accountAt,
+  bytesAt,
+  knowSender,
+  network,
+  payment,
+  receiver,
+  sender,
+  txParams,
+} from "./xrp-values.ts";
 
 beforeEach(knowSender);
 
@@ -30,7 +39,8 @@ const stride = strideOfRun();
 const cases = [...edges, ...[...places(1_000, stride)].filter((at) => at >= edges.length)];
 
 /** An integer of 0 … 2^52-1 that the name and the number decide. */
-const pick = (name: string, at: number): number => Number(`0x${Buffer.from(bytesAt(name, at)).toString("hex").slice(0, 13)}`);
+const pick = (name: string, at: number): number =>
+  Number(`0x${Buffer.from(bytesAt(name, at)).toString("hex").slice(0, 13)}`);
 
 function amountAt(at: number): bigint {
   const edges = [1n, 10n ** 17n, 10n ** 17n - 1n, 2n ** 32n, 999_999n];
@@ -42,14 +52,30 @@ function tagAt(at: number): string {
   return edges[at] ?? (at % 3 === 0 ? "" : `${pick("tag", at) % 2 ** 32}`);
 }
 
-function paidAt(at: number): { readonly made: Payment; readonly params: TxParams; readonly key: Uint8Array } {
+function paidAt(at: number): {
+  readonly made: Payment;
+  readonly params: TxParams;
+  readonly key: Uint8Array;
+} {
   const own = accountAt(100 + (at % 7));
   const slots = ["1", "4294967295"];
   const made = {
-    ...{ network: "xrpl:1", account: own.address, contract: "", slot: slots[at] ?? `${1 + (pick("slot", at) % 2 ** 31)}` },
-    ...{ destination: accountAt(200 + (at % 50)).address, tag: tagAt(at), amountUnits: amountAt(at) },
+    ...{
+      network: "xrpl:1",
+      account: own.address,
+      contract: "",
+      slot: slots[at] ?? `${1 + (pick("slot", at) % 2 ** 31)}`,
+    },
+    ...{
+      destination: accountAt(200 + (at % 50)).address,
+      tag: tagAt(at),
+      amountUnits: amountAt(at),
+    },
   };
-  const params = { feeDrops: `${10 + (pick("fee", at) % 10_000)}`, lastLedger: `${1 + (pick("last", at) % (2 ** 32 - 1))}` };
+  const params = {
+    feeDrops: `${10 + (pick("fee", at) % 10_000)}`,
+    lastLedger: `${1 + (pick("last", at) % (2 ** 32 - 1))}`,
+  };
   return { made, params, key: own.key };
 }
 
@@ -85,9 +111,21 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
       const unsigned = xrpTransactions.build(made, params);
       const { TxnSignature: _, SigningPubKey: __, ...whole } = judged(unsigned, key, made.account);
       expect(whole, `case ${at}`).toEqual({
-        ...{ TransactionType: "Payment", Flags: 0x80000000, Account: made.account, Destination: made.destination },
-        ...{ Sequence: Number(made.slot), LastLedgerSequence: Number(params.lastLedger), Fee: params.feeDrops },
-        ...{ Amount: `${made.amountUnits}`, ...(made.tag === "" ? {} : { DestinationTag: Number(made.tag) }) },
+        ...{
+          TransactionType: "Payment",
+          Flags: 0x80000000,
+          Account: made.account,
+          Destination: made.destination,
+        },
+        ...{
+          Sequence: Number(made.slot),
+          LastLedgerSequence: Number(params.lastLedger),
+          Fee: params.feeDrops,
+        },
+        ...{
+          Amount: `${made.amountUnits}`,
+          ...(made.tag === "" ? {} : { DestinationTag: Number(made.tag) }),
+        },
       });
       const read = xrpTransactions.describe(unsigned, { ...made, txParams: params });
       expect(read).toEqual({
@@ -104,12 +142,23 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
       const unsigned = cancels.build(made, params);
       const { TxnSignature: _, SigningPubKey: __, ...whole } = judged(unsigned, key, made.account);
       expect(whole, `case ${at}`).toEqual({
-        ...{ TransactionType: "AccountSet", Flags: 0x80000000, Account: made.account, Fee: params.feeDrops },
+        ...{
+          TransactionType: "AccountSet",
+          Flags: 0x80000000,
+          Account: made.account,
+          Fee: params.feeDrops,
+        },
         ...{ Sequence: Number(made.slot), LastLedgerSequence: Number(params.lastLedger) },
       });
       expect(cancels.describe(unsigned, { ...made, txParams: params })).toMatchObject({
         ok: true,
-        description: { account: made.account, destination: made.account, amountUnits: 0n, tag: "", contract: "" },
+        description: {
+          account: made.account,
+          destination: made.account,
+          amountUnits: 0n,
+          tag: "",
+          contract: "",
+        },
       });
     }
   });
@@ -117,7 +166,9 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
   /** Bytes that the judge makes from the fields of a plain payment, with changes. */
   const others = (change: Readonly<Record<string, unknown>>): Uint8Array => {
     const plain = binary.decode(upper(xrpTransactions.build(payment, txParams)));
-    const changed = Object.fromEntries(Object.entries({ ...plain, ...change }).filter(([, value]) => value !== undefined));
+    const changed = Object.fromEntries(
+      Object.entries({ ...plain, ...change }).filter(([, value]) => value !== undefined),
+    );
     return Uint8Array.from(Buffer.from(binary.encode(changed), "hex"));
   };
   const issued = { currency: "USD", issuer: receiver.address, value: "1" };
@@ -125,7 +176,10 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
   it("the judge's own bytes of a plain payment are ours, and pass", () => {
     expect(upper(others({}))).toBe(upper(xrpTransactions.build(payment, txParams)));
     expect(xrpTransactions.describe(others({}), told)).toMatchObject({ ok: true });
-    expect(xrpTransactions.describe(others({ DestinationTag: 5 }), told)).toMatchObject({ ok: true, description: { tag: "5" } });
+    expect(xrpTransactions.describe(others({ DestinationTag: 5 }), told)).toMatchObject({
+      ok: true,
+      description: { tag: "5" },
+    });
   });
 
   it.each<[string, Readonly<Record<string, unknown>>]>([
@@ -143,18 +197,42 @@ describe.skipIf(typeof judges === "string")("transactions of XRP, judged by othe
     ["an invoice", { InvoiceID: "00".repeat(32) }],
     ["a signature", { TxnSignature: "30" }],
     ["an empty key, as for several signers", { SigningPubKey: "" }],
-    ["another type", { TransactionType: "OfferCancel", Destination: undefined, Amount: undefined, OfferSequence: 1 }],
+    [
+      "another type",
+      {
+        TransactionType: "OfferCancel",
+        Destination: undefined,
+        Amount: undefined,
+        OfferSequence: 1,
+      },
+    ],
   ])("describe refuses %s", (_, change) => {
-    expect(xrpTransactions.describe(others(change), told)).toMatchObject({ ok: false, code: "TRANSACTION_TYPE" });
-    expect(cancels.describe(others(change), told)).toMatchObject({ ok: false, code: "TRANSACTION_TYPE" });
+    expect(xrpTransactions.describe(others(change), told)).toMatchObject({
+      ok: false,
+      code: "TRANSACTION_TYPE",
+    });
+    expect(cancels.describe(others(change), told)).toMatchObject({
+      ok: false,
+      code: "TRANSACTION_TYPE",
+    });
   });
 
   it("a cancel that sets anything is none", () => {
     const plain = binary.decode(upper(cancels.build(place, txParams)));
-    const bytesOf = (change: object): Uint8Array => Uint8Array.from(Buffer.from(binary.encode({ ...plain, ...change }), "hex"));
+    const bytesOf = (change: object): Uint8Array =>
+      Uint8Array.from(Buffer.from(binary.encode({ ...plain, ...change }), "hex"));
     expect(cancels.describe(bytesOf({}), told)).toMatchObject({ ok: true });
-    for (const change of [{ SetFlag: 4 }, { ClearFlag: 1 }, { Domain: "AA" }, { TransferRate: 0 }, { MessageKey: "" }])
-      expect(cancels.describe(bytesOf(change), told)).toMatchObject({ ok: false, code: "TRANSACTION_TYPE" });
+    for (const change of [
+      { SetFlag: 4 },
+      { ClearFlag: 1 },
+      { Domain: "AA" },
+      { TransferRate: 0 },
+      { MessageKey: "" },
+    ])
+      expect(cancels.describe(bytesOf(change), told)).toMatchObject({
+        ok: false,
+        code: "TRANSACTION_TYPE",
+      });
   });
 });
 
@@ -164,7 +242,10 @@ describe("unsigned bytes of XRP", () => {
   const cancel = cancels.build(place, txParams);
   const refused = (bytes: Uint8Array): void => {
     for (const { describe: read } of [xrpTransactions, cancels])
-      expect(read(bytes, told), upper(bytes)).toMatchObject({ ok: false, code: "TRANSACTION_TYPE" });
+      expect(read(bytes, told), upper(bytes)).toMatchObject({
+        ok: false,
+        code: "TRANSACTION_TYPE",
+      });
   };
   /** Whether both readers refuse it. */
   const isRefused = (bytes: Uint8Array): boolean =>
@@ -174,19 +255,36 @@ describe("unsigned bytes of XRP", () => {
     });
 
   it("each is read by its own reader alone", () => {
-    expect([plain, tagged].map((bytes) => xrpTransactions.describe(bytes, told).ok)).toEqual([true, true]);
+    expect([plain, tagged].map((bytes) => xrpTransactions.describe(bytes, told).ok)).toEqual([
+      true,
+      true,
+    ]);
     expect(cancels.describe(cancel, told).ok).toBe(true);
-    expect([plain, tagged].map((bytes) => cancels.describe(bytes, told).ok)).toEqual([false, false]);
-    expect(xrpTransactions.describe(cancel, told)).toMatchObject({ ok: false, code: "TRANSACTION_TYPE" });
+    expect([plain, tagged].map((bytes) => cancels.describe(bytes, told).ok)).toEqual([
+      false,
+      false,
+    ]);
+    expect(xrpTransactions.describe(cancel, told)).toMatchObject({
+      ok: false,
+      code: "TRANSACTION_TYPE",
+    });
   });
 
   it("a byte more, a byte less and fields in another order are refused", () => {
     for (const bytes of [plain, tagged, cancel]) {
-      for (let end = 0; end < bytes.length; end += 1) if (!isRefused(bytes.subarray(0, end))) refused(bytes.subarray(0, end));
+      for (let end = 0; end < bytes.length; end += 1)
+        if (!isRefused(bytes.subarray(0, end))) refused(bytes.subarray(0, end));
       refused(Uint8Array.of(...bytes, 0));
       refused(Uint8Array.of(0, ...bytes));
       // Flags and Sequence, five bytes each, change places.
-      refused(Uint8Array.of(...bytes.subarray(0, 3), ...bytes.subarray(8, 13), ...bytes.subarray(3, 8), ...bytes.subarray(13)));
+      refused(
+        Uint8Array.of(
+          ...bytes.subarray(0, 3),
+          ...bytes.subarray(8, 13),
+          ...bytes.subarray(3, 8),
+          ...bytes.subarray(13),
+        ),
+      );
     }
   });
 
@@ -206,18 +304,32 @@ describe("unsigned bytes of XRP", () => {
   const fields = decodeFields(plain) as Fields;
   const changed = (change: Partial<Fields>): ReturnType<typeof xrpTransactions.describe> =>
     xrpTransactions.describe(encodeFields({ ...fields, ...change }), told);
-  const paying = (change: Partial<NonNullable<Fields["paid"]>>): Partial<Fields> => ({ paid: { ...fields.paid!, ...change } });
+  const paying = (change: Partial<NonNullable<Fields["paid"]>>): Partial<Fields> => ({
+    paid: { ...fields.paid!, ...change },
+  });
 
   it("a key that is not the account's is refused, and so is another account with the same key", () => {
-    expect(changed({ signingKey: receiver.publicKey })).toMatchObject({ ok: false, code: "TRANSACTION_SENDER" });
-    expect(changed({ account: hashOfAddress(accountAt(2).address) })).toMatchObject({ ok: false, code: "TRANSACTION_SENDER" });
+    expect(changed({ signingKey: receiver.publicKey })).toMatchObject({
+      ok: false,
+      code: "TRANSACTION_SENDER",
+    });
+    expect(changed({ account: hashOfAddress(accountAt(2).address) })).toMatchObject({
+      ok: false,
+      code: "TRANSACTION_SENDER",
+    });
     expect(changed({ signingKey: sender.publicKey })).toMatchObject({ ok: true });
   });
 
   it("figures at their bounds pass, and beyond them are refused", () => {
     const most = 10n ** 17n;
     for (const change of [
-      ...[{ sequence: 1n }, { sequence: 2n ** 32n - 1n }, { lastLedger: 1n }, { feeDrops: 1n }, { feeDrops: most }],
+      ...[
+        { sequence: 1n },
+        { sequence: 2n ** 32n - 1n },
+        { lastLedger: 1n },
+        { feeDrops: 1n },
+        { feeDrops: most },
+      ],
       ...[paying({ drops: 1n }), paying({ drops: most }), paying({ tag: 0n })],
     ])
       expect(changed(change)).toMatchObject({ ok: true });
@@ -227,18 +339,29 @@ describe("unsigned bytes of XRP", () => {
       paying({ destination: fields.account }),
     ])
       expect(changed(change)).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
-    expect(changed(paying({ destination: new Uint8Array(20) }))).toMatchObject({ ok: false, code: "ADDRESS_ZERO" });
+    expect(changed(paying({ destination: new Uint8Array(20) }))).toMatchObject({
+      ok: false,
+      code: "ADDRESS_ZERO",
+    });
     const elsewhere = { ...told, network: "xrpl:1025" };
-    expect(xrpTransactions.describe(plain, elsewhere)).toMatchObject({ ok: false, code: "TRANSACTION_FIELD" });
-    expect(xrpTransactions.describe(plain, { ...told, network: "xrpl:1024" })).toMatchObject({ ok: true });
+    expect(xrpTransactions.describe(plain, elsewhere)).toMatchObject({
+      ok: false,
+      code: "TRANSACTION_FIELD",
+    });
+    expect(xrpTransactions.describe(plain, { ...told, network: "xrpl:1024" })).toMatchObject({
+      ok: true,
+    });
   });
 
   it("build throws the same codes", () => {
     const code = (change: Partial<Payment>, figures: TxParams = txParams): string =>
       codeOf(() => xrpTransactions.build({ ...payment, ...change }, figures));
-    expect(xrpTransactions.build({ ...payment, tag: "0" }, txParams)).toHaveLength(plain.length + 5);
+    expect(xrpTransactions.build({ ...payment, tag: "0" }, txParams)).toHaveLength(
+      plain.length + 5,
+    );
     expect(code({ contract: receiver.address })).toBe("TRANSACTION_FIELD");
-    for (const tag of ["00", "4294967296", "-1", " 1", "x"]) expect(code({ tag }), tag).toBe("TRANSACTION_FIELD");
+    for (const tag of ["00", "4294967296", "-1", " 1", "x"])
+      expect(code({ tag }), tag).toBe("TRANSACTION_FIELD");
     expect(code({ amountUnits: 0n })).toBe("TRANSACTION_FIELD");
     expect(code({ amountUnits: 2n ** 62n })).toBe("TRANSACTION_FIELD");
     expect(code({ slot: "0" })).toBe("TRANSACTION_FIELD");
@@ -265,11 +388,18 @@ describe("unsigned bytes of XRP", () => {
     expect(code([signDigest(digest!, receiver.key)])).toBe("TRANSACTION_SENDER");
     expect(code([signDigest(bytesAt("digest", 1), sender.key)])).toBe("TRANSACTION_SENDER");
     expect(code([signature], receiver.address)).toBe("TRANSACTION_SENDER");
-    for (const signatures of [[], [signature, signature], [signature.subarray(0, 64)], [Uint8Array.of(...signature, 0)]])
+    for (const signatures of [
+      [],
+      [signature, signature],
+      [signature.subarray(0, 64)],
+      [Uint8Array.of(...signature, 0)],
+    ])
       expect(code(signatures)).toBe("TRANSACTION_SIGNATURE");
     const high = Uint8Array.from(signature);
     high[32] = 0xff;
     expect(code([high])).toBe("TRANSACTION_SIGNATURE");
-    expect(codeOf(() => xrpTransactions.attach(plain.subarray(1), [signature], sender.address))).toBe("TRANSACTION_TYPE");
+    expect(
+      codeOf(() => xrpTransactions.attach(plain.subarray(1), [signature], sender.address)),
+    ).toBe("TRANSACTION_TYPE");
   });
 });

@@ -18,7 +18,10 @@ export interface SignedXrp {
 /** The same key for the same name, in every run. */
 export function owner(name: string): Owner {
   const key = new SigningKey(sha256(toUtf8Bytes(name)));
-  return { key, address: xrp.accounts.addressOf(Buffer.from(key.compressedPublicKey.slice(2), "hex")) };
+  return {
+    key,
+    address: xrp.accounts.addressOf(Buffer.from(key.compressedPublicKey.slice(2), "hex")),
+  };
 }
 
 export function paymentOf(from: Owner, fields: Partial<Payment> = {}): Payment {
@@ -26,8 +29,15 @@ export function paymentOf(from: Owner, fields: Partial<Payment> = {}): Payment {
   return { network: "xrpl:0", account: from.address, slot: "7", contract: "", ...to, ...fields };
 }
 
-export function sign(from: Owner, payment: Payment, txParams: TxParams, isCancel = false): SignedXrp {
-  const build = isCancel ? xrpTransactions.cancels?.build(payment, txParams) : xrpTransactions.build(payment, txParams);
+export function sign(
+  from: Owner,
+  payment: Payment,
+  txParams: TxParams,
+  isCancel = false,
+): SignedXrp {
+  const build = isCancel
+    ? xrpTransactions.cancels?.build(payment, txParams)
+    : xrpTransactions.build(payment, txParams);
   const unsigned = build ?? new Uint8Array(0);
   const signatures = xrpTransactions.digests(unsigned).map((digest) => signature(from, digest));
   const { raw, txHash } = xrpTransactions.attach(unsigned, signatures, from.address);
@@ -36,5 +46,9 @@ export function sign(from: Owner, payment: Payment, txParams: TxParams, isCancel
 
 function signature({ key }: Owner, digest: Uint8Array): Uint8Array {
   const { r, s, yParity } = key.sign(digest);
-  return Buffer.concat([Buffer.from(r.slice(2), "hex"), Buffer.from(s.slice(2), "hex"), Uint8Array.of(yParity)]);
+  return Buffer.concat([
+    Buffer.from(r.slice(2), "hex"),
+    Buffer.from(s.slice(2), "hex"),
+    Uint8Array.of(yParity),
+  ]);
 }

@@ -60,7 +60,9 @@ describe("status right after a start", () => {
 
   it("waits for the courier's first word, and then everything works", async () => {
     let asked = 0;
-    kit.signer.answers = { status: () => ({ status: ++asked < 4 ? silent : { ...well, startedAt } }) };
+    kit.signer.answers = {
+      status: () => ({ status: ++asked < 4 ? silent : { ...well, startedAt } }),
+    };
     const screen = new Screen();
     screen.rounds = 100;
     const { code, text } = await run("status --state STATE", screen);
@@ -103,7 +105,10 @@ describe("the service manager's output", () => {
     const text =
       "Id=autowithdraw-courier.service\nActiveState=active\nStatusText=a=b\n\nId=autowithdraw-signer.service\nActiveState=failed\n\nno unit\n";
     expect([...unitsIn(text)]).toEqual([
-      ["autowithdraw-courier.service", { Id: "autowithdraw-courier.service", ActiveState: "active", StatusText: "a=b" }],
+      [
+        "autowithdraw-courier.service",
+        { Id: "autowithdraw-courier.service", ActiveState: "active", StatusText: "a=b" },
+      ],
       ["autowithdraw-signer.service", { Id: "autowithdraw-signer.service", ActiveState: "failed" }],
     ]);
     expect(unitsIn("").size).toBe(0);
@@ -115,7 +120,9 @@ describe("a reader that is gone", () => {
   it("ends the command quietly", async () => {
     const program = join(projectRoot, "dist", "cli", "main.js");
     const look = `import { main } from ${JSON.stringify(program)}; process.exitCode = await main(["--help"]);`;
-    const child = spawn(process.execPath, ["--input-type=module", "--eval", look], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", look], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     child.stdout.destroy();
     let said = "";
     child.stderr.on("data", (text) => {

@@ -15,9 +15,16 @@ describe("the commands and the socket", () => {
     await scenes.working?.();
     const named = { address: "", approver: "alice" };
     expect((await run("approve ID --state STATE --yes")).code).toBe(0);
-    expect(kit.signer.asked.at(-1)).toEqual({ verb: "approve", transactionId, digest: held.approvalDigest, ...named });
+    expect(kit.signer.asked.at(-1)).toEqual({
+      verb: "approve",
+      transactionId,
+      digest: held.approvalDigest,
+      ...named,
+    });
     await scenes.manual?.();
-    expect((await run(`approve ID --state STATE --yes --address ${held.address.toLowerCase()}`)).code).toBe(0);
+    expect(
+      (await run(`approve ID --state STATE --yes --address ${held.address.toLowerCase()}`)).code,
+    ).toBe(0);
     expect(kit.signer.asked.at(-1)).toMatchObject({ verb: "approve", address: held.address });
   });
 
@@ -63,11 +70,19 @@ describe("the commands and the socket", () => {
   it("an address that would not be paid to is refused here already", async () => {
     await scenes.manual?.();
     for (const address of ["0x123", held.address.replace("C8", "c8"), `0x${"0".repeat(40)}`]) {
-      expect((await run(`approve ID --state STATE --yes --address ${address}`)).code, address).toBe(1);
+      expect((await run(`approve ID --state STATE --yes --address ${address}`)).code, address).toBe(
+        1,
+      );
     }
     expect((await run("approve ID --state STATE --yes")).code).toBe(2);
     await scenes.working?.();
-    expect((await run(`approve ID --state STATE --yes --address 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266`)).code).toBe(2);
+    expect(
+      (
+        await run(
+          `approve ID --state STATE --yes --address 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266`,
+        )
+      ).code,
+    ).toBe(2);
     expect(kit.signer.asked.some(({ verb }) => verb === "approve")).toBe(false);
   });
 

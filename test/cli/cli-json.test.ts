@@ -11,7 +11,15 @@ import type { LimitView, SignerStatus, WaitView } from "../../agent/socket/verbs
 import { commandTree, runCommand } from "../../cli/main.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
-import { broadcast, firstNonce, held, OperatorSocket, recoveryPlan, transactionId, well } from "../support/operator-socket.ts";
+import {
+  broadcast,
+  firstNonce,
+  held,
+  OperatorSocket,
+  recoveryPlan,
+  transactionId,
+  well,
+} from "../support/operator-socket.ts";
 
 const signer = new OperatorSocket();
 const dir = mkdtempSync(join(tmpdir(), "aw-json-"));
@@ -58,7 +66,14 @@ const wait: WaitView = {
 };
 
 const manualReplace = { transactionId, network: "tron:0x2b6653dc", slot: "7", attempts: 1 };
-const unreachable = { transactionId, network: "eip155:1", slot: "7", count: 1, code: "SWEEP_UNREACHABLE", left: "" };
+const unreachable = {
+  transactionId,
+  network: "eip155:1",
+  slot: "7",
+  count: 1,
+  code: "SWEEP_UNREACHABLE",
+  left: "",
+};
 const noRoom = { ...manualReplace, code: "POLICY_ABOVE_HOUR" } as const;
 
 /** The fields in the table of a section. */
@@ -72,7 +87,9 @@ function fieldsOf(value: unknown, path = "", depth = 0): string[] {
   const one = Array.isArray(value) ? value[0] : value;
   if (typeof one !== "object" || one === null || depth === 2) return [path];
   const own = Array.isArray(value) ? `${path}[]` : path;
-  return Object.entries(one).flatMap(([name, inner]) => fieldsOf(inner, own === "" ? name : `${own}.${name}`, depth + 1));
+  return Object.entries(one).flatMap(([name, inner]) =>
+    fieldsOf(inner, own === "" ? name : `${own}.${name}`, depth + 1),
+  );
 }
 
 const short = (path: string): string => path.replace(/\[\]$/, "");
@@ -100,18 +117,40 @@ beforeAll(async () => {
       word: "",
     }),
   );
-  writeFileSync(join(dir, "api.key"), `k_0123456789abcdef.c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlYzE.${"0".repeat(32)}`, {
-    mode: 0o600,
-  });
+  writeFileSync(
+    join(dir, "api.key"),
+    `k_0123456789abcdef.c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlYzE.${"0".repeat(32)}`,
+    {
+      mode: 0o600,
+    },
+  );
   signer.answers = {
-    status: () => ({ status: { ...well, limits: [limit], manualReplace, noRoom, unreachable, ledgerReadOnly: true } }),
+    status: () => ({
+      status: {
+        ...well,
+        limits: [limit],
+        manualReplace,
+        noRoom,
+        unreachable,
+        ledgerReadOnly: true,
+      },
+    }),
     list: () => ({ withdrawals: [broadcast, held] }),
-    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait, outgoing: [] }),
+    show: () => ({
+      withdrawal: held,
+      history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }],
+      wait,
+      outgoing: [],
+    }),
     approve: () => ({ withdrawal: held, wait }),
     refuse: () => ({ withdrawal: held }),
     manualReplacement: () => ({
       withdrawal: broadcast,
-      plan: { act: "replace", attempt: 2, txParams: { gasLimit: "21000", maxFeePerGas: "2", maxPriorityFeePerGas: "1" } },
+      plan: {
+        act: "replace",
+        attempt: 2,
+        txParams: { gasLimit: "21000", maxFeePerGas: "2", maxPriorityFeePerGas: "1" },
+      },
       feeMarket: { baseFeePerGas: "1", maxPriorityFeePerGas: "1", maxPriorityFeePerGasHigh: "1" },
     }),
     end: () => ({ withdrawal: broadcast, plan: { slot: "7", counted: "0" } }),
@@ -140,7 +179,10 @@ async function answerOf(line: string): Promise<unknown> {
     now: () => 1795210863000,
     sleep: async () => false,
   };
-  await runCommand([...line.replace("ID", transactionId).replace("DIR", dir).split(" "), "--json"], terminal);
+  await runCommand(
+    [...line.replace("ID", transactionId).replace("DIR", dir).split(" "), "--json"],
+    terminal,
+  );
   return JSON.parse(out);
 }
 

@@ -15,12 +15,19 @@ describe("token", () => {
     const verified = await jwtVerify(token, Buffer.from(secret), { currentDate: new Date(nowMs) });
     expect(verified.payload.sub).toBe("k_0123456789abcdef");
     expect((verified.payload.exp ?? 0) - (verified.payload.iat ?? 0)).toBe(120);
-    expect(decodeProtectedHeader(token)).toEqual({ alg: "HS256", typ: "JWT", kid: "k_0123456789abcdef" });
-    await expect(jwtVerify(token, Buffer.from("another"), { currentDate: new Date(nowMs) })).rejects.toThrow();
+    expect(decodeProtectedHeader(token)).toEqual({
+      alg: "HS256",
+      typ: "JWT",
+      kid: "k_0123456789abcdef",
+    });
+    await expect(
+      jwtVerify(token, Buffer.from("another"), { currentDate: new Date(nowMs) }),
+    ).rejects.toThrow();
   });
 
   it("the command token binds a strict token to method, path and body", async () => {
-    const line = "token --api-key-file DIR/api.key --profile strict --method post --path /api/v1/autoWithdraw --body {} --json";
+    const line =
+      "token --api-key-file DIR/api.key --profile strict --method post --path /api/v1/autoWithdraw --body {} --json";
     const { text } = await run(line);
     const { signatureToken } = JSON.parse(text);
     expect(decodeJwt(signatureToken)).toMatchObject({

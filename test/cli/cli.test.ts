@@ -55,23 +55,31 @@ describe("the transcripts", () => {
 
   it("show every state of a withdrawal, each with the next step or none", () => {
     const text = textOf("states.txt");
-    for (const state of Object.keys(well.counts)) expect(text, state).toMatch(new RegExp(`^  state +${state}:`, "m"));
+    for (const state of Object.keys(well.counts))
+      expect(text, state).toMatch(new RegExp(`^  state +${state}:`, "m"));
     const blocks = text.split("# scene: ").slice(1);
     expect(blocks.length).toBe(Object.keys(states).length);
     for (const block of blocks) {
       const verdict = /^ {2}now +(.*)$/m.exec(block)?.[1] ?? "";
-      expect(verdict, block).toMatch(/^(?:goes on|waits|waits for an operator|STUCK|ended well|ended, nothing paid|FAILED): /);
-      if (/^(?:STUCK|FAILED|waits for an operator)/.test(verdict)) expect(block).toMatch(/^ {18}do: /m);
+      expect(verdict, block).toMatch(
+        /^(?:goes on|waits|waits for an operator|STUCK|ended well|ended, nothing paid|FAILED): /,
+      );
+      if (/^(?:STUCK|FAILED|waits for an operator)/.test(verdict))
+        expect(block).toMatch(/^ {18}do: /m);
     }
   });
 
   it("show at least forty faults, and each scene names the next step or ends by itself", () => {
     const blocks = textOf("faults.txt").split("# scene: ").slice(1);
     expect(blocks.length).toBe(Object.keys(faults).length);
-    const wrong = [...blocks, ...textOf("status.txt").split("# scene: ").slice(1)].filter((block) => !block.includes("[exit 0]"));
+    const wrong = [...blocks, ...textOf("status.txt").split("# scene: ").slice(1)].filter(
+      (block) => !block.includes("[exit 0]"),
+    );
     const troubled = Object.values(states).length - 14;
     expect(wrong.length + troubled).toBeGreaterThanOrEqual(40);
-    for (const block of blocks.filter((one) => /\[exit [1-5]\]/.test(one) && !one.includes("--held")))
+    for (const block of blocks.filter(
+      (one) => /\[exit [1-5]\]/.test(one) && !one.includes("--held"),
+    ))
       expect(block).toMatch(/hint: \S|not said yet/);
   });
 

@@ -13,7 +13,10 @@ startsTheBuild();
 
 function run(file: string, ...args: string[]): { code: number | null; out: string; err: string } {
   const path = join(projectRoot, "dist", file);
-  const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], { encoding: "utf8", timeout: 120_000 });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], {
+    encoding: "utf8",
+    timeout: 120_000,
+  });
   return { code: status, out: stdout, err: stderr };
 }
 
@@ -34,7 +37,10 @@ function read(...args: string[]): ReturnType<typeof run> {
     const { whole } = readCommandLine({
       name: "fuzz",
       does: "Feeds.",
-      options: { seed: { takes: "N", says: "where chance begins" }, json: { says: "ends with one line of JSON" } },
+      options: {
+        seed: { takes: "N", says: "where chance begins" },
+        json: { says: "ends with one line of JSON" },
+      },
     });
     whole("seed", { most: 2 ** 31 - 1, otherwise: 7 });
   } catch (error) {
@@ -61,14 +67,19 @@ const commands = [
   ["bench", "lab/bench/bench.js", "jobs"],
 ] as const;
 
-it.each(commands)("npm run %s tells its options when asked, and when one is unknown", (name, file, option) => {
-  const { code, out, err } = run(file, "--nonsense", "--help");
-  expect([code, err]).toEqual([0, ""]);
-  expect(out).toMatch(new RegExp(`^usage: npm run ${name} -- \\[options\\]\n\n[A-Z].*\\.\n\n  --`));
-  expect(out).toMatch(new RegExp(`\n  --${option} N +\\S`));
-  expect(out).toMatch(/\n {2}--help +tells this\n$/);
-  endsInUsage(name, run(file, "--nonsense"), "unknown option --nonsense");
-});
+it.each(commands)(
+  "npm run %s tells its options when asked, and when one is unknown",
+  (name, file, option) => {
+    const { code, out, err } = run(file, "--nonsense", "--help");
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toMatch(
+      new RegExp(`^usage: npm run ${name} -- \\[options\\]\n\n[A-Z].*\\.\n\n  --`),
+    );
+    expect(out).toMatch(new RegExp(`\n  --${option} N +\\S`));
+    expect(out).toMatch(/\n {2}--help +tells this\n$/);
+    endsInUsage(name, run(file, "--nonsense"), "unknown option --nonsense");
+  },
+);
 
 it.each([
   [["-x"], "unknown option -x"],

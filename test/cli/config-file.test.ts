@@ -37,24 +37,27 @@ describe("replacing a file", () => {
     "a second name of another file": (path: string) => linkSync(join(path, "..", "other"), path),
   };
 
-  it.each(Object.entries(planted))("gives exactly what was asked for with %s in the temporary file's place", (_, plant) => {
-    const path = place("replace-");
-    writeFileSync(join(path, "..", "other"), "another's");
-    writeFileSync(path, "old");
-    plant(`${path}.new`);
-    const before = process.umask(0o077);
-    try {
-      replaceFile(path, Buffer.from("new"), 0o640);
-    } finally {
-      process.umask(before);
-    }
-    expect(readFileSync(path, "utf8")).toBe("new");
-    expect(lstatSync(path)).toMatchObject({ nlink: 1 });
-    expect(lstatSync(path).isFile()).toBe(true);
-    expect(lstatSync(path).mode & 0o777).toBe(0o640);
-    expect(readFileSync(join(path, "..", "other"), "utf8")).toBe("another's");
-    expect(readdirSync(join(path, "..")).sort()).toEqual(["config.json", "other"]);
-  });
+  it.each(Object.entries(planted))(
+    "gives exactly what was asked for with %s in the temporary file's place",
+    (_, plant) => {
+      const path = place("replace-");
+      writeFileSync(join(path, "..", "other"), "another's");
+      writeFileSync(path, "old");
+      plant(`${path}.new`);
+      const before = process.umask(0o077);
+      try {
+        replaceFile(path, Buffer.from("new"), 0o640);
+      } finally {
+        process.umask(before);
+      }
+      expect(readFileSync(path, "utf8")).toBe("new");
+      expect(lstatSync(path)).toMatchObject({ nlink: 1 });
+      expect(lstatSync(path).isFile()).toBe(true);
+      expect(lstatSync(path).mode & 0o777).toBe(0o640);
+      expect(readFileSync(join(path, "..", "other"), "utf8")).toBe("another's");
+      expect(readdirSync(join(path, "..")).sort()).toEqual(["config.json", "other"]);
+    },
+  );
 });
 
 describe("secrets as bytes", () => {
@@ -90,11 +93,15 @@ describe("secrets as bytes", () => {
 });
 
 describe("taking members out", () => {
-  const remove = (text: string, ...names: string[]): string => Buffer.from(withoutMembers(Buffer.from(text), names)).toString();
+  const remove = (text: string, ...names: string[]): string =>
+    Buffer.from(withoutMembers(Buffer.from(text), names)).toString();
 
   it("leaves every other byte as it was", () => {
-    const text = '{\n  "a": 1,\n  "mnemonic": "x, \\"y\\" }",\n  "b": { "mnemonic": [1, 2] },\n\n  "c": "é"\n}\n';
-    expect(remove(text, "mnemonic")).toBe('{\n  "a": 1,\n  "b": { "mnemonic": [1, 2] },\n\n  "c": "é"\n}\n');
+    const text =
+      '{\n  "a": 1,\n  "mnemonic": "x, \\"y\\" }",\n  "b": { "mnemonic": [1, 2] },\n\n  "c": "é"\n}\n';
+    expect(remove(text, "mnemonic")).toBe(
+      '{\n  "a": 1,\n  "b": { "mnemonic": [1, 2] },\n\n  "c": "é"\n}\n',
+    );
   });
 
   it("works at the beginning, at the end, for all and for none", () => {

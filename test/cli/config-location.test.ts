@@ -15,8 +15,12 @@ startsTheBuild();
 let copy = "";
 beforeEach(() => {
   copy = realpathSync(mkdtempSync(join(tmpdir(), "config-location-")));
-  for (const folder of ["dist/agent/config", "elsewhere"]) mkdirSync(join(copy, folder), { recursive: true });
-  copyFileSync(join(projectRoot, "dist/agent/config/location.js"), join(copy, "dist/agent/config/location.js"));
+  for (const folder of ["dist/agent/config", "elsewhere"])
+    mkdirSync(join(copy, folder), { recursive: true });
+  copyFileSync(
+    join(projectRoot, "dist/agent/config/location.js"),
+    join(copy, "dist/agent/config/location.js"),
+  );
   writeFileSync(join(copy, "package.json"), '{"type":"module"}');
 });
 afterEach(() => rmSync(copy, { recursive: true }));

@@ -31,7 +31,12 @@ function sample(): Sample {
     apiKey: "k_0011223344556677.secret.00",
     encKey: "0f".repeat(32),
     chains: {
-      ethereum: { family: "evm", chainId: 1, nodes: ["https://one.example", "https://two.example"], confirmations: "finalized" },
+      ethereum: {
+        family: "evm",
+        chainId: 1,
+        nodes: ["https://one.example", "https://two.example"],
+        confirmations: "finalized",
+      },
     },
     currencies: {
       eth: { chain: "ethereum", decimal: 18 },
@@ -49,7 +54,12 @@ function sample(): Sample {
         allow: [receiver],
         deny: [],
       },
-      "usdt-erc20": { maxPerWithdrawal: "5000", maxPerDay: "50000", maxFee: "0.01", maxFeePerDay: "0.2" },
+      "usdt-erc20": {
+        maxPerWithdrawal: "5000",
+        maxPerDay: "50000",
+        maxFee: "0.01",
+        maxFeePerDay: "0.2",
+      },
     },
   };
 }
@@ -86,7 +96,11 @@ describe("a good config.json", () => {
     const { settings, secrets } = readConfig(write(JSON.stringify(sample())), every);
     expect(settings.gatewayUrl).toBe("https://pay.example.com");
     expect(settings.chains.ethereum).toEqual(sample().chains.ethereum);
-    expect(settings.currencies["usdt-erc20"]).toEqual({ chain: "ethereum", decimal: 6, contract: usdt });
+    expect(settings.currencies["usdt-erc20"]).toEqual({
+      chain: "ethereum",
+      decimal: 6,
+      contract: usdt,
+    });
     expect(settings.policy.eth?.allow).toEqual([receiver]);
     expect(JSON.stringify(settings)).not.toContain("junk");
     expect(secrets.encKey).toBeInstanceOf(Uint8Array);
@@ -97,11 +111,20 @@ describe("a good config.json", () => {
   it("puts addresses into their checksummed form", () => {
     const config = sample();
     (config.currencies["usdt-erc20"] as Record<string, unknown>).contract = usdt.toLowerCase();
-    expect(readConfig(write(JSON.stringify(config)), every).settings.currencies["usdt-erc20"]?.contract).toBe(usdt);
+    expect(
+      readConfig(write(JSON.stringify(config)), every).settings.currencies["usdt-erc20"]?.contract,
+    ).toBe(usdt);
   });
 
-  it.each(["http://127.0.0.1:8080", "http://localhost:9", "http://[::1]:80", "https://pay.example.com/"])("takes %s", (url) => {
-    expect(() => readConfig(write(JSON.stringify({ ...sample(), gatewayUrl: url })), every)).not.toThrow();
+  it.each([
+    "http://127.0.0.1:8080",
+    "http://localhost:9",
+    "http://[::1]:80",
+    "https://pay.example.com/",
+  ])("takes %s", (url) => {
+    expect(() =>
+      readConfig(write(JSON.stringify({ ...sample(), gatewayUrl: url })), every),
+    ).not.toThrow();
   });
 
   it("may lack the secrets nobody asked for, and a policy for a currency", () => {
@@ -136,12 +159,15 @@ describe("the file itself", () => {
     expect(faultOf(pipe).code).toBe("FILE_KIND");
   });
 
-  it.each([0o640, 0o604, 0o644, 0o620, 0o666, 0o601])("a config.json that is open to others is refused (mode %o)", (mode) => {
-    const error = faultOf(write(JSON.stringify(sample()), mode));
-    expect(error.code).toBe("FILE_EXPOSED");
-    expect(error.message).toContain(mode.toString(8));
-    expect(error.context.hint).toContain("chmod go=");
-  });
+  it.each([0o640, 0o604, 0o644, 0o620, 0o666, 0o601])(
+    "a config.json that is open to others is refused (mode %o)",
+    (mode) => {
+      const error = faultOf(write(JSON.stringify(sample()), mode));
+      expect(error.code).toBe("FILE_EXPOSED");
+      expect(error.message).toContain(mode.toString(8));
+      expect(error.context.hint).toContain("chmod go=");
+    },
+  );
 
   it("config.json may be group-readable inside the service manager's private folder only", () => {
     const folder = join(dir, "credentials");
@@ -149,7 +175,9 @@ describe("the file itself", () => {
     const path = join(folder, "config.json");
     writeFileSync(path, JSON.stringify(sample()));
     chmodSync(path, 0o440);
-    expect(readConfig(path, { ...every, privateFolder: folder }).settings.gatewayUrl).toBe("https://pay.example.com");
+    expect(readConfig(path, { ...every, privateFolder: folder }).settings.gatewayUrl).toBe(
+      "https://pay.example.com",
+    );
     expect(faultOf(path, { ...every, privateFolder: join(dir, "cred") }).code).toBe("FILE_EXPOSED");
   });
 
@@ -158,9 +186,15 @@ describe("the file itself", () => {
   });
 
   it("config.json with a number as an amount is refused at its place, and the error asks for quotes", () => {
-    const text = JSON.stringify(sample(), null, 2).replace(/"maxPerWithdrawal": "[^"]+"/, '"maxPerWithdrawal": 0.5');
+    const text = JSON.stringify(sample(), null, 2).replace(
+      /"maxPerWithdrawal": "[^"]+"/,
+      '"maxPerWithdrawal": 0.5',
+    );
     const error = faultOf(write(text));
-    expect([error.code, error.message]).toEqual(["CONFIG_JSON", expect.stringMatching(/, line \d+, column \d+: /)]);
+    expect([error.code, error.message]).toEqual([
+      "CONFIG_JSON",
+      expect.stringMatching(/, line \d+, column \d+: /),
+    ]);
     expect(error.context.hint).toContain("in quotes");
   });
 
@@ -207,12 +241,17 @@ describe("the text", () => {
       '{"mnemonic": ["legal winner thank"]}',
     ]) {
       const error = faultOf(write(text));
-      expect(`${error.message} ${JSON.stringify(error.context)} ${error.stack}`).not.toContain("winner");
+      expect(`${error.message} ${JSON.stringify(error.context)} ${error.stack}`).not.toContain(
+        "winner",
+      );
     }
   });
 
   it("a config.json with the same key twice is refused", () => {
-    const text = JSON.stringify(sample(), null, 2).replace('"gatewayUrl"', '"encKey": "a",\n  "gatewayUrl"');
+    const text = JSON.stringify(sample(), null, 2).replace(
+      '"gatewayUrl"',
+      '"encKey": "a",\n  "gatewayUrl"',
+    );
     const error = faultOf(write(text));
     expect(error.code).toBe("CONFIG_DUPLICATE_KEY");
     expect(error.message).toContain("line 6");
@@ -230,11 +269,17 @@ describe("the text", () => {
     expect(error.code).toBe("CONFIG_UNKNOWN_KEY");
     expect(error.message).toContain("policy.eth.maxPerWitdrawal");
     expect(error.context.hint).toBe("did you mean maxPerWithdrawal?");
-    const unit = faultAfter((config) => Object.assign(config.policy.eth as object, { maxTipGwei: "2.5" }));
+    const unit = faultAfter((config) =>
+      Object.assign(config.policy.eth as object, { maxTipGwei: "2.5" }),
+    );
     expect(unit.code).toBe("CONFIG_UNKNOWN_KEY");
     expect(unit.context.hint).toBe("did you mean maxTip?");
-    expect(faultAfter((config) => Object.assign(config, { extra: 1 })).code).toBe("CONFIG_UNKNOWN_KEY");
-    expect(faultAfter((config) => Object.assign(config.chains.ethereum as object, { rpc: "" })).code).toBe("CONFIG_UNKNOWN_KEY");
+    expect(faultAfter((config) => Object.assign(config, { extra: 1 })).code).toBe(
+      "CONFIG_UNKNOWN_KEY",
+    );
+    expect(
+      faultAfter((config) => Object.assign(config.chains.ethereum as object, { rpc: "" })).code,
+    ).toBe("CONFIG_UNKNOWN_KEY");
   });
 });
 
@@ -271,13 +316,26 @@ describe("a value", () => {
     [
       "CONFIG_VALUE",
       "chains/tron",
-      { family: "tron", chainId: "0x2B6653DC", nodes: ["https://x.example"], confirmations: "finalized" },
+      {
+        family: "tron",
+        chainId: "0x2B6653DC",
+        nodes: ["https://x.example"],
+        confirmations: "finalized",
+      },
     ],
-    ["CONFIG_VALUE", "chains/tron", { family: "tron", chainId: "0x2b6653dc", nodes: ["https://x.example"], confirmations: 19 }],
+    [
+      "CONFIG_VALUE",
+      "chains/tron",
+      { family: "tron", chainId: "0x2b6653dc", nodes: ["https://x.example"], confirmations: 19 },
+    ],
     ["CONFIG_AMOUNT", "policy/usdt-erc20/manualReplaceAbove", "1.0000001"],
     ["CONFIG_VALUE", "chains/ethereum/chainId", 0],
     ["CONFIG_VALUE", "chains/ethereum/nodes", []],
-    ["CONFIG_VALUE", "chains/ethereum/nodes", Array.from({ length: 9 }, (_, index) => `https://n${index}.example`)],
+    [
+      "CONFIG_VALUE",
+      "chains/ethereum/nodes",
+      Array.from({ length: 9 }, (_, index) => `https://n${index}.example`),
+    ],
     ["CONFIG_VALUE", "chains/ethereum/nodes", ["https://one.example", "https://one.example"]],
     ["CONFIG_VALUE", "chains/ethereum/confirmations", "latest"],
     ["CONFIG_VALUE", "chains/ethereum/confirmations", 0],
@@ -288,19 +346,47 @@ describe("a value", () => {
     ["CONFIG_NODE_URL", "chains/ethereum/nodes", ["https://…"]],
     ["CONFIG_NODE_URL", "chains/ethereum/nodes", [{ url: "ws://one.example" }]],
     ["CONFIG_PLACEHOLDER", "chains/ethereum/nodes", [{ url: "https://<NODE_KEY>@one.example" }]],
-    ["CONFIG_VALUE", "chains/ethereum/nodes", ["https://one.example", { url: "https://one.example", questionsPerHour: 60 }]],
-    ["CONFIG_VALUE", "chains/ethereum/nodes", [{ url: "https://one.example", headersFile: "node.headers" }]],
-    ["CONFIG_VALUE", "chains/ethereum/nodes", [{ url: "https://one.example", questionsPerHour: 59 }]],
-    ["CONFIG_UNKNOWN_KEY", "chains/ethereum/nodes", [{ url: "https://one.example", headers: "x: y" }]],
-    ["CONFIG_CHAIN_TWICE", "chains/main", { family: "evm", chainId: 1, nodes: ["https://x.example"], confirmations: 1 }],
-    ["CONFIG_ASSET_TWICE", "currencies/tether", { chain: "ethereum", decimal: 6, contract: usdt.toLowerCase() }],
+    [
+      "CONFIG_VALUE",
+      "chains/ethereum/nodes",
+      ["https://one.example", { url: "https://one.example", questionsPerHour: 60 }],
+    ],
+    [
+      "CONFIG_VALUE",
+      "chains/ethereum/nodes",
+      [{ url: "https://one.example", headersFile: "node.headers" }],
+    ],
+    [
+      "CONFIG_VALUE",
+      "chains/ethereum/nodes",
+      [{ url: "https://one.example", questionsPerHour: 59 }],
+    ],
+    [
+      "CONFIG_UNKNOWN_KEY",
+      "chains/ethereum/nodes",
+      [{ url: "https://one.example", headers: "x: y" }],
+    ],
+    [
+      "CONFIG_CHAIN_TWICE",
+      "chains/main",
+      { family: "evm", chainId: 1, nodes: ["https://x.example"], confirmations: 1 },
+    ],
+    [
+      "CONFIG_ASSET_TWICE",
+      "currencies/tether",
+      { chain: "ethereum", decimal: 6, contract: usdt.toLowerCase() },
+    ],
     ["CONFIG_ASSET_TWICE", "currencies/ether", { chain: "ethereum", decimal: 18 }],
     ["CONFIG_CURRENCY_CHAIN", "currencies/eth/chain", "etherium"],
     ["CONFIG_DECIMAL", "currencies/eth/decimal", 6],
     ["CONFIG_CONTRACT", "currencies/usdt-erc20/contract", `${usdt.slice(0, -2)}C7`],
     ["CONFIG_CONTRACT", "currencies/usdt-erc20/contract", "0x…"],
     ["CONFIG_CONTRACT", "currencies/usdt-erc20/contract", `0x${"0".repeat(40)}`],
-    ["CONFIG_POLICY_CURRENCY", "policy/btc", { maxPerWithdrawal: "1", maxPerDay: "1", maxFee: "1", maxFeePerDay: "1" }],
+    [
+      "CONFIG_POLICY_CURRENCY",
+      "policy/btc",
+      { maxPerWithdrawal: "1", maxPerDay: "1", maxFee: "1", maxFeePerDay: "1" },
+    ],
     ["CONFIG_AMOUNT", "policy/usdt-erc20/maxPerDay", "1.0000001"],
     ["CONFIG_AMOUNT", "policy/eth/maxFee", "0.0000000000000000001"],
     ["CONFIG_AMOUNT", "policy/eth/maxTip", "0.0000000001"],
@@ -345,7 +431,10 @@ describe("a value", () => {
   it.each<[string, unknown]>([
     ["chains/ethereum/confirmations", 12],
     ["chains/ethereum/nodes", ["http://10.0.0.1:8545/key"]],
-    ["chains/ethereum/nodes", [{ url: "https://one.example", headersFile: "/etc/node.headers", questionsPerHour: 60 }]],
+    [
+      "chains/ethereum/nodes",
+      [{ url: "https://one.example", headersFile: "/etc/node.headers", questionsPerHour: 60 }],
+    ],
     ["policy/usdt-erc20/maxPerDay", "1.000001"],
     ["policy/eth/maxFee", "0.000000000000000001"],
     ["policy/eth/maxPerHour", undefined],
@@ -356,7 +445,10 @@ describe("a value", () => {
     ["policy/eth/newDestination", { holdAbove: "0", delayMinutes: 10_080 }],
     ["policy/eth/allow", [receiver.toLowerCase()]],
     ["currencies/usdt-erc20/decimal", 0],
-    ["currencies/weth", { chain: "ethereum", decimal: 18, contract: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2" }],
+    [
+      "currencies/weth",
+      { chain: "ethereum", decimal: 18, contract: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2" },
+    ],
   ])("of config.json is taken: %s", (place, value) => {
     const config = sample();
     if (place === "currencies/usdt-erc20/decimal") path(config, "policy/usdt-erc20", undefined);
@@ -366,10 +458,21 @@ describe("a value", () => {
 
   it("config.json may have one network of a family whose transactions name none, and a second one of it is refused", () => {
     const config = sample();
-    const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
+    const tron = {
+      family: "tron",
+      chainId: "0x2b6653dc",
+      nodes: ["https://t.example"],
+      confirmations: "finalized",
+    };
     config.chains.tron = tron;
     config.currencies.trx = { chain: "tron", decimal: 6 };
-    config.policy.trx = { maxPerWithdrawal: "5", maxPerDay: "50", maxFee: "45", maxFeePerDay: "2000", manualReplaceAbove: "3" };
+    config.policy.trx = {
+      maxPerWithdrawal: "5",
+      maxPerDay: "50",
+      maxFee: "45",
+      maxFeePerDay: "2000",
+      manualReplaceAbove: "3",
+    };
     const { chains, policy } = readConfig(write(JSON.stringify(config)), every).settings;
     expect(chains.tron).toEqual(tron);
     expect(policy.trx!.manualReplaceAbove).toBe("3");
@@ -378,7 +481,12 @@ describe("a value", () => {
       two.chains.nile = { ...tron, chainId: "0xcd8690dc" };
     });
     expect([error.code, error.message.includes("name no network")]).toEqual(["CONFIG_VALUE", true]);
-    const xrp = { family: "xrp", chainId: 0, nodes: ["https://x.example"], confirmations: "finalized" };
+    const xrp = {
+      family: "xrp",
+      chainId: 0,
+      nodes: ["https://x.example"],
+      confirmations: "finalized",
+    };
     config.chains.xrp = xrp;
     expect(readConfig(write(JSON.stringify(config)), every).settings.chains.xrp).toEqual(xrp);
     const other = faultAfter((two) => {
@@ -395,28 +503,48 @@ describe("a value", () => {
       "CONFIG_ADDRESS",
       "another family of chains, tron, and this chain is of evm",
     ],
-    ["policy/trx/allow", [receiver], "CONFIG_ADDRESS", "another family of chains, evm, and this chain is of tron"],
+    [
+      "policy/trx/allow",
+      [receiver],
+      "CONFIG_ADDRESS",
+      "another family of chains, evm, and this chain is of tron",
+    ],
     ["policy/trx/maxTip", "5", "CONFIG_VALUE", "leave it out"],
     ["chains/tron/feeModel", "ethereum", "CONFIG_VALUE", "leave it out"],
     ["chains/tron/confirmations", 20, "CONFIG_VALUE", 'must be "finalized"'],
-  ])("an error says in words what is wrong beside a chain that ends by expiry: %s %s", (place, value, code, words) => {
-    const change = (config: ReturnType<typeof sample>): void => {
-      config.chains.tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
-      config.currencies.trx = { chain: "tron", decimal: 6 };
-      config.policy.trx = { maxPerWithdrawal: "5", maxPerDay: "50", maxFee: "45", maxFeePerDay: "2000" };
-    };
-    const right = sample();
-    change(right);
-    expect(() => readConfig(write(JSON.stringify(right)), every)).not.toThrow();
-    const error = faultAfter((config) => {
-      change(config);
-      path(config, place, value);
-    });
-    expect([error.code, error.message]).toEqual([code, expect.stringContaining(words)]);
-  });
+  ])(
+    "an error says in words what is wrong beside a chain that ends by expiry: %s %s",
+    (place, value, code, words) => {
+      const change = (config: ReturnType<typeof sample>): void => {
+        config.chains.tron = {
+          family: "tron",
+          chainId: "0x2b6653dc",
+          nodes: ["https://t.example"],
+          confirmations: "finalized",
+        };
+        config.currencies.trx = { chain: "tron", decimal: 6 };
+        config.policy.trx = {
+          maxPerWithdrawal: "5",
+          maxPerDay: "50",
+          maxFee: "45",
+          maxFeePerDay: "2000",
+        };
+      };
+      const right = sample();
+      change(right);
+      expect(() => readConfig(write(JSON.stringify(right)), every)).not.toThrow();
+      const error = faultAfter((config) => {
+        change(config);
+        path(config, place, value);
+      });
+      expect([error.code, error.message]).toEqual([code, expect.stringContaining(words)]);
+    },
+  );
 
   it("an error names every placeholder at once", () => {
-    const error = faultAfter((config) => Object.assign(config, { mnemonic: "<MNEMONIC>", encKey: "<ENCRYPTION_KEY>" }));
+    const error = faultAfter((config) =>
+      Object.assign(config, { mnemonic: "<MNEMONIC>", encKey: "<ENCRYPTION_KEY>" }),
+    );
     expect(error.message).toContain("mnemonic (<MNEMONIC>), encKey (<ENCRYPTION_KEY>)");
     expect(error.message).not.toContain("apiKey");
   });

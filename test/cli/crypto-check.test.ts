@@ -3,7 +3,15 @@
  * proof that it starts and changes nothing.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
@@ -54,7 +62,12 @@ const encKeyText = randomBytes(32).toString("hex");
 let sealed = "";
 beforeAll(() => {
   const accounts = deriveAccounts(mnemonicToSeedSync(knownMnemonic), ["evm"]);
-  const contents = { wallet: walletOf(accounts), networks: ["eip155:31337"], accounts, signerSeed: new Secret(randomBytes(32)) };
+  const contents = {
+    wallet: walletOf(accounts),
+    networks: ["eip155:31337"],
+    accounts,
+    signerSeed: new Secret(randomBytes(32)),
+  };
   sealed = sealKeystore({ contents, encKey: Buffer.from(encKeyText), random: randomBytes });
 });
 
@@ -68,7 +81,9 @@ beforeEach(async () => {
       if (method in answers) return { result: answers[method] };
       const to = (params[0] as { to?: string }).to ?? "";
       const decimals = chain.decimals[to.toLowerCase()] ?? 2;
-      return { result: method === "eth_call" ? `0x${decimals.toString(16).padStart(64, "0")}` : block };
+      return {
+        result: method === "eth_call" ? `0x${decimals.toString(16).padStart(64, "0")}` : block,
+      };
     },
   });
   const { state } = folder;
@@ -83,9 +98,13 @@ beforeEach(async () => {
     gatewayUrl: "http://127.0.0.1:9",
   };
   writeLinkFile(join(state, "courier"), link);
-  writeFileSync(join(state, "pairing.json"), JSON.stringify({ step: "scrubbed", granted: { agent: "aa".repeat(8) } }), {
-    mode: 0o600,
-  });
+  writeFileSync(
+    join(state, "pairing.json"),
+    JSON.stringify({ step: "scrubbed", granted: { agent: "aa".repeat(8) } }),
+    {
+      mode: 0o600,
+    },
+  );
   config();
   writeFileSync(join(folder.dir, "encKey"), encKeyText, { mode: 0o600 });
 });
@@ -95,12 +114,21 @@ afterEach(async () => {
   folder.remove();
 });
 
-function config(change: (text: string) => string = (text) => text, secrets: Readonly<Record<string, string>> = {}): void {
+function config(
+  change: (text: string) => string = (text) => text,
+  secrets: Readonly<Record<string, string>> = {},
+): void {
   const text = folder.writeConfig("http://127.0.0.1:9", secrets);
-  writeFileSync(folder.config, change(text.replace('http://127.0.0.1:9"\n      ]', `${node.url}"\n      ]`)), { mode: 0o600 });
+  writeFileSync(
+    folder.config,
+    change(text.replace('http://127.0.0.1:9"\n      ]', `${node.url}"\n      ]`)),
+    { mode: 0o600 },
+  );
 }
 
-async function checked(...args: string[]): Promise<{ code: number | null; codes: string[]; output: string }> {
+async function checked(
+  ...args: string[]
+): Promise<{ code: number | null; codes: string[]; output: string }> {
   const words = ["--check", "--config", folder.config, "--state", folder.state, ...args];
   const { code, output } = await folder.launcher("crypto.js", ...words, "--json");
   const { findings } = JSON.parse(output) as { findings: { code: string; severity: string }[] };
@@ -108,12 +136,22 @@ async function checked(...args: string[]): Promise<{ code: number | null; codes:
 }
 
 /** The same for the signer alone, which asks no node, and so in this process. */
-async function checkedHere(encKeyFile?: string): Promise<{ code: number | null; codes: string[]; output: string }> {
+async function checkedHere(
+  encKeyFile?: string,
+): Promise<{ code: number | null; codes: string[]; output: string }> {
   let output = "";
-  const options = { config: folder.config, state: folder.state, role: "signer", json: true } as const;
-  const code = await check({ ...options, ...(encKeyFile === undefined ? {} : { encKeyFile }) }, (text) => {
-    output += text;
-  });
+  const options = {
+    config: folder.config,
+    state: folder.state,
+    role: "signer",
+    json: true,
+  } as const;
+  const code = await check(
+    { ...options, ...(encKeyFile === undefined ? {} : { encKeyFile }) },
+    (text) => {
+      output += text;
+    },
+  );
   const { findings } = JSON.parse(output) as { findings: { code: string; severity: string }[] };
   return { code, codes: findings.map((one) => `${one.severity} ${one.code}`), output };
 }
@@ -123,18 +161,32 @@ const encKey = (): string[] => ["--enc-key-file", join(folder.dir, "encKey")];
 it("a folder that would start has nothing, by every role, and nothing is changed", async () => {
   const before = folder.contents();
   for (const role of ["both", "courier"]) {
-    const { code, codes, output } = await checked(...(role === "courier" ? [] : encKey()), "--role", role);
+    const { code, codes, output } = await checked(
+      ...(role === "courier" ? [] : encKey()),
+      "--role",
+      role,
+    );
     expect([code, codes], output).toEqual([0, []]);
   }
   expect(await checkedHere(join(folder.dir, "encKey"))).toMatchObject({ code: 0, codes: [] });
   expect(folder.contents()).toEqual(before);
-  const plain = await folder.launcher("crypto.js", "--check", "--config", folder.config, "--state", folder.state, ...encKey());
+  const plain = await folder.launcher(
+    "crypto.js",
+    "--check",
+    "--config",
+    folder.config,
+    "--state",
+    folder.state,
+    ...encKey(),
+  );
   expect(plain.output).toMatch(/^crypto: would start \(both, /);
 });
 
 /** A field of numbers of a process's status, the first of them that `at` names. */
 function statusOf(pid: number, field: "PPid" | "Uid", at: 0 | 1): number {
-  const line = new RegExp(`^${field}:\\s+(.*)$`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "";
+  const line =
+    new RegExp(`^${field}:\\s+(.*)$`, "m").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ??
+    "";
   return Number(line.split(/\s+/)[at]);
 }
 
@@ -147,7 +199,11 @@ function isOurs(pid: number): boolean {
 function askingUsers(): readonly number[] {
   return readdirSync("/proc").flatMap((pid) => {
     try {
-      if (!/^\d+$/.test(pid) || !readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("agent/check/main")) return [];
+      if (
+        !/^\d+$/.test(pid) ||
+        !readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("agent/check/main")
+      )
+        return [];
       return isOurs(Number(pid)) ? [statusOf(Number(pid), "Uid", 1)] : [];
     } catch {
       return []; // it has ended
@@ -155,21 +211,25 @@ function askingUsers(): readonly number[] {
   });
 }
 
-it.runIf(process.getuid?.() === 0)("a check by root asks the nodes as the owner of the courier's folder", async () => {
-  const users = new Set<number>();
-  onAsked = () => {
-    for (const user of askingUsers()) users.add(user);
-  };
-  const courier = join(folder.state, "courier");
-  await checked("--role", "courier");
-  expect([...users]).toEqual([0]); // its twin: a folder of root's own
-  users.clear();
-  const nobody = 65_534;
-  for (const path of [courier, ...readdirSync(courier).map((name) => join(courier, name))]) chownSync(path, nobody, nobody);
-  const { codes, output } = await checked("--role", "courier");
-  expect(codes, output).toEqual([]);
-  expect([...users]).toEqual([nobody]);
-});
+it.runIf(process.getuid?.() === 0)(
+  "a check by root asks the nodes as the owner of the courier's folder",
+  async () => {
+    const users = new Set<number>();
+    onAsked = () => {
+      for (const user of askingUsers()) users.add(user);
+    };
+    const courier = join(folder.state, "courier");
+    await checked("--role", "courier");
+    expect([...users]).toEqual([0]); // its twin: a folder of root's own
+    users.clear();
+    const nobody = 65_534;
+    for (const path of [courier, ...readdirSync(courier).map((name) => join(courier, name))])
+      chownSync(path, nobody, nobody);
+    const { codes, output } = await checked("--role", "courier");
+    expect(codes, output).toEqual([]);
+    expect([...users]).toEqual([nobody]);
+  },
+);
 
 it("autowithdraw check says what crypto --check says, with the same exit code, and its JSON has the fields of docs/cli-json.md", async () => {
   const words = ["--config", folder.config, ...encKey()];
@@ -212,9 +272,27 @@ const cases: readonly (readonly [string, number, string, () => unknown, boolean]
     () => chmodSync(join(folder.state, "signer", "keystore.json"), 0o644),
     true,
   ],
-  ["no ledger", 2, "error LEDGER_MISSING", () => rmSync(join(folder.state, "signer", "ledger"), { recursive: true }), true],
-  ["no link file", 2, "error STATE_INCOMPLETE", () => rmSync(join(folder.state, "courier", "link.json")), false],
-  ["a key that nothing reads", 2, "error CONFIG_UNKNOWN_KEY", () => config((text) => text.replace('"policy"', '"polcy"')), true],
+  [
+    "no ledger",
+    2,
+    "error LEDGER_MISSING",
+    () => rmSync(join(folder.state, "signer", "ledger"), { recursive: true }),
+    true,
+  ],
+  [
+    "no link file",
+    2,
+    "error STATE_INCOMPLETE",
+    () => rmSync(join(folder.state, "courier", "link.json")),
+    false,
+  ],
+  [
+    "a key that nothing reads",
+    2,
+    "error CONFIG_UNKNOWN_KEY",
+    () => config((text) => text.replace('"policy"', '"polcy"')),
+    true,
+  ],
   [
     "a chain that was not paired for",
     2,
@@ -225,7 +303,13 @@ const cases: readonly (readonly [string, number, string, () => unknown, boolean]
     },
     true,
   ],
-  ["a node of another chain", 2, "error NODE_WRONG_CHAIN", () => void Object.assign(chain, { id: "0x1" }), false],
+  [
+    "a node of another chain",
+    2,
+    "error NODE_WRONG_CHAIN",
+    () => void Object.assign(chain, { id: "0x1" }),
+    false,
+  ],
   [
     "a token with other decimals",
     2,
@@ -240,7 +324,8 @@ it.each(cases)("crypto --check: %s", async (_, exit, found, broken, ofSigner) =>
   await broken();
   const answers = ofSigner ? [await checkedHere(join(folder.dir, "encKey"))] : [];
   if (isLongTier || !ofSigner) answers.push(await checked(...encKey()));
-  for (const { code, codes, output } of answers) expect([code, codes], output).toEqual([exit, [found]]);
+  for (const { code, codes, output } of answers)
+    expect([code, codes], output).toEqual([exit, [found]]);
 });
 
 it("crypto --check says when it was given no encKey, and still looks at what stands readable", async () => {
@@ -251,12 +336,19 @@ it("crypto --check says when it was given no encKey, and still looks at what sta
 
 it("a courier's config.json holds no secret", async () => {
   config(undefined, { encKey: encKeyText });
-  expect(await checked("--role", "courier")).toMatchObject({ code: 2, codes: ["error CONFIG_SECRET_PRESENT"] });
+  expect(await checked("--role", "courier")).toMatchObject({
+    code: 2,
+    codes: ["error CONFIG_SECRET_PRESENT"],
+  });
   expect((await checkedHere()).codes).toEqual([]);
 });
 
 it("crypto --check gives each finding the priority that the journal is searched by, and a terminal none", async () => {
-  const options = { config: join(folder.dir, "none.json"), state: folder.state, role: "signer" } as const;
+  const options = {
+    config: join(folder.dir, "none.json"),
+    state: folder.state,
+    role: "signer",
+  } as const;
   const said = async (isJournal: boolean): Promise<string> => {
     const texts: string[] = [];
     expect(await check(options, (text) => texts.push(text), isJournal)).toBe(2);

@@ -7,7 +7,13 @@ function verdictOf(why: string, link: "up" | "down" = "up") {
   const courier = { ...well.courier!, link, waiting: why === "" ? [] : [{ transactionId, why }] };
   const state = link === "down" ? "signed" : "released";
   const one = { ...broadcast, transactionId, state } as const;
-  return diagnosisOf({ one, history: [], outgoing: [], status: { ...well, courier }, nowMs: broadcast.changedAt });
+  return diagnosisOf({
+    one,
+    history: [],
+    outgoing: [],
+    status: { ...well, courier },
+    nowMs: broadcast.changedAt,
+  });
 }
 
 it.each([
@@ -34,7 +40,13 @@ it.each([
   (network, code, why, what) => {
     const one = { ...broadcast, transactionId, network, state: "quarantined", code } as const;
     const status = { ...well, recovery: "RECOVERY_HOLD" } as const;
-    const found = diagnosisOf({ one, history: [], outgoing: [], status, nowMs: broadcast.changedAt });
+    const found = diagnosisOf({
+      one,
+      history: [],
+      outgoing: [],
+      status,
+      nowMs: broadcast.changedAt,
+    });
     expect(found).toMatchObject({
       verdict: "waits for an operator",
       why: expect.stringContaining(why),

@@ -3,7 +3,16 @@
  * afterwards exactly the code of the break, with a line to type. The files, sockets, nodes and
  * clocks are real; only what no test may break on this machine comes from outside.
  */
-import { chmodSync, chownSync, linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -25,7 +34,9 @@ const isRoot = process.geteuid?.() === 0;
 const secret = `{ "mnemonic": "one two three" }`;
 const beside = (name: string): string => join(kit.dir, "etc", name);
 const inSigner = (name: string): string => join(kit.state.signer, name);
-const nodesOf = (...nodes: string[]): object => ({ local: { family: "evm", chainId: 31337, nodes, confirmations: 1 } });
+const nodesOf = (...nodes: string[]): object => ({
+  local: { family: "evm", chainId: 31337, nodes, confirmations: 1 },
+});
 const currencies = (decimal: number): object => ({
   ...(kit.config.currencies as object),
   usdt: { ...(kit.config.currencies as { usdt: object }).usdt, decimal },
@@ -41,12 +52,36 @@ type Break = () => void | Promise<void>;
 /** The broken part, its code, the act that breaks it, and the act that must come before. */
 const cases: readonly (readonly [what: string, code: string, broken: Break, before?: Break])[] = [
   // files
-  ["a keystore that its group can read", "FILE_EXPOSED", () => chmodSync(inSigner("keystore.json"), 0o640)],
-  ["a link file that all can read", "FILE_EXPOSED", () => chmodSync(join(kit.state.courier, "link.json"), 0o604)],
-  ["a ledger segment that all can read", "DOCTOR_FILE_RIGHTS", () => chmodSync(inSigner("ledger/00000001.jsonl"), 0o644)],
-  ["a signer's folder that all may enter", "DOCTOR_FILE_RIGHTS", () => chmodSync(kit.state.signer, 0o711)],
-  ["a state folder that all may list", "DOCTOR_FILE_RIGHTS", () => chmodSync(kit.state.root, 0o755)],
-  ["an operators' socket that all may use", "DOCTOR_FILE_RIGHTS", () => chmodSync(join(kit.state.run, "operator.sock"), 0o666)],
+  [
+    "a keystore that its group can read",
+    "FILE_EXPOSED",
+    () => chmodSync(inSigner("keystore.json"), 0o640),
+  ],
+  [
+    "a link file that all can read",
+    "FILE_EXPOSED",
+    () => chmodSync(join(kit.state.courier, "link.json"), 0o604),
+  ],
+  [
+    "a ledger segment that all can read",
+    "DOCTOR_FILE_RIGHTS",
+    () => chmodSync(inSigner("ledger/00000001.jsonl"), 0o644),
+  ],
+  [
+    "a signer's folder that all may enter",
+    "DOCTOR_FILE_RIGHTS",
+    () => chmodSync(kit.state.signer, 0o711),
+  ],
+  [
+    "a state folder that all may list",
+    "DOCTOR_FILE_RIGHTS",
+    () => chmodSync(kit.state.root, 0o755),
+  ],
+  [
+    "an operators' socket that all may use",
+    "DOCTOR_FILE_RIGHTS",
+    () => chmodSync(join(kit.state.run, "operator.sock"), 0o666),
+  ],
   ["a run folder that the group may write", "FILE_EXPOSED", () => chmodSync(kit.state.run, 0o770)],
   [
     "a keystore that is a symbolic link",
@@ -56,7 +91,11 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
       symlinkSync(join(kit.dir, "moved.json"), inSigner("keystore.json"));
     },
   ],
-  ["a keystore with a second name", "DOCTOR_FILE_LINK", () => linkSync(inSigner("keystore.json"), join(kit.dir, "second.json"))],
+  [
+    "a keystore with a second name",
+    "DOCTOR_FILE_LINK",
+    () => linkSync(inSigner("keystore.json"), join(kit.dir, "second.json")),
+  ],
   ["no keystore", "STATE_INCOMPLETE", () => rmSync(inSigner("keystore.json"))],
   ["no link file", "STATE_INCOMPLETE", () => rmSync(join(kit.state.courier, "link.json"))],
   ["no ledger", "LEDGER_MISSING", () => rmSync(inSigner("ledger"), { recursive: true })],
@@ -66,7 +105,11 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
     "DOCTOR_ENCKEY_BESIDE",
     () => writeFileSync(join(kit.state.root, "encKey"), "k", { mode: 0o600 }),
   ],
-  ["encKey beside the keystore", "DOCTOR_ENCKEY_BESIDE", () => writeFileSync(inSigner("enc-key.txt"), "k", { mode: 0o600 })],
+  [
+    "encKey beside the keystore",
+    "DOCTOR_ENCKEY_BESIDE",
+    () => writeFileSync(inSigner("enc-key.txt"), "k", { mode: 0o600 }),
+  ],
   [
     "a plain encKey beside the credential",
     "DOCTOR_ENCKEY_PLAIN",
@@ -86,7 +129,11 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
   ],
   // config.json
   ["a config.json that others can read", "FILE_EXPOSED", () => chmodSync(kit.configPath, 0o644)],
-  ["a config.json that is no JSON", "CONFIG_JSON", () => writeFileSync(kit.configPath, "{,", { mode: 0o600 })],
+  [
+    "a config.json that is no JSON",
+    "CONFIG_JSON",
+    () => writeFileSync(kit.configPath, "{,", { mode: 0o600 }),
+  ],
   ["a key that nothing reads", "CONFIG_UNKNOWN_KEY", () => kit.writeConfig({ polcy: {} }, false)],
   ["a config.json that is gone", "CONFIG_MISSING", () => rmSync(kit.configPath)],
   [
@@ -97,9 +144,21 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
       kit.writeConfig({ policy: { ...policy, eth: { ...policy.eth, maxPerDay: "20" } } }, false);
     },
   ],
-  ["a courier with another config.json", "DOCTOR_CONFIG_COURIER", () => kit.courier({ configDigest: "ee".repeat(32) })],
-  ["a mnemonic left after pairing", "PAIRING_SECRETS_KEPT", () => kit.writeConfig({ mnemonic: "one two three" })],
-  ["encKey in config.json", "DOCTOR_ENCKEY_BESIDE", () => kit.writeConfig({ encKey: "0123456789abcdef" })],
+  [
+    "a courier with another config.json",
+    "DOCTOR_CONFIG_COURIER",
+    () => kit.courier({ configDigest: "ee".repeat(32) }),
+  ],
+  [
+    "a mnemonic left after pairing",
+    "PAIRING_SECRETS_KEPT",
+    () => kit.writeConfig({ mnemonic: "one two three" }),
+  ],
+  [
+    "encKey in config.json",
+    "DOCTOR_ENCKEY_BESIDE",
+    () => kit.writeConfig({ encKey: "0123456789abcdef" }),
+  ],
   [
     "encKey in config.json under the units",
     "CONFIG_SECRET_PRESENT",
@@ -111,7 +170,11 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
     "POLICY_NONE",
     () => kit.writeConfig({ policy: { eth: (kit.config.policy as { eth: object }).eth } }),
   ],
-  ["an editor's copy of config.json", "DOCTOR_CONFIG_COPY", () => writeFileSync(beside("config.json~"), "{}")],
+  [
+    "an editor's copy of config.json",
+    "DOCTOR_CONFIG_COPY",
+    () => writeFileSync(beside("config.json~"), "{}"),
+  ],
   [
     "a swap file that holds the mnemonic",
     "DOCTOR_CONFIG_COPY_SECRET",
@@ -126,11 +189,18 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
   [
     "a node that is away",
     "NODE_UNREACHABLE",
-    async () => kit.writeConfig({ chains: nodesOf(kit.nodes[0]!.url, `http://127.0.0.1:${await closedPort()}`) }),
+    async () =>
+      kit.writeConfig({
+        chains: nodesOf(kit.nodes[0]!.url, `http://127.0.0.1:${await closedPort()}`),
+      }),
   ],
   ["a node of another chain", "NODE_WRONG_CHAIN", () => kit.node({ chainId: 1 })],
   ["two nodes on two branches", "NODE_DISAGREE", () => kit.node({ hash: `0x${"ba".repeat(32)}` })],
-  ["a node far behind", "DOCTOR_CHAIN_LAG", () => kit.node({ block: 20_999_900, blockAtMs: nowMs - 900_000 })],
+  [
+    "a node far behind",
+    "DOCTOR_CHAIN_LAG",
+    () => kit.node({ block: 20_999_900, blockAtMs: nowMs - 900_000 }),
+  ],
   [
     "plain http to another machine",
     "DOCTOR_CHAIN_PLAIN",
@@ -139,10 +209,17 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
       kit.writeConfig({ chains: nodesOf("http://node.example.com:8545", kit.nodes[1]!.url) });
       // Nobody is asked outside this machine: the answers are those of the healthy nodes.
       const { chains } = kit.outside;
-      kit.outside = { ...kit.outside, chains: () => chains({ ...asked } as unknown as Parameters<typeof chains>[0]) };
+      kit.outside = {
+        ...kit.outside,
+        chains: () => chains({ ...asked } as unknown as Parameters<typeof chains>[0]),
+      };
     },
   ],
-  ["a token with other decimals", "CHECK_DECIMALS", () => kit.writeConfig({ currencies: currencies(18) })],
+  [
+    "a token with other decimals",
+    "CHECK_DECIMALS",
+    () => kit.writeConfig({ currencies: currencies(18) }),
+  ],
   [
     "a contract that is none",
     "CHECK_CONTRACT",
@@ -198,7 +275,11 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
     "DOCTOR_DISK_KIND",
     () => kit.sees({ mounts: () => `/dev/sda1 / ext4 rw 0 0\nnas:/a ${kit.dir} nfs4 rw 0 0\n` }),
   ],
-  ["a container's own layer", "DOCTOR_DISK_KIND", () => kit.sees({ mounts: () => "overlay / overlay rw 0 0\n" })],
+  [
+    "a container's own layer",
+    "DOCTOR_DISK_KIND",
+    () => kit.sees({ mounts: () => "overlay / overlay rw 0 0\n" }),
+  ],
   ["a slow disk", "DOCTOR_DISK_SLOW", () => kit.sees({ syncsMs: () => [60, 80, 2] })],
   [
     "a disk that was mounted read-only",
@@ -240,7 +321,11 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
     underUnits,
   ],
   // the agent by its own word
-  ["a full disk", "LEDGER_DISK_FULL", () => kit.says({ freeBytes: 1_000_000, ledgerWritable: false })],
+  [
+    "a full disk",
+    "LEDGER_DISK_FULL",
+    () => kit.says({ freeBytes: 1_000_000, ledgerWritable: false }),
+  ],
   ["a disk that is nearly full", "DOCTOR_DISK_LOW", () => kit.says({ freeBytes: 200_000_000 })],
   [
     "orders that wait for the disk",
@@ -248,9 +333,21 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
     () => kit.courier({ linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
   ],
   ["a ledger that failed", "LEDGER_POISONED", () => kit.says({ ledgerWritable: false })],
-  ["a ledger on a read-only disk", "LEDGER_READ_ONLY", () => kit.says({ ledgerWritable: false, ledgerReadOnly: true })],
-  ["a signer that is root", "DOCTOR_ISOLATION", () => kit.says({ isolation: "level 0: one user, and it is root" })],
-  ["a signer with its courier's user", "DOCTOR_ISOLATION", () => kit.says({ isolation: "level 0: one user" })],
+  [
+    "a ledger on a read-only disk",
+    "LEDGER_READ_ONLY",
+    () => kit.says({ ledgerWritable: false, ledgerReadOnly: true }),
+  ],
+  [
+    "a signer that is root",
+    "DOCTOR_ISOLATION",
+    () => kit.says({ isolation: "level 0: one user, and it is root" }),
+  ],
+  [
+    "a signer with its courier's user",
+    "DOCTOR_ISOLATION",
+    () => kit.says({ isolation: "level 0: one user" }),
+  ],
   [
     "a unit that leaves the network in reach",
     "DOCTOR_ISOLATION",
@@ -261,12 +358,17 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
   [
     "a locked signer",
     "LEDGER_BEHIND_GATEWAY",
-    () => kit.says({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25" }),
+    () =>
+      kit.says({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25" }),
   ],
   ["a recovery that waits", "RECOVERY_OFFERED", () => kit.says({ recovery: "RECOVERY_OFFERED" })],
   ["a courier that is gone", "DOCTOR_COURIER_AWAY", () => kit.says({ courierConnected: false })],
   ["a courier that is silent", "DOCTOR_COURIER_AWAY", () => kit.courier({ at: nowMs - 120_000 })],
-  ["a link that is down", "LINK_SOCKET", () => kit.courier({ link: "down", linkDetail: "LINK_SOCKET: ECONNREFUSED" })],
+  [
+    "a link that is down",
+    "LINK_SOCKET",
+    () => kit.courier({ link: "down", linkDetail: "LINK_SOCKET: ECONNREFUSED" }),
+  ],
   [
     "a damaged ledger",
     "LEDGER_DAMAGED",
@@ -281,29 +383,34 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
 ];
 
 describe("doctor finds", () => {
-  it("doctor has at least forty set-ups to find broken", () => expect(cases.length).toBeGreaterThanOrEqual(40));
+  it("doctor has at least forty set-ups to find broken", () =>
+    expect(cases.length).toBeGreaterThanOrEqual(40));
 
   it("nothing in the set-up that each of them breaks", async () => {
     const healthy = await kit.run();
     expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
   });
 
-  it.each(cases as readonly [string, string, Break, Break?][])("%s: %s", async (_, code, broken, before) => {
-    await before?.();
-    // Without an act before the break it is the set-up of the test above.
-    if (isLongTier || before !== undefined) {
-      const healthy = await kit.run();
-      expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
-    }
-    await broken();
-    const ill = await kit.run();
-    expect([...new Set(ill.codes)], ill.text).toEqual([code]);
-    expect(ill.exit).toBe(1);
-    expect(ill.hints.every((hint) => hint.length > 5)).toBe(true);
-  });
+  it.each(cases as readonly [string, string, Break, Break?][])(
+    "%s: %s",
+    async (_, code, broken, before) => {
+      await before?.();
+      // Without an act before the break it is the set-up of the test above.
+      if (isLongTier || before !== undefined) {
+        const healthy = await kit.run();
+        expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
+      }
+      await broken();
+      const ill = await kit.run();
+      expect([...new Set(ill.codes)], ill.text).toEqual([code]);
+      expect(ill.exit).toBe(1);
+      expect(ill.hints.every((hint) => hint.length > 5)).toBe(true);
+    },
+  );
 
   it.runIf(isRoot)("a file of root's in the signer's folder: DOCTOR_FILE_OWNER", async () => {
-    for (const name of ["", "ledger", "ledger/00000001.jsonl", "keystore.json"]) chownSync(inSigner(name), 4711, 4711);
+    for (const name of ["", "ledger", "ledger/00000001.jsonl", "keystore.json"])
+      chownSync(inSigner(name), 4711, 4711);
     expect((await kit.run()).codes).toEqual([]);
     chownSync(inSigner("ledger/00000001.jsonl"), 0, 0);
     const ill = await kit.run();
@@ -407,7 +514,9 @@ describe("the files that doctor reads", () => {
   });
 
   it("the last line of systemd-analyze has the level", () => {
-    expect(exposureIn("→ Overall exposure level for autowithdraw-signer.service: 0.2 SAFE 😀\n")).toBe(0.2);
+    expect(
+      exposureIn("→ Overall exposure level for autowithdraw-signer.service: 0.2 SAFE 😀\n"),
+    ).toBe(0.2);
     expect(exposureIn("Unit autowithdraw-courier.service not found.\n")).toBe(null);
   });
 

@@ -41,25 +41,37 @@ async function printed(line: string): Promise<{ readonly code: number; readonly 
 function offeredBy(script: string, program: string, words: readonly string[]): string[] {
   const line = `source /dev/stdin <<< "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${program}; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const env = { ...process.env, SCRIPT: script };
-  const out = execFileSync("bash", ["--norc", "-c", line, "bash", program, ...words], { env, encoding: "utf8" });
+  const out = execFileSync("bash", ["--norc", "-c", line, "bash", program, ...words], {
+    env,
+    encoding: "utf8",
+  });
   return out.split("\n").filter((word) => word !== "");
 }
 
 describe("completion of autowithdraw-gateway", () => {
   const program = "autowithdraw-gateway";
-  const script = (): string => readFileSync(join(projectRoot, "dist", "completion", program), "utf8");
+  const script = (): string =>
+    readFileSync(join(projectRoot, "dist", "completion", program), "utf8");
   const offered = (...words: string[]): string[] => offeredBy(script(), program, words);
-  const names = (of: readonly { name(): string }[]): readonly string[] => of.map((one) => one.name());
+  const names = (of: readonly { name(): string }[]): readonly string[] =>
+    of.map((one) => one.name());
 
   it("in bash gives every command, and every command of a group, each with its own options", () => {
     const { commands: groups } = gatewayTree();
     expect(offered("")).toEqual([...names(groups), "--help"]);
     for (const group of groups) {
-      const own = [...group.options.filter(({ hidden }) => !hidden).map(({ long }) => long), "--help"];
+      const own = [
+        ...group.options.filter(({ hidden }) => !hidden).map(({ long }) => long),
+        "--help",
+      ];
       expect(offered(group.name(), "--"), group.name()).toEqual(own);
-      if (group.commands.length > 0) expect(offered(group.name(), ""), group.name()).toEqual(names(group.commands));
+      if (group.commands.length > 0)
+        expect(offered(group.name(), ""), group.name()).toEqual(names(group.commands));
       for (const command of group.commands) {
-        const flags = [...command.options.filter(({ hidden }) => !hidden).map(({ long }) => long), "--help"];
+        const flags = [
+          ...command.options.filter(({ hidden }) => !hidden).map(({ long }) => long),
+          "--help",
+        ];
         expect(offered(group.name(), command.name(), "--"), command.name()).toEqual(flags);
       }
     }
@@ -86,7 +98,9 @@ describe("completion", () => {
 
   it("in bash gives every command, and those that begin so", () => {
     expect(offered("")).toEqual([...commands.map((command) => command.name()), "--help"]);
-    expect(offered("re")).toEqual(commands.map((command) => command.name()).filter((name) => name.startsWith("re")));
+    expect(offered("re")).toEqual(
+      commands.map((command) => command.name()).filter((name) => name.startsWith("re")),
+    );
     expect(offered("nothing-like-it")).toEqual([]);
   });
 
@@ -97,7 +111,9 @@ describe("completion", () => {
     }
     expect(offered("token", "--alg", "")).toEqual(["HS256", "EdDSA"]);
     expect(offered("completion", "")).toEqual([...shells]);
-    expect(offered("restore", join(projectRoot, "config.exam"))).toEqual([join(projectRoot, "config.example.json")]);
+    expect(offered("restore", join(projectRoot, "config.exam"))).toEqual([
+      join(projectRoot, "config.example.json"),
+    ]);
     expect(offered("rekey", "--enc-key-file", join(projectRoot, "config.exam"))).toHaveLength(1);
   });
 
@@ -113,15 +129,20 @@ case "$*" in
 *) exit 1 ;;
 esac
 `;
-    for (const name of ["autowithdraw", "autowithdraw-gateway"]) writeFileSync(join(bin, name), program, { mode: 0o755 });
+    for (const name of ["autowithdraw", "autowithdraw-gateway"])
+      writeFileSync(join(bin, name), program, { mode: 0o755 });
     const path = process.env.PATH ?? "";
     process.env.PATH = `${bin}:${path}`;
     try {
       for (const name of ["approve", "refuse"]) expect(offered(name, ""), name).toEqual([held]);
-      for (const name of ["replace", "cancel", "end"]) expect(offered(name, ""), name).toEqual([open]);
+      for (const name of ["replace", "cancel", "end"])
+        expect(offered(name, ""), name).toEqual([open]);
       expect(offered("show", "")).toEqual([open, ended]);
       expect(offered("show", "c3c")).toEqual([ended]);
-      const gateway = readFileSync(join(projectRoot, "dist", "completion", "autowithdraw-gateway"), "utf8");
+      const gateway = readFileSync(
+        join(projectRoot, "dist", "completion", "autowithdraw-gateway"),
+        "utf8",
+      );
       expect(offeredBy(gateway, "autowithdraw-gateway", ["agents", "unpair", ""])).toEqual([held]);
     } finally {
       process.env.PATH = path;
@@ -133,7 +154,10 @@ esac
     const known = (root: Command): Map<string, Command> =>
       new Map(
         root.commands.flatMap((one) =>
-          [one, ...one.commands].map((each) => [each === one ? one.name() : `${one.name()} ${each.name()}`, each]),
+          [one, ...one.commands].map((each) => [
+            each === one ? one.name() : `${one.name()} ${each.name()}`,
+            each,
+          ]),
         ),
       );
     for (const [root, ids] of [
@@ -141,9 +165,11 @@ esac
       [gatewayTree(), gatewayIds],
     ] as const) {
       const all = known(root);
-      for (const name of Object.keys(ids)) expect(all.get(name)?.registeredArguments[0]?.name(), name).toMatch(/[iI]d$/);
+      for (const name of Object.keys(ids))
+        expect(all.get(name)?.registeredArguments[0]?.name(), name).toMatch(/[iI]d$/);
       for (const [name, command] of all)
-        if (/Id$|^id$/.test(command.registeredArguments[0]?.name() ?? "")) expect(Object.keys(ids), name).toContain(name);
+        if (/Id$|^id$/.test(command.registeredArguments[0]?.name() ?? ""))
+          expect(Object.keys(ids), name).toContain(name);
     }
   });
 
@@ -153,7 +179,8 @@ esac
       expect(code).toBe(0);
       for (const command of commands) {
         expect(text).toContain(command.name());
-        for (const { long } of command.options) expect(text, shell).toContain((long ?? "").replace(/^--/, ""));
+        for (const { long } of command.options)
+          expect(text, shell).toContain((long ?? "").replace(/^--/, ""));
       }
     }
     expect((await printed("completion tcsh")).code).toBe(2);
@@ -165,7 +192,9 @@ esac
   ] as const) {
     const isThere = spawnSync(shell, ["--version"]).error === undefined;
     if (!isThere)
-      process.stderr.write(`SKIPPED: the completion is not read by ${shell}; to have it read: apt-get install ${shell}\n`);
+      process.stderr.write(
+        `SKIPPED: the completion is not read by ${shell}; to have it read: apt-get install ${shell}\n`,
+      );
     it.skipIf(!isThere)(`the completion is read by ${shell}`, async () => {
       const { text } = await printed(`completion ${shell}`);
       const dir = mkdtempSync(join(tmpdir(), "aw-completion-"));
@@ -178,9 +207,15 @@ esac
 });
 
 describe("manual pages", () => {
-  const page = (name: string): string => readFileSync(join(projectRoot, "dist", "man", `${name}.1`), "utf8");
-  const hasMan = spawnSync("man", ["--version"]).error === undefined && spawnSync("groff", ["--version"]).error === undefined;
-  if (!hasMan) process.stderr.write("SKIPPED: no manual page is read by man; to have them read: apt-get install man-db groff\n");
+  const page = (name: string): string =>
+    readFileSync(join(projectRoot, "dist", "man", `${name}.1`), "utf8");
+  const hasMan =
+    spawnSync("man", ["--version"]).error === undefined &&
+    spawnSync("groff", ["--version"]).error === undefined;
+  if (!hasMan)
+    process.stderr.write(
+      "SKIPPED: no manual page is read by man; to have them read: apt-get install man-db groff\n",
+    );
 
   it("have their sections, and each line of EXAMPLES is a command that the program takes", () => {
     const trees = { autowithdraw: commandTree(), "autowithdraw-gateway": gatewayTree() } as const;
@@ -194,9 +229,12 @@ describe("manual pages", () => {
         expect(program).toBe(name);
         const [first = "", ...rest] = words.split(/ [|>] /)[0]?.split(" ") ?? [];
         const found = root.commands.find((one) => one.name() === first);
-        const own = [found, ...(found?.commands ?? [])].flatMap((one) => one?.options.map(({ long }) => long) ?? []);
+        const own = [found, ...(found?.commands ?? [])].flatMap(
+          (one) => one?.options.map(({ long }) => long) ?? [],
+        );
         expect(found, words).toBeDefined();
-        for (const word of rest.filter((one) => one.startsWith("--"))) expect(own, words).toContain(word);
+        for (const word of rest.filter((one) => one.startsWith("--")))
+          expect(own, words).toContain(word);
       }
     }
     expect(page("crypto")).toContain(".SH FILES");
@@ -213,12 +251,16 @@ describe("manual pages", () => {
       expect(headings.length).toBeGreaterThanOrEqual(6);
       expect(text.split("Help:")[1]).not.toMatch(/^ {2}(?!help)[a-z]/m);
       for (const command of root.commands)
-        expect([...text.matchAll(new RegExp(`^  ${command.name()}\\b(?!-)`, "gm"))], command.name()).toHaveLength(1);
+        expect(
+          [...text.matchAll(new RegExp(`^  ${command.name()}\\b(?!-)`, "gm"))],
+          command.name(),
+        ).toHaveLength(1);
     }
   });
 
   it("have every command and every option", () => {
-    const bare = (text: string): string => text.replaceAll("\\-", "-").replaceAll("\\(dq", '"').replaceAll("\\&", "");
+    const bare = (text: string): string =>
+      text.replaceAll("\\-", "-").replaceAll("\\(dq", '"').replaceAll("\\&", "");
     const own = bare(page("autowithdraw"));
     for (const command of commands) {
       expect(own).toContain(`autowithdraw ${command.name()}`);
@@ -226,18 +268,26 @@ describe("manual pages", () => {
       for (const option of command.options) expect(own).toContain(`.B ${option.flags}`);
     }
     const gateway = bare(page("autowithdraw-gateway"));
-    for (const command of gatewayTree().commands) expect(gateway).toContain(`autowithdraw-gateway ${command.name()}`);
+    for (const command of gatewayTree().commands)
+      expect(gateway).toContain(`autowithdraw-gateway ${command.name()}`);
     expect(gateway).toContain("autowithdraw-gateway key list");
     expect(gateway).toContain("autowithdraw-gateway agents unpair <agentId>");
     expect(bare(page("crypto"))).toContain(".B --role <role>");
   });
 
-  it.skipIf(!hasMan).each(["autowithdraw", "crypto", "autowithdraw-gateway"])("%s is read by man without a warning", (name) => {
-    const env = { ...process.env, MANWIDTH: "80", LC_ALL: "C.UTF-8", MANROFFSEQ: "" };
-    const done = spawnSync("man", ["--warnings", "-l", join(projectRoot, "dist", "man", `${name}.1`)], { env, encoding: "utf8" });
-    expect([done.status, done.stderr]).toEqual([0, ""]);
-    expect(done.stdout).toMatch(/NAME[\s\S]*SYNOPSIS[\s\S]*EXIT STATUS/);
-  });
+  it.skipIf(!hasMan).each(["autowithdraw", "crypto", "autowithdraw-gateway"])(
+    "%s is read by man without a warning",
+    (name) => {
+      const env = { ...process.env, MANWIDTH: "80", LC_ALL: "C.UTF-8", MANROFFSEQ: "" };
+      const done = spawnSync(
+        "man",
+        ["--warnings", "-l", join(projectRoot, "dist", "man", `${name}.1`)],
+        { env, encoding: "utf8" },
+      );
+      expect([done.status, done.stderr]).toEqual([0, ""]);
+      expect(done.stdout).toMatch(/NAME[\s\S]*SYNOPSIS[\s\S]*EXIT STATUS/);
+    },
+  );
 
   it.skipIf(!hasMan)("one with a mistake is warned of", () => {
     const dir = mkdtempSync(join(tmpdir(), "aw-manual-"));

@@ -26,9 +26,19 @@ interface Made {
 }
 
 function made(hasNodes = true): Made {
-  const chains = { mine: { preset: "tron", nodes }, other: { family: "evm", chainId: 777, nodes, confirmations: 5 } };
-  const currencies = { trx: { ...usual, chain: "mine" }, ether: { ...usual, chain: "other", decimal: 18 } };
-  const config = parseConfig(JSON.stringify({ ...testConfig, chains, currencies, prices: {} }), folder, 0);
+  const chains = {
+    mine: { preset: "tron", nodes },
+    other: { family: "evm", chainId: 777, nodes, confirmations: 5 },
+  };
+  const currencies = {
+    trx: { ...usual, chain: "mine" },
+    ether: { ...usual, chain: "other", decimal: 18 },
+  };
+  const config = parseConfig(
+    JSON.stringify({ ...testConfig, chains, currencies, prices: {} }),
+    folder,
+    0,
+  );
   return JSON.parse(agentConfigText(config, hasNodes)) as Made;
 }
 
@@ -55,8 +65,12 @@ describe("the file that the gateway makes", () => {
 
   it("can leave the nodes to the merchant, and the reader names each line that is to be filled in", () => {
     const file = made(false);
-    expect(() => ofGateway(file)).toThrow("chains.mine.nodes is empty: write the addresses of your own nodes there");
-    expect(writtenWords("f", JSON.stringify(file, null, 2))).toContain("fills in nodes of their own");
+    expect(() => ofGateway(file)).toThrow(
+      "chains.mine.nodes is empty: write the addresses of your own nodes there",
+    );
+    expect(writtenWords("f", JSON.stringify(file, null, 2))).toContain(
+      "fills in nodes of their own",
+    );
     for (const chain of Object.values(file.chains)) chain.nodes = nodes;
     expect(ofGateway(file)).toEqual([]);
   });
@@ -78,8 +92,14 @@ describe("nodes of the gateway", () => {
     expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_OPERATOR" });
     const { status } = kit.operate("status");
     expect(status.nodesOfGateway).toEqual(["tron"]);
-    const found = problemsOf(status, { nowMs: kit.now, config: { is: "away" }, isUnderUnits: false } as never);
-    expect(found.find(({ code }) => code === "AGENT_NODES_OF_GATEWAY")).toMatchObject({ isWarning: true });
+    const found = problemsOf(status, {
+      nowMs: kit.now,
+      config: { is: "away" },
+      isUnderUnits: false,
+    } as never);
+    expect(found.find(({ code }) => code === "AGENT_NODES_OF_GATEWAY")).toMatchObject({
+      isWarning: true,
+    });
     expect(found.map(({ code }) => code)).toContain("WITHDRAWAL_WAITS_FOR_OPERATOR");
     expect(kit.order("replace", id).ok).toBe(true);
     expect(kit.next(id).ok).toBe(true);
@@ -96,12 +116,19 @@ describe("nodes of the gateway", () => {
   it("are named where a slot excludes too, and there no operator is asked", () => {
     const kit = new Kit();
     const evm = Object.fromEntries(
-      Object.entries(kit.settings.chains).map(([name, chain]) => [name, { ...chain, nodesFrom: "gateway" as const }]),
+      Object.entries(kit.settings.chains).map(([name, chain]) => [
+        name,
+        { ...chain, nodesFrom: "gateway" as const },
+      ]),
     );
     kit.edited = { ...kit.settings, chains: evm };
     kit.start();
     kit.handshake();
     expect(kit.operate("status").status.nodesOfGateway).toEqual(["local"]);
-    expect(kit.operate("status").status.limits.every(({ manualReplaceAbove }) => manualReplaceAbove === "")).toBe(true);
+    expect(
+      kit
+        .operate("status")
+        .status.limits.every(({ manualReplaceAbove }) => manualReplaceAbove === ""),
+    ).toBe(true);
   });
 });

@@ -17,7 +17,9 @@ import { hasScript, keys, onTerminal } from "../support/pty.ts";
 
 startsTheBuild();
 if (!hasScript)
-  process.stderr.write("\n*** SKIPPED for want of script: questions on a real terminal. To run it: apt-get install bsdutils\n\n");
+  process.stderr.write(
+    "\n*** SKIPPED for want of script: questions on a real terminal. To run it: apt-get install bsdutils\n\n",
+  );
 
 const dir = mkdtempSync(join(tmpdir(), "aw-terminal-"));
 const state = stateFolder(join(dir, "state"));
@@ -25,16 +27,25 @@ const signer = new OperatorSocket();
 const waiting = { until: 0, isNew: false, likeness: null, needsTwo: false, confirmed: null };
 
 const typed = (command: string, answer: string) => {
-  const words = [process.execPath, join(projectRoot, "autowithdraw.js"), command, transactionId, "--state", state.root];
+  const words = [
+    process.execPath,
+    join(projectRoot, "autowithdraw.js"),
+    command,
+    transactionId,
+    "--state",
+    state.root,
+  ];
   return onTerminal(words, [{ after: "(yes/no) ", keys: answer }], dir);
 };
-const decisions = (): readonly string[] => signer.asked.map(({ verb }) => verb).filter((verb) => verb !== "show");
+const decisions = (): readonly string[] =>
+  signer.asked.map(({ verb }) => verb).filter((verb) => verb !== "show");
 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe.runIf(hasScript)("approve and refuse on a terminal", () => {
   beforeAll(async () => {
-    for (const folder of [state.root, state.signer, state.courier, state.run]) makePrivateFolder(folder);
+    for (const folder of [state.root, state.signer, state.courier, state.run])
+      makePrivateFolder(folder);
     signer.answers = {
       show: () => ({ withdrawal: held, history: [], wait: waiting, outgoing: [] }),
       approve: () => ({ withdrawal: { ...held, state: "approved", code: "" }, wait: null }),
@@ -77,7 +88,15 @@ describe.runIf(hasScript)("encKey on a terminal", () => {
   const file = join(dir, "sealed.backup");
   const check = (answer: string) =>
     onTerminal(
-      [process.execPath, join(projectRoot, "autowithdraw.js"), "backup", "--check", file, "--state", state.root],
+      [
+        process.execPath,
+        join(projectRoot, "autowithdraw.js"),
+        "backup",
+        "--check",
+        file,
+        "--state",
+        state.root,
+      ],
       [{ after: "encKey: ", keys: answer }],
       dir,
     );
@@ -91,7 +110,10 @@ describe.runIf(hasScript)("encKey on a terminal", () => {
     ["Ctrl-D", keys.ctrlD],
   ])("is given up by %s", async (_, answer) => {
     const { code, output } = await check(answer);
-    expect([code, output]).toEqual([2, expect.stringMatching(/^encKey: \nautowithdraw: no encKey was typed\nhint: .+\n$/)]);
+    expect([code, output]).toEqual([
+      2,
+      expect.stringMatching(/^encKey: \nautowithdraw: no encKey was typed\nhint: .+\n$/),
+    ]);
   });
 
   it("is not shown", async () => {

@@ -19,8 +19,12 @@ describe("a table", () => {
   it("that fits is one, to the last column", () => {
     const row = ["eth", "eip155:1", address];
     const exactly = `currency  network   address`.length - "address".length + address.length;
-    expect(table(heading, [row], exactly)).toBe(`currency  network   address\neth       eip155:1  ${address}`);
-    expect(table(heading, [row], exactly - 1)).toBe(`currency eth\n  network   eip155:1\n  address   ${address}`);
+    expect(table(heading, [row], exactly)).toBe(
+      `currency  network   address\neth       eip155:1  ${address}`,
+    );
+    expect(table(heading, [row], exactly - 1)).toBe(
+      `currency eth\n  network   eip155:1\n  address   ${address}`,
+    );
   });
 
   it("is 80 columns wide when nobody says, and shortens no value in any width", () => {
@@ -64,7 +68,9 @@ describe("fields", () => {
       ["now", "well"],
     ] as const;
     const indent = " ".repeat(12);
-    expect(fields(rows, 80)).toBe(`  account   ${address} on a chain with a long\n${indent}name\n  now       well`);
+    expect(fields(rows, 80)).toBe(
+      `  account   ${address} on a chain with a long\n${indent}name\n  now       well`,
+    );
     expect(fields(rows, 120).split("\n")).toHaveLength(2);
     expect(fields(rows, 20)).toContain(address);
   });
@@ -141,7 +147,10 @@ describe("a command in a hint", () => {
 describe("output", () => {
   /** A stream whose writes fail with this code, as a pipe's do when its reader has gone. */
   const failing = (code: string): Writable =>
-    new Writable({ autoDestroy: false, write: (_text, _coding, done) => done(Object.assign(new Error(code), { code })) });
+    new Writable({
+      autoDestroy: false,
+      write: (_text, _coding, done) => done(Object.assign(new Error(code), { code })),
+    });
 
   it("that no reader is left for is dropped, and every other fault of it is thrown", async () => {
     const [gone, other] = [failing("EPIPE"), failing("EPIPE")];
@@ -152,16 +161,21 @@ describe("output", () => {
     expect(isUnread()).toBe(true);
     const full = new EventEmitter();
     const isFullUnread = dropUnread(full);
-    expect(() => full.emit("error", Object.assign(new Error("full"), { code: "ENOSPC" }))).toThrow("full");
+    expect(() => full.emit("error", Object.assign(new Error("full"), { code: "ENOSPC" }))).toThrow(
+      "full",
+    );
     expect(isFullUnread()).toBe(false);
   });
 
-  it.each(["cli/terminal.ts", "gateway/command.ts", "agent/crypto.ts", "agent/courier/main.ts", "agent/signer/main.ts"])(
-    "of %s may lose its reader",
-    (file) => {
-      // Every program that logs, or does something an operator asked for. A program whose only
-      // output is an answer to its parent ends with that parent.
-      expect(readFileSync(join(projectRoot, file), "utf8")).toMatch(/dropUnread\(process\.std/);
-    },
-  );
+  it.each([
+    "cli/terminal.ts",
+    "gateway/command.ts",
+    "agent/crypto.ts",
+    "agent/courier/main.ts",
+    "agent/signer/main.ts",
+  ])("of %s may lose its reader", (file) => {
+    // Every program that logs, or does something an operator asked for. A program whose only
+    // output is an answer to its parent ends with that parent.
+    expect(readFileSync(join(projectRoot, file), "utf8")).toMatch(/dropUnread\(process\.std/);
+  });
 });

@@ -26,7 +26,9 @@ const unseen = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u;
 
 describe("text of others", () => {
   it("is shown with a sign where nothing is to be seen, and otherwise as it is", () => {
-    expect(visible(dirty)).toBe("\ufffd[2J\ufffd31m\ufffdeverything works\ufffd\ufffdgpj\ufffd\ufffd");
+    expect(visible(dirty)).toBe(
+      "\ufffd[2J\ufffd31m\ufffdeverything works\ufffd\ufffdgpj\ufffd\ufffd",
+    );
     expect(visible("Zürich 東京 – ok")).toBe("Zürich 東京 – ok");
     expect(visibleAll({ a: [dirty, 1, null, true], [dirty]: {} })).toEqual({
       a: [visible(dirty), 1, null, true],
@@ -45,7 +47,9 @@ describe("text of others", () => {
     for (const name of ["/var/lib/a", "x; id #", "it's $(id) `id`", "-rf", "a\\b", "ü"]) {
       const word = shellWord(name) ?? "";
       expect(
-        spawnSync("sh", ["-c", `printf %s ${word === "-rf" ? `"" ${word}` : word}`], { encoding: "utf8" }).stdout,
+        spawnSync("sh", ["-c", `printf %s ${word === "-rf" ? `"" ${word}` : word}`], {
+          encoding: "utf8",
+        }).stdout,
         name,
       ).toBe(name);
     }
@@ -57,7 +61,9 @@ describe("text of others", () => {
 describe("every program, given words of others", () => {
   /** Both streams. The arguments are a way in as well: the author of a file chooses its name. */
   const printed = (launcher: string, ...args: string[]): string => {
-    const { stdout, stderr } = spawnSync(process.execPath, [join(projectRoot, launcher), ...args], { encoding: "utf8" });
+    const { stdout, stderr } = spawnSync(process.execPath, [join(projectRoot, launcher), ...args], {
+      encoding: "utf8",
+    });
     return stdout + stderr;
   };
   const name = "no\u001b[2J\u009b31m\ncrypto: ready\rsuch\u202efile";
@@ -81,7 +87,9 @@ describe("every program, given words of others", () => {
       expect(text).not.toMatch(unseen);
       expect(text).not.toMatch(/^crypto: ready/m);
       expect(text).toContain("\ufffd[2J");
-      expect(printed(launcher, ...args.map((word) => (word === name ? "plain-name" : word)))).toContain("plain-name");
+      expect(
+        printed(launcher, ...args.map((word) => (word === name ? "plain-name" : word))),
+      ).toContain("plain-name");
     },
   );
 
@@ -89,7 +97,9 @@ describe("every program, given words of others", () => {
     const terminal = JSON.stringify(join(projectRoot, "dist/cli/terminal.js"));
     const script = `import { processTerminal } from ${terminal}; const { out, err, again } = processTerminal();
 out("a\\u001b[2Jb\\n"); err("c\\u009bd\\n"); again("e\\u202ef");`;
-    const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+    const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+      encoding: "utf8",
+    });
     expect([done.stdout, done.stderr]).toEqual(["a\ufffd[2Jb\n", "c\ufffdd\n\re\ufffdf"]);
   });
 });
@@ -103,7 +113,11 @@ describe("in a command", () => {
   afterEach(() => kit.close());
 
   it("the courier's report about itself forges no line of status or doctor", async () => {
-    kit.courier({ link: "down", linkDetail: `LINK_SOCKET: ${dirty}`, waiting: [{ transactionId: "1".repeat(32), why: dirty }] });
+    kit.courier({
+      link: "down",
+      linkDetail: `LINK_SOCKET: ${dirty}`,
+      waiting: [{ transactionId: "1".repeat(32), why: dirty }],
+    });
     const { status } = await askOperator(kit.state, "status", {});
     expect(status.courier?.linkDetail).toBe(`LINK_SOCKET: ${visible(dirty)}`);
     expect(JSON.stringify(status)).not.toMatch(unseen);
@@ -114,7 +128,8 @@ describe("in a command", () => {
   });
 
   it("the name of a file in the courier's folder is no line for root to type", async () => {
-    const file = (name: string): void => writeFileSync(join(kit.state.courier, name), "", { mode: 0o644 });
+    const file = (name: string): void =>
+      writeFileSync(join(kit.state.courier, name), "", { mode: 0o644 });
     file("plain");
     file("x; touch owned #");
     file(dirty);
@@ -142,16 +157,22 @@ describe("a copy of the installed agent's folder", () => {
       isReadOnly: () => false,
     };
     const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
-    return String((whyAway(stateFolder(root), away, machine, installed) as AgentError).context.hint);
+    return String(
+      (whyAway(stateFolder(root), away, machine, installed) as AgentError).context.hint,
+    );
   };
 
   it("is never offered to be started; a folder of a checkout is", () => {
-    expect(hintFor("/srv/drill", "/var/lib/autowithdraw")).toMatch(/leave --state out .* start nothing on a copy/);
+    expect(hintFor("/srv/drill", "/var/lib/autowithdraw")).toMatch(
+      /leave --state out .* start nothing on a copy/,
+    );
     expect(hintFor("/srv/own", undefined)).toBe("start it with: node crypto.js");
   });
 
   it("that lost its agent: the one that the units know is not looked for with --state", () => {
-    expect(unpaired({ root: "/var/lib/autowithdraw" }).context.hint).toMatch(/never paired: autowithdraw pair; else bring back/);
+    expect(unpaired({ root: "/var/lib/autowithdraw" }).context.hint).toMatch(
+      /never paired: autowithdraw pair; else bring back/,
+    );
     expect(unpaired({ root: "/srv/own" }).context.hint).toBeUndefined();
   });
 });
@@ -159,8 +180,16 @@ describe("a copy of the installed agent's folder", () => {
 describe("exit reason", () => {
   const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
   const left = { code: "BUG", message: "its exit reason", hint: "its hint", at: 2 };
-  const words = (roles: readonly ("both" | "courier" | "signer")[], isUnderUnits: boolean): string => {
-    const units = new Map([["autowithdraw-signer.service", { ActiveState: "failed", Result: "exit-code", ExecMainStatus: "1" }]]);
+  const words = (
+    roles: readonly ("both" | "courier" | "signer")[],
+    isUnderUnits: boolean,
+  ): string => {
+    const units = new Map([
+      [
+        "autowithdraw-signer.service",
+        { ActiveState: "failed", Result: "exit-code", ExecMainStatus: "1" },
+      ],
+    ]);
     const machine: Machine = {
       isUnderUnits: () => isUnderUnits,
       units: () => units,
@@ -173,9 +202,12 @@ describe("exit reason", () => {
     return `${error.message} ${String(error.context.hint)}`;
   };
 
-  it.each([true, false])("a courier's exit reason does not explain a silent signer (under units: %s)", (isUnderUnits) => {
-    expect(words(["courier"], isUnderUnits)).not.toMatch(/its (?:exit reason|hint)/);
-    expect(words(["courier", "signer"], isUnderUnits)).toMatch(/its exit reason.*its hint/);
-    expect(words(["both"], isUnderUnits)).toMatch(/its exit reason.*its hint/);
-  });
+  it.each([true, false])(
+    "a courier's exit reason does not explain a silent signer (under units: %s)",
+    (isUnderUnits) => {
+      expect(words(["courier"], isUnderUnits)).not.toMatch(/its (?:exit reason|hint)/);
+      expect(words(["courier", "signer"], isUnderUnits)).toMatch(/its exit reason.*its hint/);
+      expect(words(["both"], isUnderUnits)).toMatch(/its exit reason.*its hint/);
+    },
+  );
 });

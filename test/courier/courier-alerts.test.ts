@@ -18,7 +18,10 @@ import type { SignerSummary } from "../../agent/socket/summary.ts";
 import { serveMetrics } from "../../alerts/metrics/server.ts";
 import { until } from "../support/until.ts";
 
-const currencies = { eth: { chain: "local", decimal: 18 }, usdt: { chain: "local", decimal: 6, contract: "0xToken" } };
+const currencies = {
+  eth: { chain: "local", decimal: 18 },
+  usdt: { chain: "local", decimal: 6, contract: "0xToken" },
+};
 const notify: NotifySettings = {
   target: { kind: "command", command: ["/bin/true"] },
   stuckMinutes: 30,
@@ -29,7 +32,14 @@ const summary = {
   counts: { held: 1, paid: 7 } as SignerSummary["counts"],
   oldestMs: { held: 90_000 },
   limits: [{ currency: "eth", hour: -1, day: 250_000, feesDay: 0 }],
-  ...{ records: 12, acked: 11, startedAt: 0, freeBytes: 1_000_000_000, freeBytesMin: 64_000_000, residentBytes: 50_000_000 },
+  ...{
+    records: 12,
+    acked: 11,
+    startedAt: 0,
+    freeBytes: 1_000_000_000,
+    freeBytesMin: 64_000_000,
+    residentBytes: 50_000_000,
+  },
   syncs: { counts: [0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], sumUs: 4200 },
   configDiffers: false,
 };
@@ -49,17 +59,54 @@ const chain = {
     ["0xToken", 100_000_000n],
   ]),
   nodes: [
-    { url: "http://one", ok: true, detail: "", outForMs: null, block: 9, head: null, final: null, ranges: null },
-    { url: "http://two", ok: false, detail: "away", outForMs: 90_000, block: 4, head: null, final: null, ranges: null },
+    {
+      url: "http://one",
+      ok: true,
+      detail: "",
+      outForMs: null,
+      block: 9,
+      head: null,
+      final: null,
+      ranges: null,
+    },
+    {
+      url: "http://two",
+      ok: false,
+      detail: "away",
+      outForMs: 90_000,
+      block: 4,
+      head: null,
+      final: null,
+      ranges: null,
+    },
   ],
 };
-const well: Snapshot = { agent: "a1", locked: "", link: "up", linkDetail: "", chains: [chain], items: [], summary };
+const well: Snapshot = {
+  agent: "a1",
+  locked: "",
+  link: "up",
+  linkDetail: "",
+  chains: [chain],
+  items: [],
+  summary,
+};
 const item: SnapshotItem = {
-  ...{ transactionId: "t1", state: "approved", code: "", currency: "eth", chain: "local", amount: "1", why: "", awaited: null },
+  ...{
+    transactionId: "t1",
+    state: "approved",
+    code: "",
+    currency: "eth",
+    chain: "local",
+    amount: "1",
+    why: "",
+    awaited: null,
+  },
 };
 
 const named = (change: Partial<Snapshot>): readonly string[] =>
-  conditionsOf({ ...well, ...change }, notify, currencies).conditions.map(({ event, subject }) => `${event} ${subject}`);
+  conditionsOf({ ...well, ...change }, notify, currencies).conditions.map(
+    ({ event, subject }) => `${event} ${subject}`,
+  );
 
 describe("conditions", () => {
   it("are none while all is well", () => {
@@ -70,15 +117,23 @@ describe("conditions", () => {
     expect(named({ locked: "LEDGER_BEHIND_GATEWAY" })).toEqual(["agent-locked a1"]);
     expect(named({ locked: "RECOVERY_OFFERED" })).toEqual(["recovery-offered a1"]);
     expect(named({ link: "down", linkDetail: "ECONNREFUSED" })).toEqual(["link-down gateway"]);
-    expect(named({ chains: [{ ...chain, ok: false, detail: "NODE_TIMEOUT" }] })).toEqual(["nodes-away local"]);
+    expect(named({ chains: [{ ...chain, ok: false, detail: "NODE_TIMEOUT" }] })).toEqual([
+      "nodes-away local",
+    ]);
     expect(named({ chains: [{ ...chain, ok: false, isAsking: true }] })).toEqual([]);
-    expect(named({ chains: [{ ...chain, stopped: "CHAIN_COIN_FOREIGN" }] })).toEqual(["network-stopped local"]);
+    expect(named({ chains: [{ ...chain, stopped: "CHAIN_COIN_FOREIGN" }] })).toEqual([
+      "network-stopped local",
+    ]);
     expect(named({ chains: [{ ...chain, stopped: "NETWORK_PAUSED" }] })).toEqual([]);
     expect(named({ chains: [{ ...chain, held: ["usd"] }] })).toEqual(["currency-stopped usd"]);
-    expect(named({ summary: { ...summary, freeBytes: 255_999_999 } })).toEqual(["disk-room-low ledger"]);
+    expect(named({ summary: { ...summary, freeBytes: 255_999_999 } })).toEqual([
+      "disk-room-low ledger",
+    ]);
     expect(named({ summary: { ...summary, freeBytes: 256_000_000 } })).toEqual([]);
     expect(named({ summary: { ...summary, freeBytes: -1 } })).toEqual([]);
-    expect(named({ summary: { ...summary, configDiffers: true } })).toEqual(["config-differs config"]);
+    expect(named({ summary: { ...summary, configDiffers: true } })).toEqual([
+      "config-differs config",
+    ]);
   });
 
   it("a withdrawal is held at once, stuck when it does not go on, and neither while all of them wait for the same", () => {
@@ -86,25 +141,39 @@ describe("conditions", () => {
     expect(named({ items: [{ ...item, state: "included" }] })).toEqual([]);
     expect(named({ items: [{ ...item, why: "funds" }] })).toEqual(["withdrawal-stuck t1"]);
     expect(named({ items: [{ ...item, why: "nodes NODE_TIMEOUT" }] })).toEqual([]);
-    expect(named({ items: [{ ...item, why: "fee POLICY_FEE" }] })).toEqual(["withdrawal-stuck t1", "fees-high local"]);
+    expect(named({ items: [{ ...item, why: "fee POLICY_FEE" }] })).toEqual([
+      "withdrawal-stuck t1",
+      "fees-high local",
+    ]);
     const refusing = { ...item, currency: "usdt", why: "COURIER_TOKEN_REFUSES" };
-    expect(named({ items: [refusing, { ...refusing, transactionId: "t2" }] })).toEqual(["currency-refused usdt"]);
-    const [stuck] = conditionsOf({ ...well, items: [{ ...item, why: "funds" }] }, notify, currencies).conditions;
+    expect(named({ items: [refusing, { ...refusing, transactionId: "t2" }] })).toEqual([
+      "currency-refused usdt",
+    ]);
+    const [stuck] = conditionsOf(
+      { ...well, items: [{ ...item, why: "funds" }] },
+      notify,
+      currencies,
+    ).conditions;
     expect([stuck?.afterMs, stuck?.context.why]).toEqual([30 * 60_000, "funds"]);
   });
 
   it("the alert of a withdrawal that waits for an operator has its order, amount, end and the lines to type", () => {
     const awaited = { order: "A-17", endsAtMs: Date.parse("2026-11-24T04:00:00Z") };
     const ofItem = (change: Partial<SnapshotItem>) =>
-      conditionsOf({ ...well, items: [{ ...item, state: "held", ...change }] }, notify, currencies).conditions[0];
+      conditionsOf({ ...well, items: [{ ...item, state: "held", ...change }] }, notify, currencies)
+        .conditions[0];
     expect(ofItem({ awaited })).toMatchObject({
-      message: "a withdrawal of 1 eth (order A-17) waits for an operator until 2026-11-24T04:00:00.000Z",
+      message:
+        "a withdrawal of 1 eth (order A-17) waits for an operator until 2026-11-24T04:00:00.000Z",
       hint: "autowithdraw show t1; approve t1 pays it, refuse t1 rejects it",
       endsAt: awaited.endsAtMs,
       context: { amount: "1", orderId: "A-17", until: "2026-11-24T04:00:00.000Z" },
     });
     const unknown = ofItem({ awaited: null });
-    expect([unknown?.message, unknown?.endsAt]).toEqual(["a withdrawal of 1 eth waits for an operator", undefined]);
+    expect([unknown?.message, unknown?.endsAt]).toEqual([
+      "a withdrawal of 1 eth waits for an operator",
+      undefined,
+    ]);
   });
 
   it("the condition of low funds compares each currency with its threshold; an unknown balance is not low", () => {
@@ -113,11 +182,17 @@ describe("conditions", () => {
       ["0xToken", 100_000_000n],
     ]);
     expect(named({ chains: [{ ...chain, balances }] })).toEqual(["funds-low eth"]);
-    expect(lowFundsOf({ ...well, chains: [{ ...chain, balances }] }, notify.lowFunds, currencies)).toEqual([
-      { currency: "eth", has: "0.499999999999999999", wanted: "0.5" },
-    ]);
-    expect(named({ chains: [{ ...chain, balances: new Map([["", 5n * 10n ** 17n]]) }] })).toEqual([]);
-    const unseen = conditionsOf({ ...well, chains: [{ ...chain, balances: new Map() }] }, notify, currencies);
+    expect(
+      lowFundsOf({ ...well, chains: [{ ...chain, balances }] }, notify.lowFunds, currencies),
+    ).toEqual([{ currency: "eth", has: "0.499999999999999999", wanted: "0.5" }]);
+    expect(named({ chains: [{ ...chain, balances: new Map([["", 5n * 10n ** 17n]]) }] })).toEqual(
+      [],
+    );
+    const unseen = conditionsOf(
+      { ...well, chains: [{ ...chain, balances: new Map() }] },
+      notify,
+      currencies,
+    );
     expect(unseen).toEqual({ conditions: [], unknown: ["funds-low"] });
   });
 });
@@ -146,17 +221,30 @@ describe("the alert monitor", () => {
     await until(() => bodies.length === 1);
     alertMonitor.look(well);
     await until(() => bodies.length === 2);
-    expect(bodies.map((body) => (JSON.parse(body) as { event: string }).event)).toEqual(["agent-locked", "agent-locked-over"]);
+    expect(bodies.map((body) => (JSON.parse(body) as { event: string }).event)).toEqual([
+      "agent-locked",
+      "agent-locked-over",
+    ]);
     expect(alertMonitor.notify()).toEqual({ ok: true, detail: "" });
     alertMonitor.close();
   });
 
   it("tells nobody where nobody is named, and says so by null", () => {
     const alertMonitor = createAlertMonitor({
-      ...{ settings: { currencies }, deliver: null, clock: () => 0, monotonic: () => 0, log: pino({ level: "silent" }) },
+      ...{
+        settings: { currencies },
+        deliver: null,
+        clock: () => 0,
+        monotonic: () => 0,
+        log: pino({ level: "silent" }),
+      },
     });
     alertMonitor.look({ ...well, locked: "LEDGER_DAMAGED" });
-    expect([alertMonitor.notify(), alertMonitor.lowFunds(), alertMonitor.counts().told]).toEqual([null, [], 0]);
+    expect([alertMonitor.notify(), alertMonitor.lowFunds(), alertMonitor.counts().told]).toEqual([
+      null,
+      [],
+      0,
+    ]);
   });
 });
 
@@ -170,10 +258,22 @@ function measured(snapshot: Snapshot | null) {
   metrics.reached("unknown", "broadcast");
   metrics.count("sent");
   const alertMonitor = createAlertMonitor({
-    ...{ settings: { currencies }, deliver: null, clock: () => 0, monotonic: () => 0, log: pino({ level: "silent" }) },
+    ...{
+      settings: { currencies },
+      deliver: null,
+      clock: () => 0,
+      monotonic: () => 0,
+      log: pino({ level: "silent" }),
+    },
   });
   if (snapshot !== null) alertMonitor.look(snapshot);
-  return createMetricsText({ metrics, alertMonitor, clock: () => 60_000, version: "9.9.9", residentBytes: () => 7 });
+  return createMetricsText({
+    metrics,
+    alertMonitor,
+    clock: () => 60_000,
+    version: "9.9.9",
+    residentBytes: () => 7,
+  });
 }
 
 describe("metrics", () => {
@@ -223,7 +323,9 @@ describe("metrics", () => {
       onFailed: (why) => told.push(why),
     });
     await until(() => existsSync(path) && told.length > 0);
-    const ask = (options: RequestOptions): Promise<readonly [status: number | undefined, text: string]> =>
+    const ask = (
+      options: RequestOptions,
+    ): Promise<readonly [status: number | undefined, text: string]> =>
       new Promise((resolve, reject) => {
         get({ socketPath: path, ...options }, (response) => {
           let text = "";

@@ -37,7 +37,8 @@ describe("the access to the chain", () => {
       hasCode: never,
       shownReceipt: never,
       estimateGas: never,
-      broadcast: () => Promise.resolve({ node: "", standing: "unsent", meaning: "", text: "", byNode: [] }),
+      broadcast: () =>
+        Promise.resolve({ node: "", standing: "unsent", meaning: "", text: "", byNode: [] }),
       receipt: never,
       finalReceipt: never,
       block: never,
@@ -54,14 +55,22 @@ describe("the access to the chain", () => {
       createSender(nodesWith(change), [{ contract: token, decimal: 6 }], () => 0),
       () => 0,
     );
-  const tokenView = sentView(1, "included", 1, { contract: token, currency: "usdt", amountUnits: "500" });
+  const tokenView = sentView(1, "included", 1, {
+    contract: token,
+    currency: "usdt",
+    amountUnits: "500",
+  });
   const transfer = (to: string, units: bigint, from = account, contract = token) => ({
     address: contract,
     topics: [transferTopic, addressTopic(from), addressTopic(to)],
     data: `0x${units.toString(16).padStart(64, "0")}`,
     logIndex: 0,
   });
-  const chainOutcome = async (status: 0 | 1, logs: readonly ReturnType<typeof transfer>[], view = tokenView) => {
+  const chainOutcome = async (
+    status: 0 | 1,
+    logs: readonly ReturnType<typeof transfer>[],
+    view = tokenView,
+  ) => {
     const receipt = {
       txHash: view.attempts[0]!.txHash,
       blockNumber: 5,
@@ -72,7 +81,8 @@ describe("the access to the chain", () => {
       logs,
     };
     const access = accessTo({
-      finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n }),
+      finalReceipt: () =>
+        Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n }),
     });
     const [found] = await access.confirm([{ withdrawal: view, txHashes: [receipt.txHash] }]);
     return found?.chainOutcome?.outcome;
@@ -81,26 +91,41 @@ describe("the access to the chain", () => {
   it("calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
     const right = transfer(tokenView.address, 500n);
     expect(await chainOutcome(1, [right])).toBe("paid");
-    expect(await chainOutcome(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe("paid");
+    expect(await chainOutcome(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe(
+      "paid",
+    );
     // A fee that the receiver pays leaves less than was asked for.
     expect(await chainOutcome(1, [right, transfer(account, 9n, tokenView.address)])).toBe("moved");
     expect(await chainOutcome(0, [])).toBe("reverted");
     expect(await chainOutcome(1, [])).toBe("moved");
     expect(await chainOutcome(1, [transfer(tokenView.address, 499n)])).toBe("moved");
     expect(await chainOutcome(1, [transfer(account, 500n)])).toBe("moved");
-    expect(await chainOutcome(1, [transfer(tokenView.address, 500n, tokenView.address)])).toBe("moved");
-    expect(await chainOutcome(1, [transfer(tokenView.address, 500n, account, account)])).toBe("moved");
-    expect(await chainOutcome(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
+    expect(await chainOutcome(1, [transfer(tokenView.address, 500n, tokenView.address)])).toBe(
+      "moved",
+    );
+    expect(await chainOutcome(1, [transfer(tokenView.address, 500n, account, account)])).toBe(
+      "moved",
+    );
+    expect(
+      await chainOutcome(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)]),
+    ).toBe("moved");
   });
 
   it("knows the native balance when a token's cannot be read", async () => {
     const access = accessTo({
       head: () => Promise.resolve({ number: 9, hash: "0x9", baseFeePerGas: 1n, timestamp: 1 }),
       finalBlock: () => Promise.resolve({ number: 8, hash: "0x8" }),
-      fees: () => Promise.resolve({ baseFeePerGas: 1n, maxPriorityFeePerGas: 1n, maxPriorityFeePerGasHigh: 1n }),
+      fees: () =>
+        Promise.resolve({
+          baseFeePerGas: 1n,
+          maxPriorityFeePerGas: 1n,
+          maxPriorityFeePerGasHigh: 1n,
+        }),
       hasCode: () => Promise.resolve(false),
       agreedBalance: (_account, contract) =>
-        contract === "" ? Promise.resolve(7n) : Promise.reject(new AgentError("NODE_ANSWER", "none", "no word")),
+        contract === ""
+          ? Promise.resolve(7n)
+          : Promise.reject(new AgentError("NODE_ANSWER", "none", "no word")),
     });
     expect([...(await access.chainState(account)).balances]).toEqual([["", 7n]]);
     const away = accessTo({ hasCode: () => Promise.resolve(false) });
@@ -117,9 +142,18 @@ describe("the access to the chain", () => {
     const estimate = () => Promise.resolve({ ok: true as const, gas: 40_001n });
     const plain = accessTo({ hasCode: () => Promise.resolve(false), estimateGas: estimate });
     const contract = accessTo({ hasCode: () => Promise.resolve(true), estimateGas: estimate });
-    expect(await plain.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 21_000n });
-    expect(await contract.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 50_002n });
-    expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({ ok: true, gasLimit: 50_002n });
+    expect(await plain.gas(account, viewOf(1, "approved"))).toEqual({
+      ok: true,
+      gasLimit: 21_000n,
+    });
+    expect(await contract.gas(account, viewOf(1, "approved"))).toEqual({
+      ok: true,
+      gasLimit: 50_002n,
+    });
+    expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({
+      ok: true,
+      gasLimit: 50_002n,
+    });
   });
 
   it("names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
@@ -127,7 +161,8 @@ describe("the access to the chain", () => {
     const low = accessTo({ estimateGas: () => Promise.resolve({ ok: true, gas: 30_000n }) });
     expect(await low.gas(account, view)).toEqual({ ok: true, gasLimit: 45_000n });
     const apart = accessTo({
-      estimateGas: () => Promise.reject(new AgentError("NODE_DISAGREE", "none", "apart", { what: "gas estimate" })),
+      estimateGas: () =>
+        Promise.reject(new AgentError("NODE_DISAGREE", "none", "apart", { what: "gas estimate" })),
     });
     expect(await apart.gas(account, view)).toMatchObject({
       ...{ ok: false, code: "NODE_DISAGREE: gas estimate", wouldRevert: false },
@@ -146,7 +181,12 @@ describe("the access to the chain", () => {
     const clock = (): number => nowMs;
     const access = createChainAccess(createSender(nodes, [], clock), clock);
     const view = viewOf(1, "approved", { contract: token });
-    await access.expect(account, { contract: token, address: view.address, tag: view.tag, amountUnits: view.amountUnits });
+    await access.expect(account, {
+      contract: token,
+      address: view.address,
+      tag: view.tag,
+      amountUnits: view.amountUnits,
+    });
     expect(await access.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
     expect(asked).toBe(1);
     await access.gas(account, view);
@@ -164,7 +204,10 @@ describe("the access to the chain", () => {
     const { gateway } = new Kit();
     const asked: string[] = [];
     const expected: string[] = [];
-    const access = { expect: (_from: string, { address }: { address: string }) => Promise.resolve(asked.push(address)) };
+    const access = {
+      expect: (_from: string, { address }: { address: string }) =>
+        Promise.resolve(asked.push(address)),
+    };
     const chainAccess = new Map([["local", access as unknown as ChainAccess]]);
     const currencies = { eth: { chain: "local", decimal: 18 } };
     const accounts = [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "0" }];
@@ -188,9 +231,15 @@ describe("the access to the chain", () => {
     const asked: string[][] = [];
     const wanted = [1, 2].map((sequence) => {
       const txHash = `${sequence}`.repeat(64);
-      return { withdrawal: viewOf(sequence, "broadcast"), attempts: [{ txHash, validUntilMs: 1 }], txHashes: [txHash] };
+      return {
+        withdrawal: viewOf(sequence, "broadcast"),
+        attempts: [{ txHash, validUntilMs: 1 }],
+        txHashes: [txHash],
+      };
     });
-    const accessOf = (findVoid: (hashes: readonly string[]) => boolean | AgentError): ChainAccess => {
+    const accessOf = (
+      findVoid: (hashes: readonly string[]) => boolean | AgentError,
+    ): ChainAccess => {
       asked.length = 0;
       const nodes = {
         async findVoid(_: string, attempts: readonly { readonly txHash: string }[]) {
@@ -204,23 +253,37 @@ describe("the access to the chain", () => {
       return createChainAccess(nodes as unknown as SenderNodes, () => 0);
     };
     const told = async (access: ChainAccess) =>
-      (await access.findVoid(wanted)).map(({ answer }) => (answer.ok ? answer.isVoid : answer.code));
+      (await access.findVoid(wanted)).map(({ answer }) =>
+        answer.ok ? answer.isVoid : answer.code,
+      );
     expect(await told(accessOf(() => true))).toEqual([true, true]);
     expect(asked).toEqual([["1", "2"]]);
     expect(await told(accessOf((hashes) => !hashes.includes("2")))).toEqual([true, false]);
     expect(asked).toEqual([["1", "2"], ["1"], ["2"]]);
     const disagree = new AgentError("NODE_DISAGREE", "none", "apart", { what: "receipt" });
-    expect(await told(accessOf((hashes) => (hashes.includes("2") ? disagree : true)))).toEqual([true, "NODE_DISAGREE: receipt"]);
+    expect(await told(accessOf((hashes) => (hashes.includes("2") ? disagree : true)))).toEqual([
+      true,
+      "NODE_DISAGREE: receipt",
+    ]);
     expect(asked).toEqual([["1", "2"], ["1"], ["2"]]);
-    expect(await told(accessOf(() => new AgentError("NODE_TIMEOUT", "none", "late")))).toEqual(["NODE_TIMEOUT", "NODE_TIMEOUT"]);
+    expect(await told(accessOf(() => new AgentError("NODE_TIMEOUT", "none", "late")))).toEqual([
+      "NODE_TIMEOUT",
+      "NODE_TIMEOUT",
+    ]);
     expect(asked).toEqual([["1", "2"]]);
   });
 
   it("tells a call that would revert from a node in trouble", async () => {
     const view = viewOf(1, "approved", { contract: token });
-    const reverting = accessTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });
+    const reverting = accessTo({
+      estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }),
+    });
     expect(await reverting.gas(account, view)).toMatchObject({ ok: false, wouldRevert: true });
-    expect(await accessTo({}).gas(account, view)).toMatchObject({ ok: false, code: "NODE_TIMEOUT", wouldRevert: false });
+    expect(await accessTo({}).gas(account, view)).toMatchObject({
+      ok: false,
+      code: "NODE_TIMEOUT",
+      wouldRevert: false,
+    });
   });
 
   it("leaves out what the nodes could not answer", async () => {
@@ -246,7 +309,9 @@ describe("the independent reading", () => {
     const told: Partial<CourierView>[] = [];
     kit.tamper = (verb, answer) => {
       if (verb === "admit" || verb === "release") {
-        told.push(...((answer as unknown as { withdrawals?: Partial<CourierView>[] }).withdrawals ?? []));
+        told.push(
+          ...((answer as unknown as { withdrawals?: Partial<CourierView>[] }).withdrawals ?? []),
+        );
       }
       return answer;
     };
@@ -256,9 +321,14 @@ describe("the independent reading", () => {
     const attempt = view.attempts[0]!;
     const read = createReadBack(kit.settings);
     expect(await read(view, attempt)).toBe("");
-    const other = { ...kit.settings, chains: { local: { ...kit.settings.chains.local!, chainId: 1 } } };
+    const other = {
+      ...kit.settings,
+      chains: { local: { ...kit.settings.chains.local!, chainId: 1 } },
+    };
     expect(await createReadBack(other)(view, attempt)).toContain("network");
-    expect(await createReadBack(other)({ ...view, network: "eip155:1" }, attempt)).toContain("chain");
+    expect(await createReadBack(other)({ ...view, network: "eip155:1" }, attempt)).toContain(
+      "chain",
+    );
     const wrongs: readonly (readonly [object, object, string])[] = [
       [{ address: receiver() }, {}, "to"],
       [{ amountUnits: `${ether + 1n}` }, {}, "amount"],
@@ -272,7 +342,11 @@ describe("the independent reading", () => {
       [{}, { txHash: `0x${"00".repeat(32)}` }, "hash"],
       [{}, { txParams: { ...attempt.txParams, gasLimit: "21001" } }, "gas limit"],
       [{}, { txParams: { ...attempt.txParams, maxFeePerGas: "1" } }, "maxFeePerGas"],
-      [{}, { txParams: { ...attempt.txParams, maxPriorityFeePerGas: "7" } }, "maxPriorityFeePerGas"],
+      [
+        {},
+        { txParams: { ...attempt.txParams, maxPriorityFeePerGas: "7" } },
+        "maxPriorityFeePerGas",
+      ],
       [{}, { raw: `${attempt.raw?.slice(0, -2)}00` }, "hash"],
       [{}, { raw: "0x02" }, "unreadable"],
     ];

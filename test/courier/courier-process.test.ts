@@ -11,7 +11,15 @@ import { balanceWei } from "../../lab/kit/rpc.ts";
 import { agentId } from "../../lab/kit/signer-kit.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { anvil, cleanups, ether, kitOn, paid, receiver, startsAnvil } from "../support/courier-on-anvil.ts";
+import {
+  anvil,
+  cleanups,
+  ether,
+  kitOn,
+  paid,
+  receiver,
+  startsAnvil,
+} from "../support/courier-on-anvil.ts";
 import { until } from "../support/until.ts";
 
 startsTheBuild();
@@ -50,7 +58,13 @@ describe("the process", () => {
       const kit = await kitOn();
       kit.stopCourier();
       const gatewayKey = publicKeyHex(kit.signer.gateway.key);
-      const identity = { agent: agentId, ledgerEpoch: 1, gatewayKey, linkSeed: kit.linkKey.seed, gatewayUrl: kit.gateway.url };
+      const identity = {
+        agent: agentId,
+        ledgerEpoch: 1,
+        gatewayKey,
+        linkSeed: kit.linkKey.seed,
+        gatewayUrl: kit.gateway.url,
+      };
       writeLinkFile(kit.folder, identity);
       const { child, out, ended } = start(kit.settings);
       await until(() => out.stdout.includes('{"ready":true}\n'));
@@ -72,7 +86,13 @@ describe("the process", () => {
       const folder = mkdtempSync(join(tmpdir(), "courier-"));
       cleanups.push(() => rmSync(folder, { recursive: true }));
       const settings = {
-        ...{ gatewayUrl: "http://127.0.0.1:1", chains: {}, currencies: {}, stateDir: folder, signerSocket: join(folder, "s") },
+        ...{
+          gatewayUrl: "http://127.0.0.1:1",
+          chains: {},
+          currencies: {},
+          stateDir: folder,
+          signerSocket: join(folder, "s"),
+        },
         logLevel: "info",
       };
       const { out, ended } = start(settings);

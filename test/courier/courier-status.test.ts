@@ -44,10 +44,22 @@ const known: KnownChain = {
 
 function saidOf(nodes: readonly NodeStatus[], change: Partial<KnownChain> = {}) {
   const access = createChainAccess({ status: () => nodes } as unknown as SenderNodes, () => 0);
-  const options = { chainAccess: new Map([["tron", access]]), clock: () => nowMs, currencies: {}, configDigest: "" };
+  const options = {
+    chainAccess: new Map([["tron", access]]),
+    clock: () => nowMs,
+    currencies: {},
+    configDigest: "",
+  };
   const metrics = { durableMedianUs: () => 0 };
-  const state = { link: "up", linkDetail: "", chains: new Map([["tron", { ...known, ...change }]]), summary: null };
-  const shared = { options: { ...options, metrics }, state } as unknown as Parameters<typeof statusOf>[0];
+  const state = {
+    link: "up",
+    linkDetail: "",
+    chains: new Map([["tron", { ...known, ...change }]]),
+    summary: null,
+  };
+  const shared = { options: { ...options, metrics }, state } as unknown as Parameters<
+    typeof statusOf
+  >[0];
   return statusOf(shared, []).chains[0];
 }
 
@@ -67,13 +79,19 @@ describe("a chain in the courier's status", () => {
 
   it("a chain with two of three providers is ok, and names the third with the time since when it is out", () => {
     const third = { ...good, url: "http://three" };
-    expect(saidOf([good, refused, third])).toMatchObject({ ok: true, nodes: [{}, { since: nowMs - 60_000 }, {}] });
+    expect(saidOf([good, refused, third])).toMatchObject({
+      ok: true,
+      nodes: [{}, { since: nowMs - 60_000 }, {}],
+    });
     expect(saidOf([good, good, third])).toMatchObject({ ok: true, detail: "block 9" });
   });
 
   it("a chain's fee market is in the status as long as the chain can be used", () => {
     const feeMarket = { baseFeePerGas: 1_000n, maxPriorityFeePerGas: 2n };
-    expect(saidOf([good], { feeMarket })?.feeMarket).toEqual({ baseFeePerGas: "1000", maxPriorityFeePerGas: "2" });
+    expect(saidOf([good], { feeMarket })?.feeMarket).toEqual({
+      baseFeePerGas: "1000",
+      maxPriorityFeePerGas: "2",
+    });
     expect(saidOf([good], { feeMarket, away: "NODE_TIMEOUT" })?.feeMarket).toBeUndefined();
   });
 
@@ -83,7 +101,9 @@ describe("a chain in the courier's status", () => {
   });
 
   it("a fault that a question met comes before the count of nodes", () => {
-    expect(saidOf([good, refused], { away: "NODE_DISAGREE: prices" })?.detail).toMatch(/^NODE_DISAGREE: prices; /);
+    expect(saidOf([good, refused], { away: "NODE_DISAGREE: prices" })?.detail).toMatch(
+      /^NODE_DISAGREE: prices; /,
+    );
     expect(saidOf([good, good], { away: "asking" })).toMatchObject({ ok: false, isAsking: true });
   });
 });

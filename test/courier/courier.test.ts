@@ -7,14 +7,28 @@ import { createMetrics } from "../../agent/courier/metrics.ts";
 import { forwarding, startFakeNode } from "../../lab/kit/fake-node.ts";
 import { balanceWei, rpc, transactionCount } from "../../lab/kit/rpc.ts";
 import { hotWallet } from "../../lab/kit/signer-kit.ts";
-import { anvil, cleanups, ether, kitOn, paid, receiver, startsAnvil } from "../support/courier-on-anvil.ts";
+import {
+  anvil,
+  cleanups,
+  ether,
+  kitOn,
+  paid,
+  receiver,
+  startsAnvil,
+} from "../support/courier-on-anvil.ts";
 import { until } from "../support/until.ts";
 
 startsAnvil();
 
 describe("two versions of config.json", () => {
   const other = "d0".repeat(32);
-  const cases: readonly (readonly [config: string, digest: string, readMs: number, signer: number, courier: number])[] = [
+  const cases: readonly (readonly [
+    config: string,
+    digest: string,
+    readMs: number,
+    signer: number,
+    courier: number,
+  ])[] = [
     ["a newer one at the courier: the signer gives way", other, 2, 1, 0],
     ["an older one at the courier: the courier gives way", other, 0, 0, 1],
     ["the same one, read later by the courier", "c0".repeat(32), 2, 0, 0],
@@ -73,11 +87,22 @@ describe("a withdrawal", () => {
     // The signer knows of the end a moment before the courier has its answer.
     await until(() => kit.metrics.read().final === 1);
     const elapsedUs = (performance.now() - beganAt) * 1000;
-    expect(kit.metrics.read()).toMatchObject({ linkUp: 1, signed: 1, replaced: 0, declined: 0, sent: 1, unsent: 0, final: 1 });
+    expect(kit.metrics.read()).toMatchObject({
+      linkUp: 1,
+      signed: 1,
+      replaced: 0,
+      declined: 0,
+      sent: 1,
+      unsent: 0,
+      final: 1,
+    });
     expect(kit.metrics.durableMedianUs()).toBeGreaterThan(0);
     expect(kit.metrics.durableMedianUs()).toBeLessThan(elapsedUs);
-    const told = kit.logged.map((line) => JSON.parse(line) as { level: number; event: string; transactionId?: string });
-    const info = (id: string) => told.filter((one) => one.level >= 30 && one.transactionId === id).map((one) => one.event);
+    const told = kit.logged.map(
+      (line) => JSON.parse(line) as { level: number; event: string; transactionId?: string },
+    );
+    const info = (id: string) =>
+      told.filter((one) => one.level >= 30 && one.transactionId === id).map((one) => one.event);
     expect(info(transactionId)).toEqual(["withdrawal-signed", "withdrawal-final"]);
     expect(info(heldId)).toEqual(["withdrawal-admitted"]);
   });
@@ -86,7 +111,9 @@ describe("a withdrawal", () => {
     const kit = await kitOn();
     const before = await transactionCount(anvil.url, hotWallet);
     const receivers = Array.from({ length: 40 }, receiver);
-    const ids = receivers.map((address) => kit.gateway.order({ address, amount: "0.01" }).transactionId);
+    const ids = receivers.map(
+      (address) => kit.gateway.order({ address, amount: "0.01" }).transactionId,
+    );
     await paid(kit, ...ids);
     expect(ids.map((id) => Number(kit.view(id)?.slot))).toEqual(ids.map((_, i) => before + i));
     for (const to of receivers) expect(await balanceWei(anvil.url, to)).toBe(ether / 100n);
@@ -147,7 +174,9 @@ describe("a withdrawal", () => {
     await kit.gateway.start();
     await until(() => kit.gateway.statements.length > before);
     const head = kit.signer.core.heads.acked.seq;
-    expect(kit.gateway.statements.slice(before)).toEqual([{ after: head, head, isHandshakeDone: true }]);
+    expect(kit.gateway.statements.slice(before)).toEqual([
+      { after: head, head, isHandshakeDone: true },
+    ]);
   });
 
   it("the courier tells a line that stands once more that its handshake was taken, when that word was lost on it", async () => {
@@ -162,7 +191,9 @@ describe("a withdrawal", () => {
     kit.aheadMs += 31_000;
     await until(() => kit.gateway.statements.length > before);
     const head = kit.signer.core.heads.acked.seq;
-    expect(kit.gateway.statements.slice(before)).toEqual([{ after: head, head, isHandshakeDone: true }]);
+    expect(kit.gateway.statements.slice(before)).toEqual([
+      { after: head, head, isHandshakeDone: true },
+    ]);
     expect(kit.gateway.connections).toBe(connections);
   });
 
@@ -173,7 +204,10 @@ describe("a withdrawal", () => {
     const { push } = pushes;
     pushes.push = () => 0;
     kit.gateway.order({ address: receiver(), mode: "manual" });
-    await until(() => core.outbox.size > 0 && kit.signer.signer.ledger.durableHead.seq === core.heads.head.seq);
+    await until(
+      () =>
+        core.outbox.size > 0 && kit.signer.signer.ledger.durableHead.seq === core.heads.head.seq,
+    );
     kit.signer.ask("report", { after: core.heads.acked.seq });
     pushes.push = push;
     const { head } = core.heads;
@@ -235,7 +269,11 @@ describe("a withdrawal", () => {
     await kit.gateway.start();
     await until(() => core.locked?.code === "LEDGER_BEHIND_GATEWAY");
     expect(core.heads.head.seq).toBe(forgotten.seq);
-    await until(() => kit.gateway.statements.some(({ after, head }) => after < forgotten.seq && head === forgotten.seq));
+    await until(() =>
+      kit.gateway.statements.some(
+        ({ after, head }) => after < forgotten.seq && head === forgotten.seq,
+      ),
+    );
   });
 
   it("the courier tells a gateway that was rolled back all of it again, and then signs for it", async () => {
@@ -247,7 +285,9 @@ describe("a withdrawal", () => {
     kit.signer.gateway.stored = null;
     await kit.gateway.start();
     await until(() => (kit.signer.gateway.stored?.seq ?? 0) >= (stored?.seq ?? 1));
-    expect(kit.gateway.statements.some(({ after, isHandshakeDone }) => after === 0 && !isHandshakeDone)).toBe(true);
+    expect(
+      kit.gateway.statements.some(({ after, isHandshakeDone }) => after === 0 && !isHandshakeDone),
+    ).toBe(true);
     await paid(kit, kit.gateway.order({ address: receiver() }).transactionId);
   });
 
@@ -259,7 +299,9 @@ describe("a withdrawal", () => {
     const second = gateway.job({ currency: "eth", amount: "1", address: receiver() }, Date.now());
     kit.gateway.send(gateway.jobs([gateway.texts.at(-1)!], { at: Date.now() }));
     await paid(kit, first.transactionId, second.transactionId);
-    expect(kit.logged.some((line) => line.includes("LINK_RESUME") && line.includes("JOB_GAP"))).toBe(true);
+    expect(
+      kit.logged.some((line) => line.includes("LINK_RESUME") && line.includes("JOB_GAP")),
+    ).toBe(true);
   });
 
   it("the courier ends the link over a job that the gateway's key did not sign", async () => {
@@ -270,7 +312,11 @@ describe("a withdrawal", () => {
     const frame = gateway.jobs([gateway.texts.at(-1)!], { at: Date.now() });
     frame[frame.length - 2]! ^= 1;
     kit.gateway.send(frame);
-    await until(() => kit.logged.some((line) => line.includes("LINK_REFUSED") && line.includes("ENVELOPE_SIGNATURE")));
+    await until(() =>
+      kit.logged.some(
+        (line) => line.includes("LINK_REFUSED") && line.includes("ENVELOPE_SIGNATURE"),
+      ),
+    );
     await paid(kit, job.transactionId);
   });
 
@@ -286,7 +332,12 @@ describe("a withdrawal", () => {
     cleanups.push(() => node.close());
     const kit = await kitOn([node.url]);
     const { transactionId } = kit.gateway.order({ address: receiver() });
-    await until(() => kit.signer.signer.run.courier?.waiting.some((one) => one.why === "nodes NODE_UNREACHABLE") === true);
+    await until(
+      () =>
+        kit.signer.signer.run.courier?.waiting.some(
+          (one) => one.why === "nodes NODE_UNREACHABLE",
+        ) === true,
+    );
     expect(kit.signer.signer.run.courier?.chains[0]).toMatchObject({ chain: "local", ok: false });
     isAway = false;
     await paid(kit, transactionId);
@@ -301,7 +352,11 @@ describe("a withdrawal", () => {
     const wrong = receiver();
     kit.tamper = (verb, answer) => {
       if (verb !== "admit" || !answer.ok) return answer;
-      const { withdrawals, ...rest } = answer as unknown as { withdrawals: { address: string }[]; id: number; ok: true };
+      const { withdrawals, ...rest } = answer as unknown as {
+        withdrawals: { address: string }[];
+        id: number;
+        ok: true;
+      };
       return { ...rest, withdrawals: withdrawals.map((view) => ({ ...view, address: wrong })) };
     };
     const { transactionId } = kit.gateway.order({ address: receiver() });
@@ -319,7 +374,11 @@ describe("a withdrawal", () => {
     const refusing = "0xc0de000000000000000000000000000000000de0";
     await rpc(anvil.url, "anvil_setCode", [refusing, "0x60006000fd"]);
     const { transactionId } = kit.gateway.order({ address: refusing });
-    await until(() => kit.signer.signer.run.courier?.waiting.some((one) => one.why.includes("revert")) === true, 8000);
+    await until(
+      () =>
+        kit.signer.signer.run.courier?.waiting.some((one) => one.why.includes("revert")) === true,
+      8000,
+    );
     expect(kit.stateOf(transactionId)).toBe("approved");
   });
 });

@@ -13,7 +13,10 @@ import { idOf, viewOf } from "../support/scheduler-views.ts";
 
 interface Line {
   readonly verb: string;
-  readonly body: { readonly of?: string; readonly bodies?: readonly { readonly transactionId: string }[] };
+  readonly body: {
+    readonly of?: string;
+    readonly bodies?: readonly { readonly transactionId: string }[];
+  };
 }
 
 /** Hands in front of a signer with the test's answer to each line. */
@@ -53,29 +56,52 @@ const stating = (number: number): SchedulerEffect => ({
   kind: "ask",
   withdrawal: viewOf(number, "broadcast"),
   verb: "observed",
-  body: { transactionId: idOf(number), stage: "included", outcome: "", txHash: `0x${"ab".repeat(32)}`, block: 7 },
+  body: {
+    transactionId: idOf(number),
+    stage: "included",
+    outcome: "",
+    txHash: `0x${"ab".repeat(32)}`,
+    block: 7,
+  },
 });
 const signed = (number: number) => ({ ok: true, withdrawal: viewOf(number, "signed") });
 
 it("requests of one turn go on one line a verb, and each answer is fed by itself", async () => {
   const no = { ok: false, code: "ACCOUNT_FULL", detail: "", effect: "none" };
   const { carry, lines, events } = handsBefore(({ body }) =>
-    body.of === "sign" ? { ok: true, answers: [signed(1), no] } : { ok: true, withdrawal: viewOf(3, "included") },
+    body.of === "sign"
+      ? { ok: true, answers: [signed(1), no] }
+      : { ok: true, withdrawal: viewOf(3, "included") },
   );
   for (const effect of [signing(1), stating(3), signing(2)]) carry(effect);
   await nextRound();
   await nextRound();
   expect(lines.map(({ verb }) => verb)).toEqual(["observed", "each"]);
-  expect(lines[1]?.body.bodies?.map(({ transactionId }) => transactionId)).toEqual([idOf(1), idOf(2)]);
+  expect(lines[1]?.body.bodies?.map(({ transactionId }) => transactionId)).toEqual([
+    idOf(1),
+    idOf(2),
+  ]);
   expect(events).toMatchObject([
     { kind: "answered", verb: "observed", transactionId: idOf(3), answer: { ok: true } },
-    { kind: "answered", verb: "sign", transactionId: idOf(1), answer: { ok: true, withdrawal: { state: "signed" } } },
-    { kind: "answered", verb: "sign", transactionId: idOf(2), answer: { ok: false, code: "ACCOUNT_FULL" } },
+    {
+      kind: "answered",
+      verb: "sign",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal: { state: "signed" } },
+    },
+    {
+      kind: "answered",
+      verb: "sign",
+      transactionId: idOf(2),
+      answer: { ok: false, code: "ACCOUNT_FULL" },
+    },
   ]);
 });
 
 it("each request learns that its line got lost, with what is known of its effect", async () => {
-  const { carry, events } = handsBefore(() => Promise.reject(new AgentError("SOCKET_TIMEOUT", "unknown", "no answer")));
+  const { carry, events } = handsBefore(() =>
+    Promise.reject(new AgentError("SOCKET_TIMEOUT", "unknown", "no answer")),
+  );
   for (const number of [1, 2]) carry(signing(number));
   await nextRound();
   await nextRound();
@@ -98,5 +124,8 @@ it("a line asks for no more than the signer takes, and a short answer is taken f
   ]);
   const faults = events.filter((event) => event.kind === "answered" && !event.answer.ok);
   expect(faults).toHaveLength(eachMax - 1);
-  expect(faults[0]).toMatchObject({ transactionId: idOf(2), answer: { code: "SOCKET_FORMAT", effect: "unknown" } });
+  expect(faults[0]).toMatchObject({
+    transactionId: idOf(2),
+    answer: { code: "SOCKET_FORMAT", effect: "unknown" },
+  });
 });

@@ -10,7 +10,11 @@ function standing(code: string) {
   const clock = { ms: 1_000 };
   const dropped: string[] = [];
   const shared = {
-    options: { monotonic: () => clock.ms, metrics: createMetrics(() => clock.ms), log: { warn: () => {} } },
+    options: {
+      monotonic: () => clock.ms,
+      metrics: createMetrics(() => clock.ms),
+      log: { warn: () => {} },
+    },
     signer: { request: async () => ({ ok: code === "", code, effect: "none", withdrawals: [] }) },
     feed: () => {},
     state: { link: "up", skewedAtMs: null, unreachable: "" },

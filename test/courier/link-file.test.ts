@@ -58,7 +58,10 @@ describe("link.json", () => {
     const planted = join(location, "link.json.new");
     const elsewhere = join(location, "elsewhere");
     writeFileSync(elsewhere, "theirs");
-    for (const plant of [() => writeFileSync(planted, "", { mode: 0o666 }), () => symlinkSync(elsewhere, planted)]) {
+    for (const plant of [
+      () => writeFileSync(planted, "", { mode: 0o666 }),
+      () => symlinkSync(elsewhere, planted),
+    ]) {
       plant();
       writeLinkFile(location, identity());
       expect(lstatSync(join(location, "link.json")).mode & 0o777).toBe(0o600);
@@ -71,7 +74,9 @@ describe("link.json", () => {
   it("a link.json that others can read, that is missing or damaged is refused", () => {
     const location = folder();
     const path = join(location, "link.json");
-    expect(() => readLinkFile(location)).toThrow(expect.objectContaining({ code: "LINK_FILE_MISSING" }));
+    expect(() => readLinkFile(location)).toThrow(
+      expect.objectContaining({ code: "LINK_FILE_MISSING" }),
+    );
     writeLinkFile(location, identity());
     const whole = readFileSync(path, "utf8");
     chmodSync(path, 0o640);
@@ -85,7 +90,9 @@ describe("link.json", () => {
       whole.slice(0, 90),
     ]) {
       writeFileSync(path, damaged);
-      expect(() => readLinkFile(location)).toThrow(expect.objectContaining({ code: "LINK_FILE_INVALID" }));
+      expect(() => readLinkFile(location)).toThrow(
+        expect.objectContaining({ code: "LINK_FILE_INVALID" }),
+      );
     }
     writeFileSync(path, whole);
     expect(readLinkFile(location).agent).toBe(agent);
@@ -93,9 +100,8 @@ describe("link.json", () => {
 });
 
 it("the courier names itself with the package's version", () => {
-  const { name, version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as Record<
-    string,
-    string
-  >;
+  const { name, version } = JSON.parse(
+    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+  ) as Record<string, string>;
   expect(software).toBe(`${name}/${version}`);
 });

@@ -7,11 +7,21 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { linkAddress } from "../../agent/courier/link/address.ts";
 import { backoffMs } from "../../agent/courier/link/backoff.ts";
-import { createLink, type Link, type LinkDown, type LinkOptions } from "../../agent/courier/link/link.ts";
+import {
+  createLink,
+  type Link,
+  type LinkDown,
+  type LinkOptions,
+} from "../../agent/courier/link/link.ts";
 import { software } from "../../agent/courier/software.ts";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
 import { parseHeartbeat } from "../../protocol/payloads.ts";
-import { keyPair, type LinkGateway, type LinkGatewayOptions, startLinkGateway } from "../support/link-gateway.ts";
+import {
+  keyPair,
+  type LinkGateway,
+  type LinkGatewayOptions,
+  startLinkGateway,
+} from "../support/link-gateway.ts";
 import { until } from "../support/until.ts";
 
 const agent = "ab".repeat(8);
@@ -20,7 +30,15 @@ const nonce = "ef".repeat(32);
 const open = [{ network: "eip155:31337", account: `0x${"11".repeat(20)}`, first: "5", last: "9" }];
 const gatewayKey = keyPair();
 const linkKey = keyPair();
-const quick = { baseMs: 20, capMs: 60, handshakeMs: 400, heartbeatMs: 30, deadMs: 250, settledMs: 100, closeMs: 100 };
+const quick = {
+  baseMs: 20,
+  capMs: 60,
+  handshakeMs: 400,
+  heartbeatMs: 30,
+  deadMs: 250,
+  settledMs: 100,
+  closeMs: 100,
+};
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -72,7 +90,8 @@ async function firstDown(watched: Watched): Promise<string> {
 
 const heartbeat = (at: number) => ({ agent, head: null, at });
 /** A jobs envelope of exactly so many bytes; what is inside is the signer's to read. */
-const jobsOf = (bytes: number) => sealEnvelope("jobs", Buffer.alloc(bytes - 66, 0x20), gatewayKey.privateKey);
+const jobsOf = (bytes: number) =>
+  sealEnvelope("jobs", Buffer.alloc(bytes - 66, 0x20), gatewayKey.privateKey);
 
 describe("the handshake", () => {
   it("answers the pinned gateway's challenge with who it is, and is up with the welcome", async () => {
@@ -120,11 +139,16 @@ describe("the handshake", () => {
       [(welcome) => ({ ...welcome, agent: "00".repeat(8) }), "LINK_WELCOME_AGENT"],
       [(welcome) => ({ ...welcome, wallet: "00".repeat(16) }), "LINK_WELCOME_AGENT"],
       [(welcome) => sealEnvelope("welcome", welcome, other.privateKey), "ENVELOPE_SIGNATURE"],
-      [(welcome) => sealEnvelope("welcome", { ...welcome, extra: 1 }, gatewayKey.privateKey), "JSON_SHAPE"],
+      [
+        (welcome) => sealEnvelope("welcome", { ...welcome, extra: 1 }, gatewayKey.privateKey),
+        "JSON_SHAPE",
+      ],
       [() => jobsOf(200), "ENVELOPE_KIND"],
     ];
     for (const [welcome, code] of cases) {
-      const watched = linkTo((await gateway({ ...(welcome === undefined ? {} : { welcome }) })).url);
+      const watched = linkTo(
+        (await gateway({ ...(welcome === undefined ? {} : { welcome }) })).url,
+      );
       expect(await firstDown(watched)).toBe(code);
       expect(watched.ups).toEqual([]);
       watched.link.close();
@@ -137,20 +161,28 @@ describe("the handshake", () => {
     await until(() => before.link.isUp);
     const recorded = first.welcomes[0]!;
     const replaying = await gateway({ welcome: () => recorded });
-    const watched = linkTo(replaying.url, { self: { agent, wallet, ledgerEpoch: 3, nonce: "11".repeat(32) } });
+    const watched = linkTo(replaying.url, {
+      self: { agent, wallet, ledgerEpoch: 3, nonce: "11".repeat(32) },
+    });
     expect(await firstDown(watched)).toBe("LINK_WELCOME_CHALLENGE");
     const sameRun = linkTo(replaying.url);
     await until(() => sameRun.link.isUp);
   });
 
   it("gives up on a gateway that says nothing", async () => {
-    expect(await firstDown(linkTo((await gateway({ challenges: false })).url))).toBe("LINK_HANDSHAKE");
-    expect(await firstDown(linkTo((await gateway({ welcome: () => null })).url))).toBe("LINK_HANDSHAKE");
+    expect(await firstDown(linkTo((await gateway({ challenges: false })).url))).toBe(
+      "LINK_HANDSHAKE",
+    );
+    expect(await firstDown(linkTo((await gateway({ welcome: () => null })).url))).toBe(
+      "LINK_HANDSHAKE",
+    );
   });
 
   it("follows no redirect", async () => {
     const target = await gateway();
-    const redirecting = createServer((_request, response) => response.writeHead(302, { location: target.url }).end());
+    const redirecting = createServer((_request, response) =>
+      response.writeHead(302, { location: target.url }).end(),
+    );
     redirecting.on("upgrade", (_request, socket) =>
       socket.end(`HTTP/1.1 302 Found\r\nLocation: ${target.url}/agent/v1/link\r\n\r\n`),
     );
@@ -174,7 +206,11 @@ describe("an open link", () => {
     expect(watched.downs).toEqual([]);
     const frames = peer.peers[0]!.frames;
     expect(frames.length).toBeGreaterThan(5);
-    const opened = openEnvelope(frames[0]!, { kind: "heartbeat", publicKey: linkKey.publicKey, bytesMax: 65_536 });
+    const opened = openEnvelope(frames[0]!, {
+      kind: "heartbeat",
+      publicKey: linkKey.publicKey,
+      bytesMax: 65_536,
+    });
     expect(parseHeartbeat(opened.payload)).toMatchObject({ agent, head: { seq: 7 } });
   });
 
@@ -272,7 +308,8 @@ describe("an open link", () => {
     await until(() => watched.downs.length >= 5);
     expect(
       watched.downs.every(
-        ({ code, detail }) => code === "LINK_SOCKET" && detail === "ECONNREFUSED: nothing listens at this address",
+        ({ code, detail }) =>
+          code === "LINK_SOCKET" && detail === "ECONNREFUSED: nothing listens at this address",
       ),
     ).toBe(true);
     await gateway({ port });
@@ -292,7 +329,9 @@ describe("the wait between tries", () => {
 
   it("starts again from the bottom only after a link that lasted", async () => {
     const peer = await gateway();
-    const watched = linkTo(peer.url, { times: { ...quick, baseMs: 8, capMs: 100_000, settledMs: 100_000 } });
+    const watched = linkTo(peer.url, {
+      times: { ...quick, baseMs: 8, capMs: 100_000, settledMs: 100_000 },
+    });
     for (let i = 1; i <= 4; i++) {
       await until(() => watched.ups.length === i);
       peer.peers.at(-1)?.socket.terminate();
@@ -326,10 +365,18 @@ describe("a recovery offered instead of a welcome", () => {
 
 describe("the link's address", () => {
   it("is TLS off loopback", () => {
-    expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link?kinds=13");
-    expect(() => linkAddress("http://pay.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
-    expect(() => linkAddress("http://127.0.0.1.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
-    expect(() => linkAddress("http://10.0.0.1")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
+    expect(linkAddress("https://pay.example.com")).toBe(
+      "wss://pay.example.com/agent/v1/link?kinds=13",
+    );
+    expect(() => linkAddress("http://pay.example.com")).toThrow(
+      expect.objectContaining({ code: "LINK_PLAINTEXT" }),
+    );
+    expect(() => linkAddress("http://127.0.0.1.example.com")).toThrow(
+      expect.objectContaining({ code: "LINK_PLAINTEXT" }),
+    );
+    expect(() => linkAddress("http://10.0.0.1")).toThrow(
+      expect.objectContaining({ code: "LINK_PLAINTEXT" }),
+    );
   });
 
   it("may be plain on loopback", () => {
@@ -339,7 +386,12 @@ describe("the link's address", () => {
   });
 
   it("is only an origin", () => {
-    for (const url of ["ftp://pay.example.com", "https://user:word@pay.example.com", "https://pay.example.com/?a=1", "pay"]) {
+    for (const url of [
+      "ftp://pay.example.com",
+      "https://user:word@pay.example.com",
+      "https://pay.example.com/?a=1",
+      "pay",
+    ]) {
       expect(() => linkAddress(url)).toThrow(expect.objectContaining({ code: "LINK_ADDRESS" }));
     }
   });

@@ -27,7 +27,11 @@ describe("reports", () => {
     };
     return sealEnvelope("statement", payload, signerKey.privateKey);
   };
-  const stated = (after: number, seq: number) => ({ frame: statement(after, seq), after, head: { seq, hash: hashOf(seq) } });
+  const stated = (after: number, seq: number) => ({
+    frame: statement(after, seq),
+    after,
+    head: { seq, hash: hashOf(seq) },
+  });
 
   /** A signer whose ledger ends at `last`, and a link that notes what it is given. */
   function setUp(last = 0) {
@@ -39,7 +43,10 @@ describe("reports", () => {
     const link = {
       bufferedBytes: 0,
       send(frame: Uint8Array, flushed?: () => void) {
-        const payload = JSON.parse(Buffer.from(frame).subarray(66).toString("utf8")) as { after: number; head: Head };
+        const payload = JSON.parse(Buffer.from(frame).subarray(66).toString("utf8")) as {
+          after: number;
+          head: Head;
+        };
         sent.push(`${payload.after}-${payload.head.seq}`);
         if (flushed !== undefined) setImmediate(flushed);
         return true;
@@ -51,7 +58,8 @@ describe("reports", () => {
       async report(after) {
         asked.push(after);
         const frames: Uint8Array[] = [];
-        for (let seq = after + 1; seq <= signer.last && frames.length < 3; seq++) frames.push(statement(seq - 1, seq));
+        for (let seq = after + 1; seq <= signer.last && frames.length < 3; seq++)
+          frames.push(statement(seq - 1, seq));
         if (signer.holds) await new Promise<void>((resolve) => (signer.hold = resolve));
         return frames;
       },
@@ -96,7 +104,11 @@ describe("reports", () => {
   it("the reporter sends the word that a handshake was taken each time it asks, and not behind what has said so", async () => {
     const { link, sent } = setUp();
     const answers = [[statement(0, 1)], [statement(1, 1)], [statement(1, 1)], [statement(1, 1)]];
-    const reporter = createReporter({ link, report: async () => answers.shift() ?? [], onStatement: () => undefined });
+    const reporter = createReporter({
+      link,
+      report: async () => answers.shift() ?? [],
+      onStatement: () => undefined,
+    });
     reporter.resume(0);
     await settle();
     expect([sent, answers.length]).toEqual([["0-1"], 2]);

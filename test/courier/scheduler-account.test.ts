@@ -4,19 +4,42 @@ import { gasFor, whyOf } from "../support/scheduler-answers.ts";
 import { type Driver, drive, helloOf, only, sentView, viewOf } from "../support/scheduler-views.ts";
 
 describe("the account", () => {
-  const unadopted = { accounts: [{ chain: "local", network: "eip155:31337", address: "0x1", nextSlot: "" }] };
-  const slotCounts = (driver: Driver, latest: bigint, pending: bigint, final: bigint, isSame = true) =>
-    driver.feed({ kind: "slotCounts", chain: "local", answer: { ok: true, latest, pending, final, quorum: 2, isSame } });
+  const unadopted = {
+    accounts: [{ chain: "local", network: "eip155:31337", address: "0x1", nextSlot: "" }],
+  };
+  const slotCounts = (
+    driver: Driver,
+    latest: bigint,
+    pending: bigint,
+    final: bigint,
+    isSame = true,
+  ) =>
+    driver.feed({
+      kind: "slotCounts",
+      chain: "local",
+      answer: { ok: true, latest, pending, final, quorum: 2, isSame },
+    });
 
   it("the scheduler adopts the first nonce only when all three slot counts agree", () => {
     const driver = drive([viewOf(1, "approved")], unadopted);
     expect(only(slotCounts(driver, 4n, 5n, 3n), "adopt")).toEqual([]);
     driver.block(10);
-    expect(whyOf(driver, 1)).toBe("first slot the account's slot counts differ: final 3, latest 4, pending 5");
+    expect(whyOf(driver, 1)).toBe(
+      "first slot the account's slot counts differ: final 3, latest 4, pending 5",
+    );
     expect(only(driver.tick(5000), "slotCounts")).toHaveLength(1);
-    expect(only(slotCounts(driver, 4n, 4n, 4n), "adopt")[0]?.body).toEqual({ chain: "local", slot: "4", quorum: 2 });
+    expect(only(slotCounts(driver, 4n, 4n, 4n), "adopt")[0]?.body).toEqual({
+      chain: "local",
+      slot: "4",
+      quorum: 2,
+    });
     const adopted = { chain: "local", network: "eip155:31337", address: "0x1", nextSlot: "4" };
-    expect(only(driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account: adopted } }), "gas")).toHaveLength(1);
+    expect(
+      only(
+        driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account: adopted } }),
+        "gas",
+      ),
+    ).toHaveLength(1);
   });
 
   it("whose first slot the gateway has not named is asked about, and begins with its word", () => {
@@ -25,7 +48,12 @@ describe("the account", () => {
       driver.feed({ kind: "adopted", chain: "local", answer: { ok: false, code, effect: "none" } });
     slotCounts(driver, 4n, 4n, 4n);
     driver.block(10);
-    const asked = { kind: "question", coins: [], accounts: [{ network: "eip155:31337", account: "0x1" }], orders: [] };
+    const asked = {
+      kind: "question",
+      coins: [],
+      accounts: [{ network: "eip155:31337", account: "0x1" }],
+      orders: [],
+    };
     expect(only(refusal("ACCOUNT_FIRST_UNNAMED"), "question")).toEqual([asked]);
     driver.tick(20_000);
     slotCounts(driver, 4n, 4n, 4n);
@@ -33,9 +61,19 @@ describe("the account", () => {
     expect(whyOf(driver, 1)).toContain("ACCOUNT_FIRST_UNNAMED");
     const word = { network: "eip155:31337", account: "0x1" };
     expect(
-      only(driver.feed({ kind: "sighted", coins: [], next: [{ ...word, account: "0x2" }], orders: [] }), "slotCounts"),
+      only(
+        driver.feed({
+          kind: "sighted",
+          coins: [],
+          next: [{ ...word, account: "0x2" }],
+          orders: [],
+        }),
+        "slotCounts",
+      ),
     ).toEqual([]);
-    expect(only(driver.feed({ kind: "sighted", coins: [], next: [word], orders: [] }), "slotCounts")).toHaveLength(1);
+    expect(
+      only(driver.feed({ kind: "sighted", coins: [], next: [word], orders: [] }), "slotCounts"),
+    ).toHaveLength(1);
     expect(only(slotCounts(driver, 4n, 4n, 4n), "adopt")).toHaveLength(1);
     // A word that does not suffice is the operator's matter, who finds the line to type.
     expect(only(refusal("ACCOUNT_FIRST_SLOT"), "question")).toEqual([]);
@@ -50,7 +88,12 @@ describe("the account", () => {
     const driver = drive([], { ...unadopted, handshakeDone: false });
     driver.block(10);
     expect(only(driver.tick(5000), "slotCounts")).toEqual([]);
-    const handshake = { kind: "hello", hello: helloOf([], unadopted), isFresh: false, askedAtMs: driver.nowMs } as const;
+    const handshake = {
+      kind: "hello",
+      hello: helloOf([], unadopted),
+      isFresh: false,
+      askedAtMs: driver.nowMs,
+    } as const;
     expect(only(driver.feed(handshake), "slotCounts")).toHaveLength(1);
   });
 
@@ -71,7 +114,12 @@ describe("the account", () => {
 
   it("the scheduler signs nothing new before the nodes have counted, nor while they count past the ledger, in whatever pool or block", () => {
     const handshake = (driver: Driver) =>
-      driver.feed({ kind: "hello", hello: helloOf([viewOf(1, "approved")]), isFresh: true, askedAtMs: driver.nowMs });
+      driver.feed({
+        kind: "hello",
+        hello: helloOf([viewOf(1, "approved")]),
+        isFresh: true,
+        askedAtMs: driver.nowMs,
+      });
     for (const [latest, pending, final] of [
       [8n, 8n, 8n],
       [8n, 8n, 7n],
@@ -94,7 +142,10 @@ describe("the account", () => {
   it("the scheduler counts its own payments among those that the ledger knows, as soon as they have a nonce", () => {
     const driver = drive([viewOf(1, "approved")]);
     driver.block(10);
-    driver.feed({ kind: "views", withdrawals: [sentView(1, "released", 1, { slot: "7" }), viewOf(2, "approved")] });
+    driver.feed({
+      kind: "views",
+      withdrawals: [sentView(1, "released", 1, { slot: "7" }), viewOf(2, "approved")],
+    });
     slotCounts(driver, 8n, 8n, 7n);
     expect(whyOf(driver, 2)).toBeUndefined();
     slotCounts(driver, 9n, 9n, 7n);
@@ -116,7 +167,11 @@ describe("the account", () => {
 
   it("the scheduler gives the signer the final counter each minute", () => {
     const driver = drive([]);
-    expect(only(slotCounts(driver, 7n, 7n, 6n), "account")[0]?.body).toEqual({ chain: "local", slot: "6", quorum: 2 });
+    expect(only(slotCounts(driver, 7n, 7n, 6n), "account")[0]?.body).toEqual({
+      chain: "local",
+      slot: "6",
+      quorum: 2,
+    });
     expect(only(driver.tick(59_000), "slotCounts")).toEqual([]);
     expect(only(driver.tick(1000), "slotCounts")).toHaveLength(1);
   });
@@ -132,11 +187,22 @@ describe("the account", () => {
     const counted = (driver: Driver, began: object | null) =>
       driver.feed({
         ...({ kind: "slotCounts", chain: "local" } as const),
-        answer: { ok: true, latest: first, pending: first, final: first, quorum: 2, isSame: true, ...began } as never,
+        answer: {
+          ok: true,
+          latest: first,
+          pending: first,
+          final: first,
+          quorum: 2,
+          isSame: true,
+          ...began,
+        } as never,
       });
     /** So many counts, a quarter of a minute apart. */
     function counts(driver: Driver, times: number, began: object | null) {
-      const effects = Array.from({ length: times }, () => [...counted(driver, began), ...driver.tick(15_000)]).flat();
+      const effects = Array.from({ length: times }, () => [
+        ...counted(driver, began),
+        ...driver.tick(15_000),
+      ]).flat();
       return { effects, asked: only(effects, "ask").filter(({ verb }) => verb === "observed") };
     }
 
@@ -144,8 +210,15 @@ describe("the account", () => {
       const driver = drive([payment()], begun);
       const began = { began: { slot: `${first}`, absentMs: 1 } };
       const { effects, asked } = counts(driver, 8, began);
-      expect(only(effects, "slotCounts")).toContainEqual(expect.objectContaining({ address: "r1", asksBegan: true }));
-      expect(only(effects, "account")[0]?.body).toEqual({ chain: "local", slot: `${first}`, quorum: 2, ...began });
+      expect(only(effects, "slotCounts")).toContainEqual(
+        expect.objectContaining({ address: "r1", asksBegan: true }),
+      );
+      expect(only(effects, "account")[0]?.body).toEqual({
+        chain: "local",
+        slot: `${first}`,
+        quorum: 2,
+        ...began,
+      });
       expect(JSON.stringify(asked)).not.toContain("conflicted");
     });
 

@@ -12,22 +12,40 @@ import { asked, attemptOf, drive, idOf, only, viewOf } from "../support/schedule
 const network = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
 const account = "bcrt1q6rz28mcfaxtmd6v789l9rrlrusdprr9pz3cppk";
 const shop = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
-const coin = (number: number, units: bigint): Coin => ({ id: `${number.toString(16).padStart(64, "0")}:0`, units });
+const coin = (number: number, units: bigint): Coin => ({
+  id: `${number.toString(16).padStart(64, "0")}:0`,
+  units,
+});
 const chainState = (coins: readonly Coin[]) => ({
   feeMarket: { satPerKvB: 1_000n },
   coins,
   balances: new Map([["", coins.reduce((sum, { units }) => sum + units, 0n)]]),
 });
 
-function order(sequence: number, state: "approved" | "broadcast", over: Partial<CourierView> = {}): CourierView {
+function order(
+  sequence: number,
+  state: "approved" | "broadcast",
+  over: Partial<CourierView> = {},
+): CourierView {
   const paid = { currency: "btc", network, amount: "0.001", amountUnits: "100000", address: shop };
-  return viewOf(sequence, state, { ...paid, sender: account, account: state === "approved" ? "" : account, ...over });
+  return viewOf(sequence, state, {
+    ...paid,
+    sender: account,
+    account: state === "approved" ? "" : account,
+    ...over,
+  });
 }
 
 function sentOn(sequence: number, { id, units }: Coin): CourierView {
-  const txParams: TxParams = { coins: `${id}:${units}`, changeSat: `${units - 101_000n}`, feeSat: "1000" };
+  const txParams: TxParams = {
+    coins: `${id}:${units}`,
+    changeSat: `${units - 101_000n}`,
+    feeSat: "1000",
+  };
   const txHash = sequence.toString(16).padStart(64, "c");
-  return order(sequence, "broadcast", { attempts: [attemptOf(1, { txHash, txParams, feeMax: "1000", raw: `0x02${sequence}` })] });
+  return order(sequence, "broadcast", {
+    attempts: [attemptOf(1, { txHash, txParams, feeMax: "1000", raw: `0x02${sequence}` })],
+  });
 }
 
 const unsighted = (views: readonly CourierView[]) =>
@@ -47,13 +65,17 @@ function driven(views: readonly CourierView[]) {
   const driver = unsighted(views);
   sight(
     driver,
-    [1, 2, 3].flatMap((number) => [900_000n, 800_000n, 200_000n].map((units) => coin(number, units))),
+    [1, 2, 3].flatMap((number) =>
+      [900_000n, 800_000n, 200_000n].map((units) => coin(number, units)),
+    ),
   );
   return driver;
 }
 
 /** The coins of each `sign` that was asked for. */
-function coinsAsked(effects: ReturnType<ReturnType<typeof driven>["block"]>): readonly (readonly string[])[] {
+function coinsAsked(
+  effects: ReturnType<ReturnType<typeof driven>["block"]>,
+): readonly (readonly string[])[] {
   return only(effects, "ask").flatMap((effect) =>
     effect.verb === "sign"
       ? [
@@ -128,12 +150,18 @@ describe("an account with coins", () => {
     look(driver, 1, null);
     look(driver, 2, 10);
     const askedAfter = (ms: number): readonly string[] =>
-      only(driver.tick(ms), "confirm").flatMap(({ wanted }) => wanted.map(({ withdrawal }) => withdrawal.transactionId));
-    const mine = [1_000, 58_000, 2_000, 60_000, 59_000, 2_000].map(askedAfter).map((ids) => ids.includes(idOf(1)));
+      only(driver.tick(ms), "confirm").flatMap(({ wanted }) =>
+        wanted.map(({ withdrawal }) => withdrawal.transactionId),
+      );
+    const mine = [1_000, 58_000, 2_000, 60_000, 59_000, 2_000]
+      .map(askedAfter)
+      .map((ids) => ids.includes(idOf(1)));
     expect(mine).toEqual([false, false, true, false, false, true]);
     const lost = { outcome: "conflicted", txHash: "1".padStart(64, "c"), block: 0 } as const;
     const found = [{ transactionId: idOf(1), chainOutcome: lost }];
-    expect(observedBody(driver.feed({ kind: "confirmed", chain: "local", found }))).toMatchObject([{ stage: "final", ...lost }]);
+    expect(observedBody(driver.feed({ kind: "confirmed", chain: "local", found }))).toMatchObject([
+      { stage: "final", ...lost },
+    ]);
     expect(askedAfter(3_600_000)).not.toContain(idOf(1));
   });
 });
@@ -143,7 +171,10 @@ describe("a coin that left the list of final ones", () => {
   const listed = (driver: ReturnType<typeof driven>, coins: readonly Coin[], number: number) =>
     driver.block(number, chainState(coins));
   /** The coins asked about by all blocks of an hour. */
-  function askedAbout(driver: ReturnType<typeof driven>, coins: readonly Coin[]): readonly string[] {
+  function askedAbout(
+    driver: ReturnType<typeof driven>,
+    coins: readonly Coin[],
+  ): readonly string[] {
     const found: string[] = [];
     for (let number = 100; number < 120; number += 1) {
       driver.nowMs += 180_000;
@@ -153,7 +184,10 @@ describe("a coin that left the list of final ones", () => {
     return found;
   }
   const spent = (driver: ReturnType<typeof driven>, coinId: string, txHash: string | null) =>
-    only(driver.feed({ kind: "spenders", chain: "local", found: [{ coin: coinId, txHash }] }), "foreign");
+    only(
+      driver.feed({ kind: "spenders", chain: "local", found: [{ coin: coinId, txHash }] }),
+      "foreign",
+    );
 
   it("is asked about, and a final spender that no attempt is goes to the signer", () => {
     const driver = driven([]);
@@ -171,8 +205,16 @@ describe("a coin that left the list of final ones", () => {
     const driver = driven([sentOn(1, mine)]);
     listed(driver, [mine, other], 10);
     expect(askedAbout(driver, [other])).toEqual([]);
-    const chainOutcome = { outcome: "conflicted", txHash: "1".padStart(64, "c"), block: 0 } as const;
-    driver.feed({ kind: "confirmed", chain: "local", found: [{ transactionId: idOf(1), chainOutcome }] });
+    const chainOutcome = {
+      outcome: "conflicted",
+      txHash: "1".padStart(64, "c"),
+      block: 0,
+    } as const;
+    driver.feed({
+      kind: "confirmed",
+      chain: "local",
+      found: [{ transactionId: idOf(1), chainOutcome }],
+    });
     expect(new Set(askedAbout(driver, [other]))).toEqual(new Set([mine.id]));
     expect(spent(driver, mine.id, "1".padStart(64, "c"))).toEqual([]);
     expect(spent(driver, mine.id, "f1")).toEqual([]);
@@ -200,7 +242,11 @@ describe("a network that the signer stopped", () => {
     expect(asked(driver.block(10, chainState([coin(1, 900_000n)])))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("NETWORK_PAUSED: autowithdraw resume --network local");
     const resumed = driver.feed({ kind: "paused", paused: false, network });
-    const more = [...resumed, ...gasFor(driver, 1), ...driver.block(11, chainState([coin(1, 900_000n)]))];
+    const more = [
+      ...resumed,
+      ...gasFor(driver, 1),
+      ...driver.block(11, chainState([coin(1, 900_000n)])),
+    ];
     expect(asked(more)).toContain("sign:1");
   });
 });
@@ -216,7 +262,11 @@ describe("a currency that the signer stopped", () => {
     expect(asked(driver.block(10, chainState([coin(1, 900_000n)])))).toEqual([]);
     expect(whyOf(driver, 1)).toBe(`CURRENCY_MOVES_OTHERWISE: ${currency}`);
     const resumed = driver.feed({ kind: "paused", paused: false, network, currency });
-    const more = [...resumed, ...gasFor(driver, 1), ...driver.block(11, chainState([coin(1, 900_000n)]))];
+    const more = [
+      ...resumed,
+      ...gasFor(driver, 1),
+      ...driver.block(11, chainState([coin(1, 900_000n)])),
+    ];
     expect(asked(more)).toContain("sign:1");
   });
 });
@@ -228,15 +278,22 @@ it("a payment that no block takes, as the gateway says, takes the place of no ot
   driver.block(10, chainState([coin(1, 900_000n), coin(2, 800_000n)]));
   expect(whyOf(driver, 2)).toBe("others in flight");
   driver.feed({ kind: "unreachable", transactionIds: [idOf(1)] });
-  expect(asked([...gasFor(driver, 2), ...driver.block(11, chainState([coin(1, 900_000n), coin(2, 800_000n)]))])).toContain(
-    "sign:2",
-  );
+  expect(
+    asked([
+      ...gasFor(driver, 2),
+      ...driver.block(11, chainState([coin(1, 900_000n), coin(2, 800_000n)])),
+    ]),
+  ).toContain("sign:2");
 });
 
 describe("a payment whose pin no node of the courier shows", () => {
   const minuteMs = 60_000;
   const [pin, beside] = [coin(1, 90_000n), coin(2, 80_000n)];
-  const txParams: TxParams = { coins: `${pin.id}:${pin.units},${beside.id}:${beside.units}`, changeSat: "0", feeSat: "1000" };
+  const txParams: TxParams = {
+    coins: `${pin.id}:${pin.units},${beside.id}:${beside.units}`,
+    changeSat: "0",
+    feeSat: "1000",
+  };
   const out = order(1, "broadcast", {
     attempts: [attemptOf(1, { txHash: "c".repeat(64), txParams, feeMax: "1000", raw: "0x02" })],
   });
@@ -256,16 +313,31 @@ describe("a payment whose pin no node of the courier shows", () => {
     driver.tick(10 * minuteMs);
     expect(only(driver.block(12, chainState([])), "makers")).toMatchObject([{ wanted }]);
     expect(only(driver.block(13, chainState([])), "makers")).toEqual([]);
-    const told = driver.feed({ kind: "makers", chain: "local", found: [{ ...wanted[0]!, answer: seen(false) }] });
+    const told = driver.feed({
+      kind: "makers",
+      chain: "local",
+      found: [{ ...wanted[0]!, answer: seen(false) }],
+    });
     expect(only(told, "unseen")).toMatchObject([{ body: { ...wanted[0], ...seen(false) } }]);
     // An operator can end it only if the gateway names a coin beside it.
-    expect(only(told, "question").map(({ coins }) => coins.map(({ id }) => id))).toEqual([[beside.id]]);
+    expect(only(told, "question").map(({ coins }) => coins.map(({ id }) => id))).toEqual([
+      [beside.id],
+    ]);
     driver.tick(10 * minuteMs);
     expect(only(driver.block(14, chainState([])), "makers")).toMatchObject([{ wanted }]);
-    const again = driver.feed({ kind: "makers", chain: "local", found: [{ ...wanted[0]!, answer: seen(true) }] });
+    const again = driver.feed({
+      kind: "makers",
+      chain: "local",
+      found: [{ ...wanted[0]!, answer: seen(true) }],
+    });
     expect(only(again, "unseen")).toMatchObject([{ body: { isShown: true } }]);
     expect(only(again, "question")).toEqual([]);
-    expect(only(driver.feed({ kind: "makers", chain: "local", found: [{ ...wanted[0]!, answer: null }] }), "unseen")).toEqual([]);
+    expect(
+      only(
+        driver.feed({ kind: "makers", chain: "local", found: [{ ...wanted[0]!, answer: null }] }),
+        "unseen",
+      ),
+    ).toEqual([]);
   });
 
   it("a renewal is offered with the coin that it owes in front, and waits alone while another payment holds it", () => {

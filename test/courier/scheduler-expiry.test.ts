@@ -4,7 +4,13 @@
  */
 import { describe, expect, it } from "vitest";
 import type { AttemptView } from "../../agent/socket/verbs.ts";
-import { observedBody, refused, revertFor, sent as sentAs, whyOf } from "../support/scheduler-answers.ts";
+import {
+  observedBody,
+  refused,
+  revertFor,
+  sent as sentAs,
+  whyOf,
+} from "../support/scheduler-answers.ts";
 import { asked, type Driver, idOf, only } from "../support/scheduler-views.ts";
 import {
   answerVoid,
@@ -22,9 +28,20 @@ import {
 const past = startMs + lifetimeMs + marginMs + 1;
 const workFor = (driver: Driver, sequence: number) =>
   driver.feed({ kind: "gas", transactionId: idOf(sequence), answer: { ok: true, gasLimit: 0n } });
-const looked = (driver: Driver, sequence: number, block: number | null, attempt = 1, isDoubtful = false) => {
-  const location = block === null ? null : { txHash: hashOf(sequence, attempt), block, blockHash: `${block}` };
-  return driver.feed({ kind: "looked", chain: "local", found: [{ transactionId: idOf(sequence), location, isDoubtful }] });
+const looked = (
+  driver: Driver,
+  sequence: number,
+  block: number | null,
+  attempt = 1,
+  isDoubtful = false,
+) => {
+  const location =
+    block === null ? null : { txHash: hashOf(sequence, attempt), block, blockHash: `${block}` };
+  return driver.feed({
+    kind: "looked",
+    chain: "local",
+    found: [{ transactionId: idOf(sequence), location, isDoubtful }],
+  });
 };
 const voidAsked = (effects: ReturnType<Driver["feed"]>) =>
   only(effects, "void").map(({ wanted }) => wanted.map(({ withdrawal }) => withdrawal.sequence));
@@ -45,9 +62,11 @@ describe("a chain that counts nothing of an account", () => {
     const driver = driveWaiting([waitingView(1, "approved", [])], "");
     driver.at(startMs);
     expect(asked(workFor(driver, 1))).toEqual(["sign:1"]);
-    const questions = (effects: ReturnType<Driver["feed"]>) => only(effects, "question").map(({ orders }) => orders);
+    const questions = (effects: ReturnType<Driver["feed"]>) =>
+      only(effects, "question").map(({ orders }) => orders);
     const no = { ok: false, code: "WITHDRAWAL_UNCLEARED", effect: "none" } as const;
-    const refuseSign = () => driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer: no });
+    const refuseSign = () =>
+      driver.feed({ kind: "answered", verb: "sign", transactionId: idOf(1), answer: no });
     expect(questions(refuseSign())).toEqual([[idOf(1)]]);
     driver.feed({ kind: "views", withdrawals: [waitingView(2, "approved", [])] });
     expect(asked(workFor(driver, 2))).toEqual(["sign:2"]);
@@ -61,7 +80,9 @@ describe("a chain that counts nothing of an account", () => {
     }
     expect(waits).toEqual([2, 4, 8, 16]);
     expect(whyOf(driver, 1)).toMatch(/^WITHDRAWAL_UNCLEARED/);
-    expect(asked(driver.feed({ kind: "sighted", coins: [], next: [], orders: [idOf(2), idOf(1)] }))).toEqual(["sign:1"]);
+    expect(
+      asked(driver.feed({ kind: "sighted", coins: [], next: [], orders: [idOf(2), idOf(1)] })),
+    ).toEqual(["sign:1"]);
   });
 
   it("a payment that waits gets no replacement with a higher fee, and stands in front of none", () => {
@@ -86,17 +107,23 @@ describe("a chain that counts nothing of an account", () => {
     }
     const again = only(driver.tick(31_000), "send").map(({ withdrawal }) => withdrawal.sequence);
     expect(again).toEqual(Array.from({ length: 16 }, (_, i) => 20 - i));
-    expect(only(driver.tick(1000), "send").map(({ withdrawal }) => withdrawal.sequence)).toEqual([4, 3, 2, 1]);
+    expect(only(driver.tick(1000), "send").map(({ withdrawal }) => withdrawal.sequence)).toEqual([
+      4, 3, 2, 1,
+    ]);
   });
 });
 
 describe("the same bytes again, of many", () => {
   it("many bytes that are sent again are not held up by those that are too late for any block", () => {
-    const old = Array.from({ length: 16 }, (_, i) => waitingView(i + 1, "broadcast", [voidAttemptBy("gateway", i + 1)]));
+    const old = Array.from({ length: 16 }, (_, i) =>
+      waitingView(i + 1, "broadcast", [voidAttemptBy("gateway", i + 1)]),
+    );
     const driver = driveWaiting([...old, waitingView(17, "broadcast")]);
     driver.at(startMs);
     sentAs(driver, 17);
-    expect(only(driver.tick(31_000), "send").map(({ withdrawal }) => withdrawal.sequence)).toEqual([17]);
+    expect(only(driver.tick(31_000), "send").map(({ withdrawal }) => withdrawal.sequence)).toEqual([
+      17,
+    ]);
   });
 });
 
@@ -129,7 +156,10 @@ describe("the same bytes again", () => {
       expect(only(driver.at(startMs), "send")).toEqual([]);
       expect(only(driver.tick(31_000), "send")).toEqual([]);
     }
-    const hello = driveWaiting([]).feed({ kind: "views", withdrawals: [waitingView(1, "released")] });
+    const hello = driveWaiting([]).feed({
+      kind: "views",
+      withdrawals: [waitingView(1, "released")],
+    });
     expect(only(hello, "send")).toHaveLength(1);
   });
 });
@@ -179,11 +209,23 @@ describe("the nodes' word that an attempt is void", () => {
     driver.at(past);
     const [body] = observedBody(answerVoid(driver, [1], true));
     expect(body).toEqual({
-      ...{ transactionId: idOf(1), stage: "void", outcome: "", txHash: hashOf(1, 1), block: 40, quorum: 2 },
+      ...{
+        transactionId: idOf(1),
+        stage: "void",
+        outcome: "",
+        txHash: hashOf(1, 1),
+        block: 40,
+        quorum: 2,
+      },
     });
     expect(asked(driver.at(past + 3_000))).toEqual([]);
     const withdrawal = waitingView(1, "broadcast", [voidAttemptBy("courier")], { changedAt: 2 });
-    driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    driver.feed({
+      kind: "answered",
+      verb: "observed",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal },
+    });
     for (let i = 2; i < 30; i++) expect(asked(driver.at(past + i * 3_000))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("waits for the gateway's word that no block takes it any more");
   });
@@ -193,7 +235,12 @@ describe("the nodes' word that an attempt is void", () => {
     driver.at(past);
     expect(observedBody(answerVoid(driver, [1], true))).toHaveLength(1);
     const withdrawal = waitingView(1, "broadcast", [voidAttemptBy(undefined)], { changedAt: 2 });
-    driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    driver.feed({
+      kind: "answered",
+      verb: "observed",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal },
+    });
     expect(observedBody(driver.tick(35_000))).toEqual([]);
     expect(observedBody(driver.tick(1)).map(({ stage }) => stage)).toEqual(["void"]);
   });
@@ -205,16 +252,25 @@ describe("the nodes' word that an attempt is void", () => {
     const located = driveWaiting([waitingView(1, "broadcast")]);
     located.at(past);
     looked(located, 1, 25);
-    expect(observedBody(answerVoid(located, [1], true)).map(({ stage }) => stage)).not.toContain("void");
+    expect(observedBody(answerVoid(located, [1], true)).map(({ stage }) => stage)).not.toContain(
+      "void",
+    );
   });
 
   it("comes after the signer's answer to the report that the block is gone", () => {
     const driver = driveWaiting([waitingView(1, "included")]);
     driver.at(past);
     const effects = answerVoid(driver, [1], true);
-    expect(observedBody(effects).map(({ stage, txHash }) => [stage, txHash])).toEqual([["broadcast", hashOf(1, 1)]]);
+    expect(observedBody(effects).map(({ stage, txHash }) => [stage, txHash])).toEqual([
+      ["broadcast", hashOf(1, 1)],
+    ]);
     const withdrawal = waitingView(1, "broadcast", [voidAttemptBy(undefined)], { changedAt: 2 });
-    const next = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    const next = driver.feed({
+      kind: "answered",
+      verb: "observed",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal },
+    });
     const later = [...observedBody(next), ...observedBody(driver.at(past + 3_000))];
     expect(later.map(({ stage }) => stage)).toEqual(["void"]);
   });
@@ -224,13 +280,24 @@ describe("the nodes' word that an attempt is void", () => {
     driver.at(past);
     const answered = (state: "broadcast" | "included", changedAt: number) => {
       const withdrawal = waitingView(1, state, [voidAttemptBy(undefined)], { changedAt });
-      return driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+      return driver.feed({
+        kind: "answered",
+        verb: "observed",
+        transactionId: idOf(1),
+        answer: { ok: true, withdrawal },
+      });
     };
     expect(observedBody(answerVoid(driver, [1], true)).map(({ stage }) => stage)).toEqual(["void"]);
     // A claim of another connection came first, and the signer keeps that one.
-    const stages = [...observedBody(answered("included", 2)), ...observedBody(driver.tick(36_000))].map(({ stage }) => stage);
+    const stages = [
+      ...observedBody(answered("included", 2)),
+      ...observedBody(driver.tick(36_000)),
+    ].map(({ stage }) => stage);
     expect(stages).toEqual(["broadcast"]);
-    const later = [...observedBody(answered("broadcast", 3)), ...observedBody(driver.at(past + 3_000))];
+    const later = [
+      ...observedBody(answered("broadcast", 3)),
+      ...observedBody(driver.at(past + 3_000)),
+    ];
     expect(later.map(({ stage }) => stage)).toEqual(["void"]);
   });
 
@@ -256,13 +323,24 @@ describe("the nodes' word that an attempt is void", () => {
     answerVoid(driver, [1], true);
     looked(driver, 1, null);
     const withdrawal = waitingView(1, "broadcast", [voidAttemptBy("both")], { changedAt: 2 });
-    const effects = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
-    expect(observedBody([...effects, ...driver.at(past + 3_000), ...driver.tick(1_000)])).toEqual([]);
+    const effects = driver.feed({
+      kind: "answered",
+      verb: "observed",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal },
+    });
+    expect(observedBody([...effects, ...driver.at(past + 3_000), ...driver.tick(1_000)])).toEqual(
+      [],
+    );
     expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
   });
 
   it("the nodes' word counts as in flight while it is told", () => {
-    const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "approved", [])], "0", 1);
+    const driver = driveWaiting(
+      [waitingView(1, "broadcast"), waitingView(2, "approved", [])],
+      "0",
+      1,
+    );
     driver.at(past);
     expect(observedBody(answerVoid(driver, [1], true))).toHaveLength(1);
     driver.at(past + 3_000);
@@ -278,7 +356,11 @@ describe("the nodes' word that an attempt is void", () => {
     expect(whyOf(driver, 1)).toBe(words + timeOf(startMs + lifetimeMs + 1));
     driver.at(past);
     const no = { ok: false as const, code: "NODE_DISAGREE: receipt", effect: "none" as const };
-    driver.feed({ kind: "void", chain: "local", found: [{ transactionId: idOf(1), txHashes: [hashOf(1, 1)], answer: no }] });
+    driver.feed({
+      kind: "void",
+      chain: "local",
+      found: [{ transactionId: idOf(1), txHashes: [hashOf(1, 1)], answer: no }],
+    });
     driver.at(past + 3_000);
     expect(whyOf(driver, 1)).toBe(`${words}${timeOf(past + 3_000)}; NODE_DISAGREE: receipt`);
   });
@@ -292,12 +374,17 @@ describe("the nodes' word that an attempt is void", () => {
     expect(whyOf(driver, 1)).toBeUndefined();
     driver.nowMs += 1_000;
     driver.at(startMs + 60_000);
-    expect(whyOf(driver, 1)).toMatch(/^waits for chain time \d\d:\d\d:\d\d \(UTC\), now \d\d:\d\d:\d\d$/);
+    expect(whyOf(driver, 1)).toMatch(
+      /^waits for chain time \d\d:\d\d:\d\d \(UTC\), now \d\d:\d\d:\d\d$/,
+    );
   });
 });
 
 describe("another attempt", () => {
-  const voided = (attempts = [voidAttemptBy("both")], state: "broadcast" | "quarantined" = "broadcast") => {
+  const voided = (
+    attempts = [voidAttemptBy("both")],
+    state: "broadcast" | "quarantined" = "broadcast",
+  ) => {
     const driver = driveWaiting([waitingView(1, state, attempts)]);
     looked(driver, 1, null);
     return { driver, effects: driver.at(past) };
@@ -307,7 +394,10 @@ describe("another attempt", () => {
     const { driver, effects } = voided();
     expect(only(effects, "gas")).toHaveLength(1);
     const [ask] = only(workFor(driver, 1), "ask");
-    expect(ask?.body).toMatchObject({ above: 1, txParams: { timestampMs: `${past}`, expirationMs: `${past + lifetimeMs}` } });
+    expect(ask?.body).toMatchObject({
+      above: 1,
+      txParams: { timestampMs: `${past}`, expirationMs: `${past + lifetimeMs}` },
+    });
     expect(ask?.verb).toBe("replace");
   });
 
@@ -349,8 +439,12 @@ describe("another attempt", () => {
     poor.at(past, { balances: new Map([["", 1_276_999n]]) });
     expect(asked(workFor(poor, 1))).toEqual([]);
     expect(whyOf(poor, 1)).toBe("funds for another attempt");
-    expect(asked(poor.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual(["replace:1"]);
-    const token = driveWaiting([waitingView(1, "broadcast", [voidAttemptBy("both")], { contract: tether })]);
+    expect(asked(poor.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual([
+      "replace:1",
+    ]);
+    const token = driveWaiting([
+      waitingView(1, "broadcast", [voidAttemptBy("both")], { contract: tether }),
+    ]);
     looked(token, 1, null);
     token.at(past, { balances: new Map([["", 10n ** 9n]]) });
     expect(asked(workFor(token, 1))).toEqual([]);
@@ -362,11 +456,15 @@ describe("another attempt", () => {
   });
 
   it("waits for no more than its own cost, whatever the one before was bound with", () => {
-    const dear = driveWaiting([waitingView(1, "broadcast", [{ ...voidAttemptBy("both"), feeMax: "16000000" }])]);
+    const dear = driveWaiting([
+      waitingView(1, "broadcast", [{ ...voidAttemptBy("both"), feeMax: "16000000" }]),
+    ]);
     looked(dear, 1, null);
     dear.at(past, { balances: new Map([["", 1_276_999n]]) });
     expect(asked(workFor(dear, 1))).toEqual([]);
-    expect(asked(dear.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual(["replace:1"]);
+    expect(asked(dear.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual([
+      "replace:1",
+    ]);
   });
 
   it("is not asked for while the chain would revert it, and is afterwards", () => {
@@ -393,7 +491,9 @@ describe("another attempt", () => {
     const driver = driveWaiting([waitingView(1, "broadcast", [voidAttemptBy("both")])]);
     looked(driver, 1, null);
     driver.at(past, { feeMarket: { ...priceAt(past), byteSun: 2_000n } });
-    expect(only(workFor(driver, 1), "ask")[0]?.body).toMatchObject({ txParams: { byteSun: "2000" } });
+    expect(only(workFor(driver, 1), "ask")[0]?.body).toMatchObject({
+      txParams: { byteSun: "2000" },
+    });
   });
 
   it("is sent when it is out, and the one before is not", () => {
@@ -414,12 +514,19 @@ describe("a place that turns up after all", () => {
     driver.at(past);
     const effects = looked(driver, 1, 25, 1);
     expect(only(effects, "alarm")).toEqual([
-      { kind: "alarm", code: "COURIER_VOID_INCLUDED", transactionId: idOf(1), detail: hashOf(1, 1) },
+      {
+        kind: "alarm",
+        code: "COURIER_VOID_INCLUDED",
+        transactionId: idOf(1),
+        detail: hashOf(1, 1),
+      },
     ]);
     const later = driver.tick(31_000);
     expect(only(later, "send")).toEqual([]);
     expect(
-      [...effects, ...later].flatMap((one) => (one.kind === "ask" && one.verb === "observed" ? [one.body] : [])),
+      [...effects, ...later].flatMap((one) =>
+        one.kind === "ask" && one.verb === "observed" ? [one.body] : [],
+      ),
     ).toMatchObject([{ stage: "included", txHash: hashOf(1, 1) }]);
     expect(only(looked(driver, 1, 25, 1), "alarm")).toEqual([]);
   });

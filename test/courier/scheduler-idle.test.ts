@@ -5,10 +5,19 @@
 import { describe, expect, it } from "vitest";
 import { isIdle } from "../../agent/courier/scheduler/accounts.ts";
 import { gasFor, whyOf } from "../support/scheduler-answers.ts";
-import { asked, type Driver, drive, only, sentView, token, viewOf } from "../support/scheduler-views.ts";
+import {
+  asked,
+  type Driver,
+  drive,
+  only,
+  sentView,
+  token,
+  viewOf,
+} from "../support/scheduler-views.ts";
 
 const isIdleNow = ({ scheduler, nowMs }: Driver): boolean => isIdle(scheduler.book, "local", nowMs);
-const opened = (driver: Driver, ...withdrawals: ReturnType<typeof viewOf>[]) => driver.feed({ kind: "views", withdrawals });
+const opened = (driver: Driver, ...withdrawals: ReturnType<typeof viewOf>[]) =>
+  driver.feed({ kind: "views", withdrawals });
 /** Ticks, as in life: one a second. */
 const wait = (driver: Driver, ms: number): void => {
   for (let past = 0; past < ms; past += 1000) driver.tick(1000);
@@ -66,7 +75,9 @@ describe("an idle account", () => {
   });
 
   it("an account whose withdrawal waits for funds stays busy, and one whose withdrawal waits for an operator does not", () => {
-    const poor = drive([viewOf(1, "approved", { contract: token, currency: "usdt", amountUnits: `${10n ** 30n}` })]);
+    const poor = drive([
+      viewOf(1, "approved", { contract: token, currency: "usdt", amountUnits: `${10n ** 30n}` }),
+    ]);
     poor.block(10);
     wait(poor, 300_000);
     expect(whyOf(poor, 1)).toBe("funds");

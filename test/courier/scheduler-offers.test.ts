@@ -7,13 +7,41 @@ import type { CourierView } from "../../agent/socket/verbs.ts";
 import type { NodeAnswer } from "../../chains/nodes.ts";
 import { addressOfScript } from "../../chains/utxo/address.ts";
 import { bitcoin, litecoin, type UtxoNetwork } from "../../chains/utxo/network.ts";
-import { declined, gasFor, look, observedBody, refused, sent, whyOf } from "../support/scheduler-answers.ts";
-import { asked, attemptOf, type Driver, drive, idOf, only, sentView, viewOf } from "../support/scheduler-views.ts";
-import { attemptAt, driveWaiting, lifetimeMs, marginMs, startMs, waitingView } from "../support/scheduler-waiting-views.ts";
+import {
+  declined,
+  gasFor,
+  look,
+  observedBody,
+  refused,
+  sent,
+  whyOf,
+} from "../support/scheduler-answers.ts";
+import {
+  asked,
+  attemptOf,
+  type Driver,
+  drive,
+  idOf,
+  only,
+  sentView,
+  viewOf,
+} from "../support/scheduler-views.ts";
+import {
+  attemptAt,
+  driveWaiting,
+  lifetimeMs,
+  marginMs,
+  startMs,
+  waitingView,
+} from "../support/scheduler-waiting-views.ts";
 
-const regtestOf = ({ networks }: { readonly networks: readonly UtxoNetwork[] }) => networks.at(-1) as UtxoNetwork;
+const regtestOf = ({ networks }: { readonly networks: readonly UtxoNetwork[] }) =>
+  networks.at(-1) as UtxoNetwork;
 const p2wpkh = (network: UtxoNetwork, byte: number): string =>
-  addressOfScript(Buffer.from([0x00, 0x14, ...Array.from({ length: 20 }, () => byte)]), network) as string;
+  addressOfScript(
+    Buffer.from([0x00, 0x14, ...Array.from({ length: 20 }, () => byte)]),
+    network,
+  ) as string;
 const coin = { id: `${"1".padStart(64, "0")}:0`, units: 900_000n };
 const satPerKvB = (rate: bigint, coins = [coin]) => ({
   feeMarket: { satPerKvB: rate },
@@ -24,11 +52,21 @@ const satPerKvB = (rate: bigint, coins = [coin]) => ({
 /** One payment of coins, with its first attempt at 1 sat/vB, in a scheduler of its own. */
 function coinPayment(network: UtxoNetwork, state: "released" | "broadcast" = "released"): Driver {
   const account = p2wpkh(network, 7);
-  const paid = { currency: "coin", network: network.id, amount: "0.001", amountUnits: "100000", address: p2wpkh(network, 8) };
+  const paid = {
+    currency: "coin",
+    network: network.id,
+    amount: "0.001",
+    amountUnits: "100000",
+    address: p2wpkh(network, 8),
+  };
   const txParams = { coins: `${coin.id}:${coin.units}`, changeSat: "799828", feeSat: "172" };
-  const attempts = [attemptOf(1, { txHash: "c".repeat(64), txParams, feeMax: "172", raw: "0x0201" })];
+  const attempts = [
+    attemptOf(1, { txHash: "c".repeat(64), txParams, feeMax: "172", raw: "0x0201" }),
+  ];
   const view: CourierView = viewOf(1, state, { ...paid, sender: account, account, attempts });
-  const driver = drive([view], { accounts: [{ chain: "local", network: network.id, address: account, nextSlot: "7" }] });
+  const driver = drive([view], {
+    accounts: [{ chain: "local", network: network.id, address: account, nextSlot: "7" }],
+  });
   driver.block(10, satPerKvB(1_000n));
   return driver;
 }
@@ -41,7 +79,9 @@ function blockLater(driver: Driver, number: number, over: Parameters<Driver["blo
 }
 
 const feeSatOf = (effects: ReturnType<Driver["feed"]>): readonly bigint[] =>
-  only(effects, "ask").flatMap((ask) => (ask.verb === "replace" ? [BigInt(ask.body.txParams.feeSat ?? 0)] : []));
+  only(effects, "ask").flatMap((ask) =>
+    ask.verb === "replace" ? [BigInt(ask.body.txParams.feeSat ?? 0)] : [],
+  );
 
 describe("an offer that no node took", () => {
   it("is offered again at the market where nodes replace nothing, and is not where one took it", () => {
@@ -66,7 +106,12 @@ describe("an offer that no node took", () => {
   it("follows the least fee that a node names, above a market of silence", () => {
     const feeWith = (least?: string): bigint => {
       const driver = coinPayment(regtestOf(litecoin));
-      const answer = { node: "http://one", standing: "refused", meaning: "price", text: "min relay fee not met" } as const;
+      const answer = {
+        node: "http://one",
+        standing: "refused",
+        meaning: "price",
+        text: "min relay fee not met",
+      } as const;
       const answers = [least === undefined ? answer : { ...answer, least }];
       driver.feed({ kind: "sent", transactionId: idOf(1), attempt: 1, answers });
       return feeSatOf(blockLater(driver, 11, satPerKvB(1_000n)))[0] ?? 0n;
@@ -83,7 +128,13 @@ describe("an offer that no node took", () => {
       );
     const driver = drive([sentView(1, "released")]);
     driver.block(10);
-    const least = { node: "http://one", standing: "refused", meaning: "price", text: "", least: "30000000000" } as const;
+    const least = {
+      node: "http://one",
+      standing: "refused",
+      meaning: "price",
+      text: "",
+      least: "30000000000",
+    } as const;
     driver.feed({ kind: "sent", transactionId: idOf(1), attempt: 1, answers: [least] });
     expect(tips(driver, 11)).toEqual(["30000000000"]);
     driver.feed(refused("replace", 1, "POLICY_TIP_ABOVE_MAX"));
@@ -96,7 +147,9 @@ describe("an offer that no node took", () => {
     declined(driver, 1, "SIGERROR not contained of permission", "bytes");
     driver.tick(61_000);
     driver.at(startMs + 1_000);
-    expect(whyOf(driver, 1)).toBe("offered, no node took it: http://one: SIGERROR not contained of permission");
+    expect(whyOf(driver, 1)).toBe(
+      "offered, no node took it: http://one: SIGERROR not contained of permission",
+    );
     // An end by time alone is no refusal of the payment.
     const expired = driveWaiting([waitingView(1, "released", [attemptAt(1, 1)])]);
     expired.at(startMs);
@@ -118,8 +171,12 @@ describe("bytes in doubt", () => {
   };
 
   it("are told as such after a minute, and are no broadcast, as those that a node took are", () => {
-    expect(whyOf(waited("doubtful"), 1)).toBe("offered, no node has said that it took it: http://one: NODE_TIMEOUT: no answer");
-    expect(whyOf(waited("slot-used"), 1)).toBe("offered, no node took it: http://one: NODE_TIMEOUT: no answer");
+    expect(whyOf(waited("doubtful"), 1)).toBe(
+      "offered, no node has said that it took it: http://one: NODE_TIMEOUT: no answer",
+    );
+    expect(whyOf(waited("slot-used"), 1)).toBe(
+      "offered, no node took it: http://one: NODE_TIMEOUT: no answer",
+    );
     expect(whyOf(waited("sent"), 1)).toBeUndefined();
     const early = drive([sentView(1, "released")]);
     expect(observedBody(sent(early, 1, "doubtful"))).toEqual([]);
@@ -135,7 +192,12 @@ describe("bytes in doubt", () => {
         kind: "sent",
         transactionId: idOf(1),
         attempt: 1,
-        answers: answers.map(([node, standing]) => ({ node, standing, meaning: "", text: "words" })),
+        answers: answers.map(([node, standing]) => ({
+          node,
+          standing,
+          meaning: "",
+          text: "words",
+        })),
       });
     said(["one", "taken"], ["two", "refused"]);
     said(["one", "unsent"], ["two", "refused"]);

@@ -21,17 +21,20 @@ function without(part: StatePart): Partial<ChainState> {
 }
 
 describe("a chain's state without a part", () => {
-  it.each(["market", "funds", "control"] as const)("%s: signs nothing new, and looks for what is signed", (part) => {
-    const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved")]);
-    const out = driver.block(100, without(part));
-    expect(only(out, "look")).toHaveLength(1);
-    expect(only(out, "gas")).toEqual([]);
-    const [account] = driver.scheduler.book.accounts.values();
-    expect(standstill(driver.scheduler.book, account!)).toBe("nodes NODE_NO_RATE");
-    // With the part it goes on.
-    expect(only(driver.block(101), "gas")).toHaveLength(1);
-    expect(standstill(driver.scheduler.book, account!)).toBe("");
-  });
+  it.each(["market", "funds", "control"] as const)(
+    "%s: signs nothing new, and looks for what is signed",
+    (part) => {
+      const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved")]);
+      const out = driver.block(100, without(part));
+      expect(only(out, "look")).toHaveLength(1);
+      expect(only(out, "gas")).toEqual([]);
+      const [account] = driver.scheduler.book.accounts.values();
+      expect(standstill(driver.scheduler.book, account!)).toBe("nodes NODE_NO_RATE");
+      // With the part it goes on.
+      expect(only(driver.block(101), "gas")).toHaveLength(1);
+      expect(standstill(driver.scheduler.book, account!)).toBe("");
+    },
+  );
 });
 
 describe("the parts of a chain's state", () => {
@@ -41,13 +44,19 @@ describe("the parts of a chain's state", () => {
     expect(parts.told()).toEqual({});
     for (const code of ["NODE_NO_RATE", "NODE_TIMEOUT"] as const)
       expect(await parts.read("market", () => Promise.reject(faultOf(code)))).toBeNull();
-    expect([...(parts.told().unread ?? [])].map(([part, { code }]) => [part, code])).toEqual([["market", "NODE_NO_RATE"]]);
+    expect([...(parts.told().unread ?? [])].map(([part, { code }]) => [part, code])).toEqual([
+      ["market", "NODE_NO_RATE"],
+    ]);
   });
 
   it("throw on a bug, and the end of the nodes by us", async () => {
     const parts = new StateParts();
-    await expect(parts.read("funds", () => Promise.reject(new TypeError("a bug")))).rejects.toThrow("a bug");
-    await expect(parts.read("funds", () => Promise.reject(faultOf("NODE_CLOSED")))).rejects.toMatchObject({
+    await expect(parts.read("funds", () => Promise.reject(new TypeError("a bug")))).rejects.toThrow(
+      "a bug",
+    );
+    await expect(
+      parts.read("funds", () => Promise.reject(faultOf("NODE_CLOSED"))),
+    ).rejects.toMatchObject({
       code: "NODE_CLOSED",
     });
     expect(parts.told()).toEqual({});

@@ -23,7 +23,8 @@ const outOf = (sequence: number, attempt = 1) =>
   attemptOf(attempt, {
     ...{ txHash: hashOf(sequence, attempt), isOut: true, txParams: null, feeMax: "0" },
   });
-const quarantined = (sequence: number, attempts = [outOf(sequence)]) => viewOf(sequence, "quarantined", { attempts });
+const quarantined = (sequence: number, attempts = [outOf(sequence)]) =>
+  viewOf(sequence, "quarantined", { attempts });
 const location = (driver: Driver, sequence: number) =>
   driver.feed({
     ...{ kind: "looked", chain: "local" },
@@ -40,8 +41,15 @@ describe("the open slots of a hello", () => {
   const openAfter = (views: Parameters<typeof drive>[0]) => openSlots(drive(views).scheduler.book);
 
   it("the open slots lie between the lowest and the highest bound nonce, quarantined or not", () => {
-    const views = [viewOf(4, "broadcast"), quarantined(2), viewOf(17, "included"), viewOf(29, "approved")];
-    expect(openAfter(views)).toEqual([{ network: "eip155:31337", account, first: "2", last: "17" }]);
+    const views = [
+      viewOf(4, "broadcast"),
+      quarantined(2),
+      viewOf(17, "included"),
+      viewOf(29, "approved"),
+    ];
+    expect(openAfter(views)).toEqual([
+      { network: "eip155:31337", account, first: "2", last: "17" },
+    ]);
   });
 
   it("there are no open slots if nothing is bound", () => {
@@ -56,7 +64,10 @@ describe("the open slots of a hello", () => {
     const driver = drive([viewOf(4, "broadcast"), viewOf(5, "broadcast")]);
     driver.feed({ kind: "views", withdrawals: [viewOf(5, "paid", { changedAt: 9 })] });
     expect(openSlots(driver.scheduler.book)).toMatchObject([{ first: "4", last: "5" }]);
-    driver.feed({ kind: "steps", withdrawals: [viewOf(5, "paid", { changedAt: 9, isOver: true })] });
+    driver.feed({
+      kind: "steps",
+      withdrawals: [viewOf(5, "paid", { changedAt: 9, isOver: true })],
+    });
     expect(openSlots(driver.scheduler.book)).toMatchObject([{ first: "4", last: "4" }]);
   });
 });
@@ -78,8 +89,14 @@ describe("a quarantined withdrawal", () => {
     const answer = { ok: true, withdrawal: quarantined(1) } as const;
     driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer });
     const chainOutcome = { outcome: "paid", txHash: hashOf(1, 1), block: 30 } as const;
-    const effects = driver.feed({ kind: "confirmed", chain: "local", found: [{ transactionId: idOf(1), chainOutcome }] });
-    expect(only(effects, "ask")).toMatchObject([{ verb: "observed", body: { stage: "final", outcome: "paid" } }]);
+    const effects = driver.feed({
+      kind: "confirmed",
+      chain: "local",
+      found: [{ transactionId: idOf(1), chainOutcome }],
+    });
+    expect(only(effects, "ask")).toMatchObject([
+      { verb: "observed", body: { stage: "final", outcome: "paid" } },
+    ]);
   });
 
   it("binds its funds, so that nothing is signed on top that it may need", () => {
@@ -94,7 +111,8 @@ describe("a quarantined withdrawal", () => {
 
 describe("an approved one whose bytes are gone", () => {
   const revived = () => viewOf(1, "released", { attempts: [outOf(1)] });
-  const gas = (driver: Driver) => driver.feed({ kind: "gas", transactionId: idOf(1), answer: { ok: true, gasLimit: 30_000n } });
+  const gas = (driver: Driver) =>
+    driver.feed({ kind: "gas", transactionId: idOf(1), answer: { ok: true, gasLimit: 30_000n } });
 
   it("an approved withdrawal whose bytes are gone gets a further attempt at the market's price, once, after an estimate", () => {
     const driver = drive([revived()]);
@@ -104,7 +122,11 @@ describe("an approved one whose bytes are gone", () => {
     expect(more).toEqual([]);
     expect(ask).toMatchObject({
       verb: "replace",
-      body: { transactionId: idOf(1), above: 1, txParams: { gasLimit: "30000", maxFeePerGas: `${21n * gwei}` } },
+      body: {
+        transactionId: idOf(1),
+        above: 1,
+        txParams: { gasLimit: "30000", maxFeePerGas: `${21n * gwei}` },
+      },
     });
     expect(asked(driver.tick(1_000))).toEqual([]);
   });
@@ -138,13 +160,26 @@ describe("a locked signer", () => {
     const over = { handshakeDone: false, locked: "LEDGER_BEHIND_GATEWAY" } as const;
     const unknown = [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "" }];
     const driver = drive([], { ...over, accounts: unknown });
-    expect(only(driver.block(10), "slotCounts").length + only(driver.tick(0), "slotCounts").length).toBeLessThanOrEqual(1);
-    const answer = { ok: true, latest: 9n, pending: 9n, final: 9n, quorum: 2, isSame: true } as const;
+    expect(
+      only(driver.block(10), "slotCounts").length + only(driver.tick(0), "slotCounts").length,
+    ).toBeLessThanOrEqual(1);
+    const answer = {
+      ok: true,
+      latest: 9n,
+      pending: 9n,
+      final: 9n,
+      quorum: 2,
+      isSame: true,
+    } as const;
     const effects = driver.feed({ kind: "slotCounts", chain: "local", answer });
-    expect(only(effects, "account")).toMatchObject([{ body: { chain: "local", slot: "9", quorum: 2 } }]);
+    expect(only(effects, "account")).toMatchObject([
+      { body: { chain: "local", slot: "9", quorum: 2 } },
+    ]);
     expect(only(effects, "adopt")).toEqual([]);
     const free = drive([], { accounts: unknown });
     free.block(10);
-    expect(only(free.feed({ kind: "slotCounts", chain: "local", answer }), "adopt")).toHaveLength(1);
+    expect(only(free.feed({ kind: "slotCounts", chain: "local", answer }), "adopt")).toHaveLength(
+      1,
+    );
   });
 });

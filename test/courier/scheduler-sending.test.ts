@@ -3,8 +3,28 @@
  * a higher fee is asked for.
  */
 import { describe, expect, it } from "vitest";
-import { confirm, declined, gasFor, look, observedBody, refused, revertFor, sent, whyOf } from "../support/scheduler-answers.ts";
-import { asked, attemptOf, drive, feeOf, hashOf, idOf, only, sentView, viewOf } from "../support/scheduler-views.ts";
+import {
+  confirm,
+  declined,
+  gasFor,
+  look,
+  observedBody,
+  refused,
+  revertFor,
+  sent,
+  whyOf,
+} from "../support/scheduler-answers.ts";
+import {
+  asked,
+  attemptOf,
+  drive,
+  feeOf,
+  hashOf,
+  idOf,
+  only,
+  sentView,
+  viewOf,
+} from "../support/scheduler-views.ts";
 
 describe("sending", () => {
   it("the scheduler sends released bytes at once, in order of nonce, and none that are not released", () => {
@@ -12,7 +32,11 @@ describe("sending", () => {
     driver.block(10);
     const effects = driver.feed({
       kind: "views",
-      withdrawals: [sentView(3, "released"), viewOf(4, "signed", { attempts: [attemptOf(1)] }), sentView(2, "released")],
+      withdrawals: [
+        sentView(3, "released"),
+        viewOf(4, "signed", { attempts: [attemptOf(1)] }),
+        sentView(2, "released"),
+      ],
     });
     expect(only(effects, "send").map((effect) => effect.withdrawal.sequence)).toEqual([2, 3]);
   });
@@ -71,7 +95,9 @@ describe("sending", () => {
     for (const view of many) sent(driver, view.sequence);
     expect(only(driver.tick(29_000), "send")).toEqual([]);
     const again = only(driver.tick(1000), "send");
-    expect(again.map((effect) => effect.withdrawal.sequence)).toEqual(Array.from({ length: 16 }, (_, i) => i + 1));
+    expect(again.map((effect) => effect.withdrawal.sequence)).toEqual(
+      Array.from({ length: 16 }, (_, i) => i + 1),
+    );
     expect(again.every((effect) => effect.attempt === 1)).toBe(true);
   });
 
@@ -90,13 +116,21 @@ describe("a replacement with a higher fee", () => {
     return driver;
   };
   /** A block when half a minute has gone by, and the nodes' new estimate if it is asked for. */
-  const blockLater = (driver: ReturnType<typeof drive>, number: number, over = {}, gasLimit = 21_000n) => {
+  const blockLater = (
+    driver: ReturnType<typeof drive>,
+    number: number,
+    over = {},
+    gasLimit = 21_000n,
+  ) => {
     driver.nowMs = Math.max(driver.nowMs, 31_000);
     const effects = driver.block(number, over);
     const [question] = only(effects, "gas");
     if (question === undefined) return effects;
     const { transactionId } = question.withdrawal;
-    return [...effects, ...driver.feed({ kind: "gas", transactionId, answer: { ok: true, gasLimit } })];
+    return [
+      ...effects,
+      ...driver.feed({ kind: "gas", transactionId, answer: { ok: true, gasLimit } }),
+    ];
   };
 
   it("is asked for the lowest nonce alone, after six blocks, an eighth more expensive", () => {
@@ -106,7 +140,11 @@ describe("a replacement with a higher fee", () => {
     expect(ask?.body).toEqual({
       transactionId: idOf(1),
       above: 1,
-      txParams: { gasLimit: "21000", maxFeePerGas: "23625000000", maxPriorityFeePerGas: "1125000000" },
+      txParams: {
+        gasLimit: "21000",
+        maxFeePerGas: "23625000000",
+        maxPriorityFeePerGas: "1125000000",
+      },
     });
   });
 
@@ -136,7 +174,9 @@ describe("a replacement with a higher fee", () => {
     declined(driver, 1, cap, "bytes");
     for (let at = 0; at < 5; at += 1) {
       driver.nowMs += 61_000;
-      expect(asked(blockLater(driver, 20 + 10 * at)).filter((one) => !one.startsWith("observed"))).toEqual([]);
+      expect(
+        asked(blockLater(driver, 20 + 10 * at)).filter((one) => !one.startsWith("observed")),
+      ).toEqual([]);
       driver.tick(0);
       declined(driver, 1, cap, "bytes");
     }
@@ -174,7 +214,12 @@ describe("a replacement with a higher fee", () => {
     const apart = waited();
     apart.nowMs = 31_000;
     apart.block(16);
-    const answer = { ok: false, code: "NODE_DISAGREE: gas estimate", effect: "none", wouldRevert: false } as const;
+    const answer = {
+      ok: false,
+      code: "NODE_DISAGREE: gas estimate",
+      effect: "none",
+      wouldRevert: false,
+    } as const;
     expect(asked(apart.feed({ kind: "gas", transactionId: idOf(1), answer }))).toEqual([]);
     expect(whyOf(apart, 1)).toBe("NODE_DISAGREE: gas estimate");
     apart.nowMs += 2_000;
@@ -193,15 +238,27 @@ describe("a replacement with a higher fee", () => {
 
   it("nears the higher tip that a node names, as far as the base fee, and not where the signer refused that", () => {
     const high = {
-      feeMarket: { baseFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 0n, maxPriorityFeePerGasHigh: 440_000_000_000n },
+      feeMarket: {
+        baseFeePerGas: 10_000_000_000n,
+        maxPriorityFeePerGas: 0n,
+        maxPriorityFeePerGasHigh: 440_000_000_000n,
+      },
     };
     const tipOf = (effects: ReturnType<typeof blockLater>) =>
-      only(effects, "ask").flatMap((ask) => (ask.verb === "replace" ? [ask.body.txParams.maxPriorityFeePerGas] : []));
+      only(effects, "ask").flatMap((ask) =>
+        ask.verb === "replace" ? [ask.body.txParams.maxPriorityFeePerGas] : [],
+      );
     const none = { maxPriorityFeePerGas: "0", maxFeePerGas: "20000000000" };
     const stuckAt = (attempts: number) => {
       const view = sentView(1, "broadcast", attempts);
       const driver = drive([
-        { ...view, attempts: view.attempts.map((one) => ({ ...one, txParams: { ...one.txParams, ...none } })) },
+        {
+          ...view,
+          attempts: view.attempts.map((one) => ({
+            ...one,
+            txParams: { ...one.txParams, ...none },
+          })),
+        },
       ]);
       driver.block(10, high);
       sent(driver, 1, "sent", attempts);
@@ -209,9 +266,9 @@ describe("a replacement with a higher fee", () => {
       driver.nowMs += 40_000;
       return driver;
     };
-    expect([1, 2, 3, 4, 9].flatMap((attempts) => tipOf(blockLater(stuckAt(attempts), 30, high)))).toEqual([
-      ...["156250000", "625000000", "2500000000", "10000000000", "10000000000"],
-    ]);
+    expect(
+      [1, 2, 3, 4, 9].flatMap((attempts) => tipOf(blockLater(stuckAt(attempts), 30, high))),
+    ).toEqual([...["156250000", "625000000", "2500000000", "10000000000", "10000000000"]]);
     const refusedOnce = stuckAt(4);
     blockLater(refusedOnce, 30, high);
     refusedOnce.feed(refused("replace", 1, "POLICY_TIP_ABOVE_MAX"));
@@ -281,7 +338,11 @@ describe("a replacement with a higher fee", () => {
   it("is asked for where the chain's count cannot be had", () => {
     const driver = waited();
     counted(driver, 0n);
-    driver.feed({ kind: "slotCounts", chain: "local", answer: { ok: false, code: "NODE_UNREACHABLE", effect: "none" } });
+    driver.feed({
+      kind: "slotCounts",
+      chain: "local",
+      answer: { ok: false, code: "NODE_UNREACHABLE", effect: "none" },
+    });
     expect(asked(blockLater(driver, 16))).toEqual(["replace:1"]);
   });
 
@@ -306,7 +367,10 @@ describe("a replacement with a higher fee", () => {
       const driver = drive([viewOf(1, "approved")]);
       driver.block(10);
       gasFor(driver, 1);
-      if (isLowered) expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual(["sign:1"]);
+      if (isLowered)
+        expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual([
+          "sign:1",
+        ]);
       driver.feed({
         kind: "answered",
         verb: "sign",
@@ -336,14 +400,19 @@ describe("a replacement with a higher fee", () => {
     expect(only(effects, "send")).toEqual([]);
     const released = driver.feed({ kind: "views", withdrawals: [sentView(1, "broadcast", 2)] });
     expect(only(released, "send").map((effect) => effect.attempt)).toEqual([2]);
-    expect(only(driver.block(17), "look")[0]?.wanted[0]?.txHashes).toEqual([hashOf(1, 1), hashOf(1, 2)]);
+    expect(only(driver.block(17), "look")[0]?.wanted[0]?.txHashes).toEqual([
+      hashOf(1, 1),
+      hashOf(1, 2),
+    ]);
   });
 
   const signedAgain = () => {
     const view = sentView(1, "broadcast", 2);
     return {
       ...view,
-      attempts: view.attempts.map(({ raw, ...rest }) => (rest.attempt === 1 ? { ...rest, raw: raw ?? "" } : rest)),
+      attempts: view.attempts.map(({ raw, ...rest }) =>
+        rest.attempt === 1 ? { ...rest, raw: raw ?? "" } : rest,
+      ),
     };
   };
 });

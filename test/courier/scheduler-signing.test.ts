@@ -4,8 +4,27 @@
  */
 import { describe, expect, it } from "vitest";
 import { waiting } from "../../agent/courier/scheduler/waiting.ts";
-import { confirm, gasFor, look, ownTransferFor, refused, revertFor, whyOf } from "../support/scheduler-answers.ts";
-import { asked, drive, feeMarket, feeOf, helloOf, idOf, only, sentView, token, viewOf } from "../support/scheduler-views.ts";
+import {
+  confirm,
+  gasFor,
+  look,
+  ownTransferFor,
+  refused,
+  revertFor,
+  whyOf,
+} from "../support/scheduler-answers.ts";
+import {
+  asked,
+  drive,
+  feeMarket,
+  feeOf,
+  helloOf,
+  idOf,
+  only,
+  sentView,
+  token,
+  viewOf,
+} from "../support/scheduler-views.ts";
 
 describe("asking for a signature", () => {
   it("the scheduler asks for gas once the chain state is there, and asks for a signature at these fees", () => {
@@ -18,7 +37,11 @@ describe("asking for a signature", () => {
       verb: "sign",
       body: {
         transactionId: idOf(1),
-        txParams: { gasLimit: "21000", maxFeePerGas: "21000000000", maxPriorityFeePerGas: "1000000000" },
+        txParams: {
+          gasLimit: "21000",
+          maxFeePerGas: "21000000000",
+          maxPriorityFeePerGas: "1000000000",
+        },
       },
     });
   });
@@ -45,7 +68,11 @@ describe("asking for a signature", () => {
 
   it("the scheduler keeps the order of a currency, and lets another currency pass", () => {
     const big = viewOf(1, "approved", { amountUnits: `${10n ** 24n}` });
-    const tokens = viewOf(3, "approved", { currency: "usdt", contract: token, amountUnits: "1000000" });
+    const tokens = viewOf(3, "approved", {
+      currency: "usdt",
+      contract: token,
+      amountUnits: "1000000",
+    });
     const driver = drive([big, viewOf(2, "approved"), tokens]);
     expect(only(driver.block(10), "gas").map((effect) => effect.withdrawal.sequence)).toEqual([3]);
     expect(asked(gasFor(driver, 3))).toEqual(["sign:3"]);
@@ -68,7 +95,11 @@ describe("asking for a signature", () => {
     expect(ready({ locked: "LEDGER_FORKED" })).toBe(0);
     expect(ready({ handshakeDone: false })).toBe(0);
     expect(ready({}, { accountHasCode: true })).toBe(0);
-    expect(ready({ accounts: [{ chain: "local", network: "eip155:31337", address: "0x1", nextSlot: "" }] })).toBe(0);
+    expect(
+      ready({
+        accounts: [{ chain: "local", network: "eip155:31337", address: "0x1", nextSlot: "" }],
+      }),
+    ).toBe(0);
     const away = drive([viewOf(1, "approved")]);
     away.feed({ kind: "away", chain: "local", code: "NODE_TIMEOUT" });
     expect(whyOf(away, 1)).toBe("nodes NODE_TIMEOUT");
@@ -86,7 +117,9 @@ describe("asking for a signature", () => {
     expect(whyOf(driver, 2)).toBe("others in flight");
     expect(asked(driver.tick(6000))).toEqual(["observed:1", "sign:2"]);
     const answer = { ok: true, withdrawal: sentView(1, "included") } as const;
-    expect(asked(driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer }))).toEqual([]);
+    expect(
+      asked(driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer })),
+    ).toEqual([]);
   });
 
   it.each(["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "SWEEP_OR_TOPUP_OPEN"])(
@@ -105,7 +138,9 @@ describe("asking for a signature", () => {
     driver.block(10);
     gasFor(driver, 1);
     for (let lower = 1; lower <= 4; lower++)
-      expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual(["sign:1"]);
+      expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual([
+        "sign:1",
+      ]);
     expect(asked(driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL")))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("fee POLICY_FEE_ABOVE_WITHDRAWAL");
     expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
@@ -125,7 +160,9 @@ describe("asking for a signature", () => {
         effects = driver.feed(refused("sign", 1, code));
       }
       const { baseFeePerGas: base, maxPriorityFeePerGas: tip } = feeMarket;
-      expect(offers).toEqual([16n, 14n, 12n, 10n, 9n].map((eighths) => 2n * ((base * eighths + 15n) / 16n) + tip));
+      expect(offers).toEqual(
+        [16n, 14n, 12n, 10n, 9n].map((eighths) => 2n * ((base * eighths + 15n) / 16n) + tip),
+      );
       expect(feeOf(driver.block(11))).toBe(offers[0]);
     },
   );
@@ -174,7 +211,9 @@ describe("asking for a signature", () => {
       [1n, []],
       [0n, ["sign:1"]],
     ] as const) {
-      const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
+      const driver = drive([
+        viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" }),
+      ]);
       driver.block(10, {
         balances: new Map([
           ["", fee - short],
@@ -207,7 +246,9 @@ describe("asking for a signature", () => {
     expect(asked(effects)).toEqual([]);
     expect(asked(gasFor(driver, 2))).toEqual([]);
     const hello = helloOf([viewOf(2, "approved", over)]);
-    expect(asked(driver.feed({ kind: "hello", hello, isFresh: false, askedAtMs: driver.nowMs + 1 }))).toEqual(["sign:2"]);
+    expect(
+      asked(driver.feed({ kind: "hello", hello, isFresh: false, askedAtMs: driver.nowMs + 1 })),
+    ).toEqual(["sign:2"]);
   });
 
   it("the scheduler keeps funds of a final withdrawal bound until the balance at hand includes it", () => {
@@ -238,7 +279,10 @@ describe("asking for a signature", () => {
     expect(only(effects, "gas")).toHaveLength(1);
     const [ask, ...more] = only(gasFor(driver, 1), "ask");
     expect(more).toEqual([]);
-    expect(ask).toMatchObject({ verb: "sign", body: { transactionId: idOf(1), txParams: { gasLimit: "21000" } } });
+    expect(ask).toMatchObject({
+      verb: "sign",
+      body: { transactionId: idOf(1), txParams: { gasLimit: "21000" } },
+    });
     // Prices were too high: the estimate is asked for again when the answer is old.
     const refuseAll = (): void => {
       for (let offer = 1; offer <= 5; offer++) {
@@ -257,7 +301,9 @@ describe("asking for a signature", () => {
   it("the scheduler finishes an intent whose call would revert as well: its nonce has to be used up", () => {
     const driver = drive([viewOf(1, "intent")]);
     driver.block(10);
-    expect(only(revertFor(driver, 1), "ask")).toMatchObject([{ verb: "sign", body: { txParams: { gasLimit: "100000" } } }]);
+    expect(only(revertFor(driver, 1), "ask")).toMatchObject([
+      { verb: "sign", body: { txParams: { gasLimit: "100000" } } },
+    ]);
   });
 
   it("the scheduler waits with an intent whose estimate the nodes do not give", () => {
@@ -271,14 +317,18 @@ describe("asking for a signature", () => {
 
 describe("a call that would revert", () => {
   it("is declined after three estimates over thirty seconds with funds at hand", () => {
-    const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
+    const driver = drive([
+      viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" }),
+    ]);
     expect(only(driver.block(10), "gas")).toHaveLength(1);
     expect(asked(revertFor(driver, 1))).toEqual([]);
     expect(only(driver.tick(12_000), "gas")).toHaveLength(1);
     expect(asked(revertFor(driver, 1))).toEqual([]);
     expect(only(driver.tick(17_000), "gas")).toHaveLength(0);
     expect(only(driver.tick(1000), "gas")).toHaveLength(1);
-    expect(revertFor(driver, 1)).toMatchObject([{ kind: "gas", isOwn: true, from: viewOf(1, "approved").sender }]);
+    expect(revertFor(driver, 1)).toMatchObject([
+      { kind: "gas", isOwn: true, from: viewOf(1, "approved").sender },
+    ]);
     expect(only(ownTransferFor(driver, 1, false), "gas")).toHaveLength(1);
     const [ask] = only(revertFor(driver, 1), "ask");
     expect(ask?.body).toEqual({ transactionId: idOf(1), code: "CHAIN_WOULD_REVERT" });
@@ -302,7 +352,11 @@ describe("a call that would revert", () => {
 
   it("a call that would revert, as the account's transfer to itself would, declines nobody: the token is tried again each minute", () => {
     const usdt = { currency: "usdt", contract: token, amountUnits: "5" };
-    const driver = drive([viewOf(1, "approved", usdt), viewOf(2, "approved", usdt), viewOf(3, "approved")]);
+    const driver = drive([
+      viewOf(1, "approved", usdt),
+      viewOf(2, "approved", usdt),
+      viewOf(3, "approved"),
+    ]);
     driver.block(10);
     for (const waitMs of [12_000, 18_000, 0]) {
       revertFor(driver, 1);
@@ -313,7 +367,9 @@ describe("a call that would revert", () => {
     expect(asked(gasFor(driver, 3))).toEqual(["sign:3"]);
     for (let minute = 1; minute <= 3; minute++) {
       const ofToken = (effects: ReturnType<typeof driver.tick>): readonly number[] =>
-        only(effects, "gas").flatMap(({ withdrawal }) => (withdrawal.contract === token ? [withdrawal.sequence] : []));
+        only(effects, "gas").flatMap(({ withdrawal }) =>
+          withdrawal.contract === token ? [withdrawal.sequence] : [],
+        );
       expect(ofToken(driver.tick(59_000))).toEqual([]);
       for (const sequence of [1, 2]) expect(whyOf(driver, sequence)).toBe("COURIER_TOKEN_REFUSES");
       expect(ofToken(driver.tick(1_000))).toEqual([1, 2]);
@@ -376,7 +432,9 @@ describe("a call that would revert", () => {
       ["", 10n ** 18n],
       [token, 4n],
     ]);
-    const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
+    const driver = drive([
+      viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" }),
+    ]);
     driver.block(10, { balances });
     for (let i = 0; i < 10; i++) {
       revertFor(driver, 1);

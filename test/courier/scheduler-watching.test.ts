@@ -4,7 +4,16 @@
  */
 import { describe, expect, it } from "vitest";
 import { confirm, look, observedBody, refused, sent } from "../support/scheduler-answers.ts";
-import { asked, type Driver, drive, hashOf, idOf, only, sentView, token } from "../support/scheduler-views.ts";
+import {
+  asked,
+  type Driver,
+  drive,
+  hashOf,
+  idOf,
+  only,
+  sentView,
+  token,
+} from "../support/scheduler-views.ts";
 
 describe("watching", () => {
   it("the scheduler tells inclusion, then finality, then forgets", () => {
@@ -55,14 +64,22 @@ describe("watching", () => {
       { transactionId: idOf(1), stage: "final", outcome: "moved", txHash: hashOf(1, 1), block: 9 },
     ]);
     const view = sentView(1, "moved", 1, { contract: token, currency: "usdt" });
-    moved.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal: view } });
+    moved.feed({
+      kind: "answered",
+      verb: "observed",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal: view },
+    });
     expect(only(moved.block(11), "look")).toEqual([]);
     // A courier that starts again sees the same, and raises no second alarm.
     const again = drive([view]);
     again.block(12);
     look(again, 1, 5);
     const seen = confirm(again, 1, "moved");
-    expect([only(seen, "alarm"), observedBody(seen).map(({ outcome }) => outcome)]).toEqual([[], ["moved"]]);
+    expect([only(seen, "alarm"), observedBody(seen).map(({ outcome }) => outcome)]).toEqual([
+      [],
+      ["moved"],
+    ]);
   });
 
   it("the scheduler goes back to broadcast and sends again after two looks in a row miss it, not after one", () => {
@@ -79,7 +96,9 @@ describe("watching", () => {
     const [guard] = only(driver.block(11), "guard");
     expect(guard).toMatchObject({ block: 9, blockHash: "0x9" });
     expect(only(driver.feed({ kind: "guarded", chain: "local", holds: true }), "look")).toEqual([]);
-    expect(only(driver.feed({ kind: "guarded", chain: "local", holds: false }), "look")).toHaveLength(1);
+    expect(
+      only(driver.feed({ kind: "guarded", chain: "local", holds: false }), "look"),
+    ).toHaveLength(1);
     expect(only(look(driver, 1, null), "send")).toEqual([]);
     expect(only(look(driver, 1, null), "send")).toHaveLength(1);
     sent(driver, 1);
@@ -94,7 +113,11 @@ describe("watching", () => {
     sent(driver, 1);
     look(driver, 1, 9);
     const unproven = (): ReturnType<Driver["feed"]> =>
-      driver.feed({ kind: "confirmed", chain: "local", found: [{ transactionId: idOf(1), chainOutcome: null }] });
+      driver.feed({
+        kind: "confirmed",
+        chain: "local",
+        found: [{ transactionId: idOf(1), chainOutcome: null }],
+      });
     driver.block(20);
     expect(only(unproven(), "look")).toHaveLength(1);
     expect(only(look(driver, 1, null), "send")).toEqual([]);
@@ -108,14 +131,17 @@ describe("watching", () => {
     const many = Array.from({ length: 80 }, (_, i) => sentView(i + 1, "broadcast"));
     const driver = drive(many);
     const [first] = only(driver.block(10), "look");
-    expect(first?.wanted.map((one) => one.withdrawal.sequence)).toEqual(Array.from({ length: 32 }, (_, i) => i + 1));
+    expect(first?.wanted.map((one) => one.withdrawal.sequence)).toEqual(
+      Array.from({ length: 32 }, (_, i) => i + 1),
+    );
     const found = (from: number, to: number, last: number) =>
       driver.feed({
         kind: "looked",
         chain: "local",
         found: many.slice(from, to).map(({ transactionId, sequence }) => ({
           transactionId,
-          location: sequence > last ? null : { txHash: hashOf(sequence, 1), block: 10, blockHash: "0x10" },
+          location:
+            sequence > last ? null : { txHash: hashOf(sequence, 1), block: 10, blockHash: "0x10" },
           isDoubtful: false,
         })),
       });
@@ -170,7 +196,15 @@ describe("watching", () => {
     const asks: string[] = [];
     for (let number = 16; number < 60; number++) {
       asks.push(...asked(driver.block(number)));
-      asks.push(...asked(driver.feed({ kind: "gas", transactionId: idOf(1), answer: { ok: true, gasLimit: 21_000n } })));
+      asks.push(
+        ...asked(
+          driver.feed({
+            kind: "gas",
+            transactionId: idOf(1),
+            answer: { ok: true, gasLimit: 21_000n },
+          }),
+        ),
+      );
       driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_DAY"));
       driver.feed({
         kind: "slotCounts",

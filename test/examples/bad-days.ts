@@ -22,15 +22,28 @@ export interface BadDays {
 
 const page = "<html><body><h1>Something is wrong</h1></body></html>";
 
-function spoil(day: Day, answer: { status: number; headers: IncomingHttpHeaders; body: Buffer }, response: ServerResponse): void {
+function spoil(
+  day: Day,
+  answer: { status: number; headers: IncomingHttpHeaders; body: Buffer },
+  response: ServerResponse,
+): void {
   const { status, headers, body } = answer;
   if (day === "silent") return;
   if (day === "good") response.writeHead(status, headers).end(body);
   else if (day === "cut") {
-    response.writeHead(status, { "content-type": "application/json", "content-length": body.length });
+    response.writeHead(status, {
+      "content-type": "application/json",
+      "content-length": body.length,
+    });
     response.write(body.subarray(0, body.length / 2), () => response.destroy());
-  } else if (day === "json") response.writeHead(500, { "content-type": "application/json" }).end('{"message":"no upstream"}');
-  else response.writeHead(Number(day.slice("html-".length)), { "content-type": "text/html" }).end(page);
+  } else if (day === "json")
+    response
+      .writeHead(500, { "content-type": "application/json" })
+      .end('{"message":"no upstream"}');
+  else
+    response
+      .writeHead(Number(day.slice("html-".length)), { "content-type": "text/html" })
+      .end(page);
 }
 
 export async function startBadDays(target: string): Promise<BadDays> {
@@ -43,7 +56,11 @@ export async function startBadDays(target: string): Promise<BadDays> {
       const parts: Buffer[] = [];
       answer.on("data", (part: Buffer) => parts.push(part));
       answer.on("end", () =>
-        spoil(day, { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(parts) }, response),
+        spoil(
+          day,
+          { status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(parts) },
+          response,
+        ),
       );
     });
     onward.on("error", () => response.destroy());

@@ -12,9 +12,17 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-const at = (name: string): string => fileURLToPath(new URL(`../../examples/notify/${name}`, import.meta.url));
+const at = (name: string): string =>
+  fileURLToPath(new URL(`../../examples/notify/${name}`, import.meta.url));
 const notice = {
-  ...{ alert: 1, at: "2026-11-23T04:00:00.000Z", event: "withdrawal-held", level: "warn", process: "courier", agent: "a" },
+  ...{
+    alert: 1,
+    at: "2026-11-23T04:00:00.000Z",
+    event: "withdrawal-held",
+    level: "warn",
+    process: "courier",
+    agent: "a",
+  },
   ...{
     subject: "ab",
     since: "2026-11-23T04:00:00.000Z",
@@ -37,7 +45,9 @@ afterEach(() => {
 /** Runs the example as the alert queue does: settings in a file, the alert on stdin. */
 function tell(settings: object): Promise<{ readonly code: number | null; readonly said: string }> {
   writeFileSync(join(dir, "tell.json"), JSON.stringify(settings));
-  const child = spawn(process.execPath, [at("tell.mjs"), join(dir, "tell.json")], { stdio: ["pipe", "ignore", "pipe"] });
+  const child = spawn(process.execPath, [at("tell.mjs"), join(dir, "tell.json")], {
+    stdio: ["pipe", "ignore", "pipe"],
+  });
   let said = "";
   child.stderr.on("data", (part: Buffer) => {
     said += part.toString();
@@ -52,7 +62,9 @@ interface Received {
   readonly body: string;
 }
 
-async function httpServer(status = 200): Promise<{ readonly url: string; readonly received: Received[] }> {
+async function httpServer(
+  status = 200,
+): Promise<{ readonly url: string; readonly received: Received[] }> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
     let body = "";
@@ -99,22 +111,38 @@ async function relay(refuses = ""): Promise<{ readonly port: number; readonly li
 describe("an alert on a telephone", () => {
   it("goes to a topic of ntfy, with what to do", async () => {
     const { url, received } = await httpServer();
-    expect(await tell({ by: "ntfy", url: `${url}/topic`, token: "tk" })).toEqual({ code: 0, said: "" });
+    expect(await tell({ by: "ntfy", url: `${url}/topic`, token: "tk" })).toEqual({
+      code: 0,
+      said: "",
+    });
     expect(received).toMatchObject([
-      { url: "/topic", headers: { title: "withdrawal-held (again)", priority: "high", authorization: "Bearer tk" } },
+      {
+        url: "/topic",
+        headers: { title: "withdrawal-held (again)", priority: "high", authorization: "Bearer tk" },
+      },
     ]);
-    expect(received[0]?.body).toBe("a withdrawal of 2 eth\n.waits\ndo: approve ab\nsince 2026-11-23T04:00:00.000Z, courier");
+    expect(received[0]?.body).toBe(
+      "a withdrawal of 2 eth\n.waits\ndo: approve ab\nsince 2026-11-23T04:00:00.000Z, courier",
+    );
   });
 
   it("goes to a chat of a Telegram bot, and a refusal is told without the token", async () => {
     const { url: api, received } = await httpServer();
     expect((await tell({ by: "telegram", token: "SECRET", chat: "-5", api })).code).toBe(0);
     expect(received[0]?.url).toBe("/botSECRET/sendMessage");
-    expect(JSON.parse(received[0]?.body ?? "")).toMatchObject({ chat_id: "-5", text: expect.stringContaining("do: approve ab") });
+    expect(JSON.parse(received[0]?.body ?? "")).toMatchObject({
+      chat_id: "-5",
+      text: expect.stringContaining("do: approve ab"),
+    });
     const { url } = await httpServer(401);
     const refused = await tell({ by: "telegram", token: "SECRET", chat: "-5", api: url });
     expect(refused).toEqual({ code: 1, said: "tell: not delivered by telegram: answered 401\n" });
-    const away = await tell({ by: "telegram", token: "SECRET", chat: "-5", api: "http://127.0.0.1:1" });
+    const away = await tell({
+      by: "telegram",
+      token: "SECRET",
+      chat: "-5",
+      api: "http://127.0.0.1:1",
+    });
     expect([away.code, away.said]).toEqual([1, expect.not.stringContaining("SECRET")]);
   });
 
@@ -141,7 +169,8 @@ describe("an alert on a telephone", () => {
       { by: "telegram", token: "x" },
       { by: "mail", from: "a\r\nRCPT TO:<b>", to: "x" },
     ];
-    for (const settings of bad) expect((await tell(settings)).code, JSON.stringify(settings)).toBe(2);
+    for (const settings of bad)
+      expect((await tell(settings)).code, JSON.stringify(settings)).toBe(2);
   });
 });
 
@@ -155,8 +184,15 @@ describe("an approval from a telephone", () => {
     rmSync(log, { force: true });
     writeFileSync(join(dir, "autowithdraw"), `#!/bin/sh\nprintf '%s\\n' "$@" > ${log}\n`);
     chmodSync(join(dir, "autowithdraw"), 0o755);
-    const env = { PATH: `${dir}:/usr/bin:/bin`, ...(words === undefined ? {} : { SSH_ORIGINAL_COMMAND: words }) };
-    const result = spawnSync("/bin/sh", [at("approve-by-phone")], { env, encoding: "utf8", cwd: dir });
+    const env = {
+      PATH: `${dir}:/usr/bin:/bin`,
+      ...(words === undefined ? {} : { SSH_ORIGINAL_COMMAND: words }),
+    };
+    const result = spawnSync("/bin/sh", [at("approve-by-phone")], {
+      env,
+      encoding: "utf8",
+      cwd: dir,
+    });
     return { ran: existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : null, result };
   }
 

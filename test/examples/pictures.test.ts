@@ -13,8 +13,8 @@ const names = readdirSync(folder);
 const bytesMost = 100 * 1024;
 
 const shownOn = (page: string): string[] =>
-  [...readFileSync(join(projectRoot, page), "utf8").matchAll(/!\[[^\]]{20,}\]\(([^)]+)\)/g)].map(([, path = ""]) =>
-    join(projectRoot, page, "..", path),
+  [...readFileSync(join(projectRoot, page), "utf8").matchAll(/!\[[^\]]{20,}\]\(([^)]+)\)/g)].map(
+    ([, path = ""]) => join(projectRoot, page, "..", path),
   );
 
 describe("the pictures of the documents", () => {
@@ -30,7 +30,11 @@ describe("the pictures of the documents", () => {
       expect(statSync(path).size, name).toBeLessThan(bytesMost);
       const bytes = readFileSync(path);
       // PNG, section 11.2.2: the width stands at byte 16.
-      if (name.endsWith(".png")) expect([bytes.toString("latin1", 1, 4), bytes.readUInt32BE(16)], name).toEqual(["PNG", 360]);
+      if (name.endsWith(".png"))
+        expect([bytes.toString("latin1", 1, 4), bytes.readUInt32BE(16)], name).toEqual([
+          "PNG",
+          360,
+        ]);
       else expect(bytes.toString("utf8"), name).not.toMatch(/<script|href=|\/tmp\//);
     }
   });
@@ -43,6 +47,8 @@ describe("the pictures of the documents", () => {
     const texts = [...terminal.matchAll(/<text [^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
     expect(texts).toContain("$ autowithdraw withdrawals");
     expect(texts).toContain("the ledger is whole");
-    expect(terminalOf(texts.join("\n").replaceAll("&lt;", "<").replaceAll("&amp;", "&"))).toBe(terminal);
+    expect(terminalOf(texts.join("\n").replaceAll("&lt;", "<").replaceAll("&amp;", "&"))).toBe(
+      terminal,
+    );
   });
 });

@@ -37,7 +37,11 @@ function headersOf(body: string): Record<string, string> {
   const timestamp = Math.floor(Date.now() / 1000);
   const key = Buffer.from(secret.slice("whsec_".length), "base64");
   const mac = createHmac("sha256", key).update(`msg_1.${timestamp}.${body}`).digest("base64");
-  return { "webhook-id": "msg_1", "webhook-timestamp": `${timestamp}`, "webhook-signature": `v1,${mac}` };
+  return {
+    "webhook-id": "msg_1",
+    "webhook-timestamp": `${timestamp}`,
+    "webhook-signature": `v1,${mac}`,
+  };
 }
 
 describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen }) => {
@@ -57,26 +61,46 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       changePage(gateway.operator, gateway.merchant.merchantId, { origins: [site] });
       child = listen(port, {
         ...{ BASE_URL: proxy.url, SHOP_KEY: gateway.merchant.shopKey, CALLBACK_SECRET: secret },
-        ...{ RECORDS: join(folder, name), TIMEOUT_SECONDS: "1", SHOP_URL: site, CURRENCY: "usdt", PRICE: "25" },
+        ...{
+          RECORDS: join(folder, name),
+          TIMEOUT_SECONDS: "1",
+          SHOP_URL: site,
+          CURRENCY: "usdt",
+          PRICE: "25",
+        },
       });
       const view = async (path: string, init: RequestInit = {}) => {
         const answer = await fetch(`${site}${path}`, { redirect: "manual", ...init });
-        return { status: answer.status, location: answer.headers.get("location") ?? "", text: await answer.text() };
+        return {
+          status: answer.status,
+          location: answer.headers.get("location") ?? "",
+          text: await answer.text(),
+        };
       };
       for (let tries = 0; tries < 200 && !(await view("/").then(Boolean, () => false)); tries += 1)
         await new Promise((done) => setTimeout(done, 50));
-      expect(await view("/")).toMatchObject({ status: 200, text: expect.stringContaining("One cup: 25 usdt") });
+      expect(await view("/")).toMatchObject({
+        status: 200,
+        text: expect.stringContaining("One cup: 25 usdt"),
+      });
       expect((await view(`/order/in-${"0".repeat(32)}`)).status).toBe(404);
       expect((await view("/order/../shop")).status).toBe(404);
 
       const { status, location } = await view("/buy", { method: "POST" });
-      expect([status, location]).toEqual([303, expect.stringMatching(/^\/order\/in-[0-9a-f]{32}$/)]);
+      expect([status, location]).toEqual([
+        303,
+        expect.stringMatching(/^\/order\/in-[0-9a-f]{32}$/),
+      ]);
       proxy.days = ["html-502", "cut", "html-404", "json", "silent", "good"];
       for (let day = 0; day < 5; day += 1)
-        expect(await view(location), `day ${day}`).toMatchObject({ status: 200, text: expect.stringContaining("One moment") });
+        expect(await view(location), `day ${day}`).toMatchObject({
+          status: 200,
+          text: expect.stringContaining("One moment"),
+        });
       // On a busy machine a good answer may be late as well.
       let { text } = await view(location);
-      for (let tries = 0; tries < 10 && text.includes("One moment"); tries += 1) ({ text } = await view(location));
+      for (let tries = 0; tries < 10 && text.includes("One moment"); tries += 1)
+        ({ text } = await view(location));
       const [, paymentUrl = ""] = /<iframe src="([^"]+)"/.exec(text) ?? [];
       expect(new URL(paymentUrl).pathname).toMatch(/^\/pay\/[\w-]{22}$/);
       const orderId = location.slice("/order/".length);
@@ -84,13 +108,26 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
       expect(list).toMatchObject([{ orderId, amount: "25", status: 0, paymentUrl }]);
 
       const [record] = list;
-      const event = { type: "deposit.completed", timestamp: record.createdAt, sequence: 7, data: { ...record, status: 1 } };
+      const event = {
+        type: "deposit.completed",
+        timestamp: record.createdAt,
+        sequence: 7,
+        data: { ...record, status: 1 },
+      };
       const body = JSON.stringify(event);
-      expect((await view("/hook", { method: "POST", body, headers: headersOf(body) })).status).toBe(204);
-      expect(await view(location)).toMatchObject({ status: 200, text: expect.stringContaining("Paid, thank you") });
+      expect((await view("/hook", { method: "POST", body, headers: headersOf(body) })).status).toBe(
+        204,
+      );
+      expect(await view(location)).toMatchObject({
+        status: 200,
+        text: expect.stringContaining("Paid, thank you"),
+      });
       // The way back stands on the payment page of a request that is paid.
       gateway.service.store.write((database) =>
-        database.run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", record.transactionId),
+        database.run(
+          "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+          record.transactionId,
+        ),
       );
       const paid = await gateway.send(new URL(paymentUrl).pathname);
       expect(paid.text).toContain(`${site}${location}`);
@@ -98,27 +135,40 @@ describe.each(shops)("the pages of the shop in $name", ({ name, isThere, listen 
     },
   );
 
-  it.skipIf(!isThere)(`the shop in ${name} says what cannot be ordered, and reads the record without a callback`, async () => {
-    const port = await freePort();
-    const site = `http://127.0.0.1:${port}`;
-    if (child !== null) await stop(child);
-    proxy.days = ["good"];
-    changePage(gateway.operator, gateway.merchant.merchantId, { origins: [] });
-    child = listen(port, {
-      ...{ BASE_URL: proxy.url, SHOP_KEY: gateway.merchant.shopKey, CALLBACK_SECRET: secret },
-      ...{ RECORDS: join(folder, `${name}-2`), TIMEOUT_SECONDS: "5", SHOP_URL: site, CURRENCY: "eth", PRICE: "0.5" },
-    });
-    const view = (path: string, init: RequestInit = {}) => fetch(`${site}${path}`, { redirect: "manual", ...init });
-    for (let tries = 0; tries < 200 && !(await view("/").then(Boolean, () => false)); tries += 1)
-      await new Promise((done) => setTimeout(done, 50));
-    const order = (await view("/buy", { method: "POST" })).headers.get("location") ?? "";
-    expect((await view(order)).status).toBe(503); // the operator has not listed this site
-    changePage(gateway.operator, gateway.merchant.merchantId, { origins: [site] });
-    expect(await (await view(order)).text()).toContain("<iframe");
-    const orderId = order.slice("/order/".length);
-    gateway.service.store.write((database) =>
-      database.run("UPDATE transactions SET status = 2, stage = 'expired' WHERE orderId = ?", orderId),
-    );
-    expect(await (await view(order)).text()).toContain("This order has ended");
-  });
+  it.skipIf(!isThere)(
+    `the shop in ${name} says what cannot be ordered, and reads the record without a callback`,
+    async () => {
+      const port = await freePort();
+      const site = `http://127.0.0.1:${port}`;
+      if (child !== null) await stop(child);
+      proxy.days = ["good"];
+      changePage(gateway.operator, gateway.merchant.merchantId, { origins: [] });
+      child = listen(port, {
+        ...{ BASE_URL: proxy.url, SHOP_KEY: gateway.merchant.shopKey, CALLBACK_SECRET: secret },
+        ...{
+          RECORDS: join(folder, `${name}-2`),
+          TIMEOUT_SECONDS: "5",
+          SHOP_URL: site,
+          CURRENCY: "eth",
+          PRICE: "0.5",
+        },
+      });
+      const view = (path: string, init: RequestInit = {}) =>
+        fetch(`${site}${path}`, { redirect: "manual", ...init });
+      for (let tries = 0; tries < 200 && !(await view("/").then(Boolean, () => false)); tries += 1)
+        await new Promise((done) => setTimeout(done, 50));
+      const order = (await view("/buy", { method: "POST" })).headers.get("location") ?? "";
+      expect((await view(order)).status).toBe(503); // the operator has not listed this site
+      changePage(gateway.operator, gateway.merchant.merchantId, { origins: [site] });
+      expect(await (await view(order)).text()).toContain("<iframe");
+      const orderId = order.slice("/order/".length);
+      gateway.service.store.write((database) =>
+        database.run(
+          "UPDATE transactions SET status = 2, stage = 'expired' WHERE orderId = ?",
+          orderId,
+        ),
+      );
+      expect(await (await view(order)).text()).toContain("This order has ended");
+    },
+  );
 });

@@ -49,10 +49,18 @@ const filledIn: Record<string, string> = {};
 
 beforeAll(async () => {
   anvil = await startAnvil({ chainId: 11_155_111, blockTimeMs: 500 });
-  await rpc(anvil.url, "anvil_setCode", [currencyPresets["usdc-sepolia"]!.lines.contract, answersSix]);
+  await rpc(anvil.url, "anvil_setCode", [
+    currencyPresets["usdc-sepolia"]!.lines.contract,
+    answersSix,
+  ]);
   writeFileSync(join(dir, "editor"), editor);
   chmodSync(join(dir, "editor"), 0o755);
-  env = { PATH: process.env.PATH, HOME: dir, TRY: join(dir, "autowithdraw-try"), EDITOR: join(dir, "editor") };
+  env = {
+    PATH: process.env.PATH,
+    HOME: dir,
+    TRY: join(dir, "autowithdraw-try"),
+    EDITOR: join(dir, "editor"),
+  };
   env.LOCAL_PORT = `${await freePort()}`;
   filledIn["<SEPOLIA_NODE>"] = anvil.url;
 });
@@ -69,10 +77,16 @@ async function shell(lines: readonly string[], input = ""): Promise<string> {
   return said;
 }
 
-function ended(lines: readonly string[], input = ""): Promise<{ readonly code: number | null; readonly said: string }> {
+function ended(
+  lines: readonly string[],
+  input = "",
+): Promise<{ readonly code: number | null; readonly said: string }> {
   const text = lines.join("\n").replaceAll(":8080", `:${env.LOCAL_PORT}`);
   return new Promise((resolve) => {
-    const child = spawn("bash", ["-ec", text], { cwd: projectRoot, env: { ...env, FILLED_IN: JSON.stringify(filledIn) } });
+    const child = spawn("bash", ["-ec", text], {
+      cwd: projectRoot,
+      env: { ...env, FILLED_IN: JSON.stringify(filledIn) },
+    });
     let said = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => (said += part));
     child.stdin.end(input);
@@ -99,7 +113,11 @@ async function begin(ready: (output: string) => Promise<true | undefined>): Prom
   const { line = "", stays } = commands[next] ?? {};
   expect(stays, line).toBe(true);
   next += 1;
-  const one = start("bash", ["-ec", `exec ${line}`], { cwd: projectRoot, logFile: join(dir, `log-${next}`), env });
+  const one = start("bash", ["-ec", `exec ${line}`], {
+    cwd: projectRoot,
+    logFile: join(dir, `log-${next}`),
+    env,
+  });
   started.push(one);
   await until(line, 40_000, () => ready(one.output()), one.output);
 }
@@ -114,13 +132,18 @@ it("the commands of examples/testnets lead from nothing to a paid withdrawal", a
   const made = await shell(upTo("node gateway/gateway.js merchant create"));
   const [apiKey = "", shopKey = ""] = made.match(/k_[0-9a-f]{16}\.[\w-]{43}\.[0-9a-f]{32}/g) ?? [];
   const words = Mnemonic.fromEntropy(randomBytes(16)).phrase;
-  Object.assign(filledIn, { "<API_KEY>": apiKey, "<MNEMONIC>": words, "<ENCRYPTION_KEY>": randomBytes(32).toString("hex") });
+  Object.assign(filledIn, {
+    "<API_KEY>": apiKey,
+    "<MNEMONIC>": words,
+    "<ENCRYPTION_KEY>": randomBytes(32).toString("hex"),
+  });
   const paired = await shell(upTo());
   const [shortCode = ""] = /(?<=short code )\S+(?: \S+)*/.exec(paired) ?? [];
   expect(paired.split(shortCode).length, paired).toBe(3); // pair.js and agents print it
   await begin(async (output) => (output.includes("crypto: ready") ? true : undefined));
 
-  const [hotWallet = ""] = /0x[0-9a-fA-F]{40}/.exec(await shell(upTo("node autowithdraw.js address"))) ?? [];
+  const [hotWallet = ""] =
+    /0x[0-9a-fA-F]{40}/.exec(await shell(upTo("node autowithdraw.js address"))) ?? [];
   await sendUnlocked(anvil.url, { to: hotWallet, value: `0x${(10n ** 17n).toString(16)}` });
   await settle(anvil.url, 4);
   const shop = createClient({ baseUrl, key: { apiKey: shopKey } });
@@ -146,5 +169,7 @@ it("the commands of examples/testnets lead from nothing to a paid withdrawal", a
     return read.ok && read.value.status === 1 ? true : undefined;
   });
   expect(next).toBe(commands.length);
-  expect(BigInt((await rpc(anvil.url, "eth_getBalance", [receiver, "latest"])) as string)).toBe(10n ** 22n + 10n ** 15n);
+  expect(BigInt((await rpc(anvil.url, "eth_getBalance", [receiver, "latest"])) as string)).toBe(
+    10n ** 22n + 10n ** 15n,
+  );
 });

@@ -37,7 +37,13 @@ beforeEach(() => {
   keys = pairAgent(db.store);
   chain = {
     ...{ name: "xrp", network, reader: {}, currencies: [{ id: "xrp" }] },
-    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => 9_000, run: "run 1" },
+    ...{
+      store: db.store,
+      signals: createSignals(),
+      log: silentLog,
+      clock: () => 9_000,
+      run: "run 1",
+    },
     faults: new FaultBook(() => 9_000),
   } as unknown as WatchedChain;
 });
@@ -48,7 +54,15 @@ function out(number: number): string {
   const id = askWithdrawal(db.store, keys.id, number, { network, currency: "xrp" });
   db.store.write((database) => {
     insertSignature(database, {
-      ...{ transactionId: id, attempt: 1, agent: keys.id, network, account: "rX", slot: `${number}`, txHash: `${number}` },
+      ...{
+        transactionId: id,
+        attempt: 1,
+        agent: keys.id,
+        network,
+        account: "rX",
+        slot: `${number}`,
+        txHash: `${number}`,
+      },
       ...{ feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 },
     });
     updateWithdrawal(database, id, { stage: "broadcast" }, 8_000);
@@ -57,19 +71,48 @@ function out(number: number): string {
 }
 
 const row = (id: string) => readTransaction(db.store, id);
-const alarms = () => db.store.database.all("SELECT act, subject FROM audit WHERE act LIKE 'alarm %'");
+const alarms = () =>
+  db.store.database.all("SELECT act, subject FROM audit WHERE act LIKE 'alarm %'");
 const named = () => namedOf(db.store.database, readAgent(db.store, keys.id), "run");
 const judge = (id: string, verdict: Parameters<typeof applyVerdict>[3]) =>
   db.store.write((database) => applyVerdict(chain, database, row(id), verdict));
 /** The nodes show that the account was not there so long before the order. */
 const shown = (id: string, beforeMs = 1) =>
-  judge(id, { kind: "unreachable", absentMs: row(id).createdAt - beforeMs, detail: "it began at 95000000" });
+  judge(id, {
+    kind: "unreachable",
+    absentMs: row(id).createdAt - beforeMs,
+    detail: "it began at 95000000",
+  });
 
 const entry = (transactionId: string, change: object = {}) =>
-  ({ kind: "decision", seq: 9, at: 9, transactionId, decision: "expired", code: belowCode, address: "", ...change }) as const;
+  ({
+    kind: "decision",
+    seq: 9,
+    at: 9,
+    transactionId,
+    decision: "expired",
+    code: belowCode,
+    address: "",
+    ...change,
+  }) as const;
 const around = (id: string): Around => ({
-  ...{ agent: readAgent(db.store, keys.id), row: row(id), jobAgent: keys.id, isSigned: true, slot: "1" },
-  ...{ known: null, pin: "", slotOwner: null, hashOwner: null, assigned: null, isVoid: false, isCoinGone: false, nowMs: 9 },
+  ...{
+    agent: readAgent(db.store, keys.id),
+    row: row(id),
+    jobAgent: keys.id,
+    isSigned: true,
+    slot: "1",
+  },
+  ...{
+    known: null,
+    pin: "",
+    slotOwner: null,
+    hashOwner: null,
+    assigned: null,
+    isVoid: false,
+    isCoinGone: false,
+    nowMs: 9,
+  },
   isHandshakeDone: true,
 });
 
@@ -90,7 +133,9 @@ describe("a payout below its account's first sequence", () => {
     expect(shown(id, 0)).toBe(true);
     expect(row(id)).toMatchObject({ status: 0, stage: "stuck", code: "" });
     expect(named()).toEqual({});
-    expect(alarms()).toMatchObject([{ act: expect.stringContaining("WATCHER_SLOT_CONSUMED"), subject: id }]);
+    expect(alarms()).toMatchObject([
+      { act: expect.stringContaining("WATCHER_SLOT_CONSUMED"), subject: id },
+    ]);
   });
 
   it("ends by its agent's word once the gateway's own nodes have shown it, and not before", () => {
@@ -104,7 +149,14 @@ describe("a payout below its account's first sequence", () => {
     shown(told);
     const change = { status: 2, stage: "expired", code: belowEndedCode };
     expect(effectOf(entry(told), around(told))).toEqual({ kind: "answer", change });
-    db.store.write((database) => updateWithdrawal(database, told, { status: 2, stage: "expired", code: belowEndedCode }, 9_000));
+    db.store.write((database) =>
+      updateWithdrawal(
+        database,
+        told,
+        { status: 2, stage: "expired", code: belowEndedCode },
+        9_000,
+      ),
+    );
     expect(named()).toEqual({});
     forgetEndedCoins(db.store);
     expect(db.store.database.all("SELECT * FROM unknownCoins")).toEqual([]);
@@ -112,9 +164,15 @@ describe("a payout below its account's first sequence", () => {
 
   it("stays what the chain made of it, and no other end of a signed payment is taken", () => {
     const id = out(5);
-    expect(effectOf(entry(id, { code: "JOB_EXPIRED" }), around(id))).toMatchObject({ kind: "contradiction" });
-    expect(effectOf(entry(id, { decision: "refused" }), around(id))).toMatchObject({ kind: "contradiction" });
-    db.store.write((database) => updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 9_000));
+    expect(effectOf(entry(id, { code: "JOB_EXPIRED" }), around(id))).toMatchObject({
+      kind: "contradiction",
+    });
+    expect(effectOf(entry(id, { decision: "refused" }), around(id))).toMatchObject({
+      kind: "contradiction",
+    });
+    db.store.write((database) =>
+      updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 9_000),
+    );
     expect(effectOf(entry(id), around(id))).toEqual({ kind: "answer", change: {} });
     expect(shown(id)).toBe(false);
     const evm = askWithdrawal(db.store, keys.id, 7);
@@ -123,11 +181,17 @@ describe("a payout below its account's first sequence", () => {
 
   it("may be renewed after its end, and one whose slot another transaction used may not", () => {
     const [id, other] = [out(5), out(6)];
-    const again = (renews: string) => checkRenewal(db.store.database, { ...row(renews), renews }, row(renews).contentHash);
+    const again = (renews: string) =>
+      checkRenewal(db.store.database, { ...row(renews), renews }, row(renews).contentHash);
     expect(again(id)).toMatchObject({ extra: { reason: "open" } });
     db.store.write((database) => {
       updateWithdrawal(database, id, { status: 2, stage: "expired", code: belowEndedCode }, 9_000);
-      updateWithdrawal(database, other, { status: 2, stage: "failed", code: "chain_slot_consumed" }, 9_000);
+      updateWithdrawal(
+        database,
+        other,
+        { status: 2, stage: "failed", code: "chain_slot_consumed" },
+        9_000,
+      );
     });
     expect(again(id)).toMatchObject({ id });
     expect(again(other)).toMatchObject({ code: "not_renewable", extra: { reason: "signed" } });

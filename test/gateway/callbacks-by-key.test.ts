@@ -23,16 +23,25 @@ let receiver: Receiver;
 let callbacks: Callbacks;
 let shop: Client;
 
-const clientOf = (apiKey: string): Client => createClient({ baseUrl: gateway.url, key: { apiKey } });
+const clientOf = (apiKey: string): Client =>
+  createClient({ baseUrl: gateway.url, key: { apiKey } });
 const keyOf = (merchant: string): string => {
-  const made = addKey(gateway.operator, { merchant, scopes: ["callbacks"], profile: "compatible", alg: "HS256" });
+  const made = addKey(gateway.operator, {
+    merchant,
+    scopes: ["callbacks"],
+    profile: "compatible",
+    alg: "HS256",
+  });
   if (!made.ok) throw new Error(made.code);
   return made.apiKey;
 };
 const database = () => gateway.service.store.database;
 
 beforeEach(async () => {
-  gateway = await startTestGateway({ limits, callbacks: { allowPrivate: true, retrySeconds: [3_600], timeoutSeconds: 1 } });
+  gateway = await startTestGateway({
+    limits,
+    callbacks: { allowPrivate: true, retrySeconds: [3_600], timeoutSeconds: 1 },
+  });
   gateway.clock.nowMs = Date.now();
   receiver = await startReceiver();
   const { service } = gateway;
@@ -40,7 +49,10 @@ beforeEach(async () => {
     ...{ ...service, random: randomBytes, sealingKey: service.key.sealingKey },
     recordOf: (one) => recordOf(one, service),
     fiatValueOf: () => "",
-    callbackSender: createCallbackSender({ settings: service.config.callbacks, monotonic: () => performance.now() }),
+    callbackSender: createCallbackSender({
+      settings: service.config.callbacks,
+      monotonic: () => performance.now(),
+    }),
   });
   await gateway.pair();
   gateway.fund("eth", 10n ** 19n);
@@ -82,13 +94,21 @@ let orders = 0;
 async function order(): Promise<void> {
   const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
   const client = createClient({ baseUrl: gateway.url, key: { apiKey: gateway.merchant.shopKey } });
-  const made = await client.autoWithdraw({ currency: "eth", amount: "0.01", address, orderId: `out-${++orders}` });
+  const made = await client.autoWithdraw({
+    currency: "eth",
+    amount: "0.01",
+    address,
+    orderId: `out-${++orders}`,
+  });
   if (!made.ok) throw new Error(made.code);
   gateway.clock.nowMs += 1;
   gateway.service.signals.emit("changed", { transactionId: "" });
 }
 
-const acts: readonly (readonly [string, (client: Client, id: string) => Promise<{ readonly ok: boolean }>])[] = [
+const acts: readonly (readonly [
+  string,
+  (client: Client, id: string) => Promise<{ readonly ok: boolean }>,
+])[] = [
   ["pauseCallback", (client, id) => client.pauseCallback(id)],
   ["resumeCallback", (client, id) => client.resumeCallback(id)],
   ["testCallback", (client, id) => client.testCallback(id)],
@@ -110,7 +130,10 @@ describe("callback targets by a key", () => {
     await until(() => held().succeededAt !== null);
     expect(receiver.received.map(({ type }) => type)).toEqual(["withdrawal.created"]);
     expect(receiver.refused).toEqual([]);
-    const line = database().get<{ actor: string }>("SELECT actor FROM audit WHERE act = 'callback added' AND subject = ?", id);
+    const line = database().get<{ actor: string }>(
+      "SELECT actor FROM audit WHERE act = 'callback added' AND subject = ?",
+      id,
+    );
     expect(line?.actor).toMatch(/^k_/);
   });
 
@@ -119,7 +142,11 @@ describe("callback targets by a key", () => {
     const events = ["withdrawal.failed", "deposit.completed"] as const;
     for (const wrong of [["deposit.paid"], "deposit.completed", [1]]) {
       const refused = await shop.createCallback({ url, events: wrong as never });
-      expect(refused).toMatchObject({ status: 400, code: "callback_events_invalid", field: "events" });
+      expect(refused).toMatchObject({
+        status: 400,
+        code: "callback_events_invalid",
+        field: "events",
+      });
     }
     const kept = { events: ["deposit.completed", "withdrawal.failed"] };
     expect(await shop.createCallback({ url, events })).toMatchObject({ ok: true, value: kept });
@@ -134,19 +161,43 @@ describe("callback targets by a key", () => {
     ["https://user:word@shop.example/", "must have no user name"],
     ["https://shop.example:22/", "must use port 443, or one above 1023"],
     ["nothing", "is no URL"],
-  ])("callback targets by a key: the guard of the operator's command refuses %s", async (url, reason) => {
-    Object.assign(gateway.service.config.callbacks, { allowLoopback: false, allowNetworks: [] });
-    const refused = { ok: false, status: 400, code: "callback_url_invalid", field: "url", reason };
-    expect(await shop.createCallback({ url })).toMatchObject(refused);
-    const { merchantId: merchant } = gateway.merchant;
-    const typed = addCallback(gateway.operator, { merchant, url, events: [] }, gateway.service.config.callbacks);
-    expect(typed).toMatchObject({ ok: false, code: "GATEWAY_CALLBACK_URL", detail: `the URL ${reason}` });
-    expect(await shop.createCallback({ url: "https://shop.example/hook" })).toMatchObject({ ok: true });
-  });
+  ])(
+    "callback targets by a key: the guard of the operator's command refuses %s",
+    async (url, reason) => {
+      Object.assign(gateway.service.config.callbacks, { allowLoopback: false, allowNetworks: [] });
+      const refused = {
+        ok: false,
+        status: 400,
+        code: "callback_url_invalid",
+        field: "url",
+        reason,
+      };
+      expect(await shop.createCallback({ url })).toMatchObject(refused);
+      const { merchantId: merchant } = gateway.merchant;
+      const typed = addCallback(
+        gateway.operator,
+        { merchant, url, events: [] },
+        gateway.service.config.callbacks,
+      );
+      expect(typed).toMatchObject({
+        ok: false,
+        code: "GATEWAY_CALLBACK_URL",
+        detail: `the URL ${reason}`,
+      });
+      expect(await shop.createCallback({ url: "https://shop.example/hook" })).toMatchObject({
+        ok: true,
+      });
+    },
+  );
 
   it("callback targets by a key: a URL that is no text is refused", async () => {
-    expect(await shop.createCallback({ url: 1 as never })).toMatchObject({ status: 400, code: "callback_url_invalid" });
-    expect(await shop.createCallback({ url: "https://shop.example/1" })).toMatchObject({ ok: true });
+    expect(await shop.createCallback({ url: 1 as never })).toMatchObject({
+      status: 400,
+      code: "callback_url_invalid",
+    });
+    expect(await shop.createCallback({ url: "https://shop.example/1" })).toMatchObject({
+      ok: true,
+    });
   });
 
   it("callback targets by a key: the same URL makes no second target, also one that the operator added", async () => {
@@ -168,7 +219,9 @@ describe("callback targets by a key", () => {
       code: "callbacks_full",
     });
     if (first.ok) removeCallback(gateway.operator, first.callbackId);
-    expect(await shop.createCallback({ url: "https://shop.example/more" })).toMatchObject({ ok: true });
+    expect(await shop.createCallback({ url: "https://shop.example/more" })).toMatchObject({
+      ok: true,
+    });
   });
 });
 
@@ -180,13 +233,19 @@ describe("the scope callbacks", () => {
     expect(await old.callbacks()).toMatchObject(refused);
     expect(await old.createCallback({ url: "https://shop.example/2" })).toMatchObject(refused);
     for (const [name, act] of acts) expect(await act(old, id), name).toMatchObject(refused);
-    expect(await shop.balances()).toMatchObject({ status: 403, code: "scope_missing", scope: "read" });
+    expect(await shop.balances()).toMatchObject({
+      status: 403,
+      code: "scope_missing",
+      scope: "read",
+    });
     for (const [name, act] of acts) expect(await act(shop, id), name).toMatchObject({ ok: true });
   });
 
   it("reaches the key's own merchant alone", async () => {
     const id = await add("https://shop.example/hook");
-    const outsider = clientOf(keyOf(createMerchant(gateway.operator, { name: "Other", language: "en" }).merchantId));
+    const outsider = clientOf(
+      keyOf(createMerchant(gateway.operator, { name: "Other", language: "en" }).merchantId),
+    );
     expect(await outsider.callbacks()).toMatchObject({ ok: true, value: { callbacks: [] } });
     const before = listCallbacks(gateway.operator, undefined);
     const refused = { ok: false, status: 404, code: "callback_not_found", field: "callbackId" };
@@ -197,14 +256,19 @@ describe("the scope callbacks", () => {
     }
     expect(listCallbacks(gateway.operator, undefined)).toEqual(before);
     // Another merchant may have the same URL.
-    expect(await outsider.createCallback({ url: "https://shop.example/hook" })).toMatchObject({ ok: true });
+    expect(await outsider.createCallback({ url: "https://shop.example/hook" })).toMatchObject({
+      ok: true,
+    });
     for (const [name, act] of acts) expect(await act(shop, id), name).toMatchObject({ ok: true });
     for (const [name, act] of acts) expect(await act(shop, id), name).toMatchObject(refused);
   });
 
   it("does not let one token act twice", async () => {
     const apiKey = keyOf(gateway.merchant.merchantId);
-    const headers = { "Content-Type": "application/json", signatureToken: handmadeToken(apiKey, gateway.clock.nowMs) };
+    const headers = {
+      "Content-Type": "application/json",
+      signatureToken: handmadeToken(apiKey, gateway.clock.nowMs),
+    };
     const send = (at: number) => {
       const body = JSON.stringify({ url: `https://shop.example/${at}` });
       return gateway.send("/api/v1/createCallback", { method: "POST", headers, body });
@@ -217,7 +281,9 @@ describe("the scope callbacks", () => {
 describe("a paused target", () => {
   it("gets nothing until it is resumed, and then all that waited", async () => {
     const id = await add();
-    expect(await shop.pauseCallback(id)).toMatchObject({ value: { callbackId: id, state: "paused" } });
+    expect(await shop.pauseCallback(id)).toMatchObject({
+      value: { callbackId: id, state: "paused" },
+    });
     expect(await shop.pauseCallback(id)).toMatchObject({ value: { state: "paused" } });
     const beside = await startReceiver();
     const besideId = await add(beside.url);
@@ -230,14 +296,26 @@ describe("a paused target", () => {
     expect(held().waiting).toBe(2);
     expect(receiver.received).toEqual([]);
     expect(listCallbacks(gateway.operator, undefined)[0]?.pausedAt).not.toBe("");
-    expect(await shop.testCallback(id)).toMatchObject({ status: 409, code: "callback_off", field: "callbackId" });
+    expect(await shop.testCallback(id)).toMatchObject({
+      status: 409,
+      code: "callback_off",
+      field: "callbackId",
+    });
     expect(await shop.resumeCallback(id)).toMatchObject({ value: { state: "active", waiting: 2 } });
     expect(await shop.resumeCallback(id)).toMatchObject({ value: { state: "active" } });
     await until(() => held().waiting === 0);
     expect(receiver.received).toHaveLength(2);
     expect(await shop.testCallback(id)).toMatchObject({ ok: true });
-    const lines = database().all<{ act: string }>("SELECT act FROM audit WHERE subject = ? ORDER BY id", id);
-    expect(lines.map(({ act }) => act)).toEqual(["callback added", "callback paused", "callback resumed", "callback tested"]);
+    const lines = database().all<{ act: string }>(
+      "SELECT act FROM audit WHERE subject = ? ORDER BY id",
+      id,
+    );
+    expect(lines.map(({ act }) => act)).toEqual([
+      "callback added",
+      "callback paused",
+      "callback resumed",
+      "callback tested",
+    ]);
   });
 
   it("a target that answered 410 is off, which resuming ends", async () => {
@@ -245,7 +323,12 @@ describe("a paused target", () => {
     answer(410);
     await order();
     await until(() => held().offAt !== null);
-    expect(await only()).toMatchObject({ state: "off", givenUp: 1, failedStatus: 410, failedReason: "" });
+    expect(await only()).toMatchObject({
+      state: "off",
+      givenUp: 1,
+      failedStatus: 410,
+      failedReason: "",
+    });
     for (const call of [shop.testCallback(id), shop.redeliverCallback(id)])
       expect(await call).toMatchObject({ status: 409, code: "callback_off" });
     answer(200);
@@ -266,8 +349,15 @@ describe("deliveries by a key", () => {
     answer(503);
     await shop.testCallback(id);
     await until(() => held().failedAt !== null);
-    expect(await only()).toMatchObject({ waiting: 0, givenUp: 0, failedStatus: 503, failedReason: "" });
-    const states = database().all<{ state: string }>("SELECT state FROM callbackDeliveries ORDER BY id");
+    expect(await only()).toMatchObject({
+      waiting: 0,
+      givenUp: 0,
+      failedStatus: 503,
+      failedReason: "",
+    });
+    const states = database().all<{ state: string }>(
+      "SELECT state FROM callbackDeliveries ORDER BY id",
+    );
     expect(states.map(({ state }) => state)).toEqual(["delivered", "given up"]);
   });
 
@@ -295,7 +385,11 @@ describe("deliveries by a key", () => {
     await receiver.close();
     await shop.testCallback(id);
     await until(() => held().failedAt !== null);
-    expect(await only()).toMatchObject({ failedStatus: 0, failedReason: "could not be reached (ECONNREFUSED)", succeededAt: "" });
+    expect(await only()).toMatchObject({
+      failedStatus: 0,
+      failedReason: "could not be reached (ECONNREFUSED)",
+      succeededAt: "",
+    });
     receiver = await startReceiver();
   });
 
@@ -308,7 +402,8 @@ describe("deliveries by a key", () => {
     };
     const reasons = [whyNoAddress(["ENOTFOUND", "ENOTFOUND"]), whyNoAddress([]), nameFaults.closed];
     expect(new Set(reasons).size).toBe(3);
-    for (const reason of reasons) expect(await read(reason)).toBe("the name leads to no public address");
+    for (const reason of reasons)
+      expect(await read(reason)).toBe("the name leads to no public address");
     expect(await read("no answer in time")).toBe("no answer in time");
   });
 
@@ -333,7 +428,9 @@ describe("deliveries by a key", () => {
       value: { callbackId: id, since: late, deliveries: 1, left: 0 },
     });
     await until(() => held().givenUp === 1 && held().waiting === 0);
-    expect(await shop.redeliverCallback(id)).toMatchObject({ value: { since: "", deliveries: 1, left: 0 } });
+    expect(await shop.redeliverCallback(id)).toMatchObject({
+      value: { since: "", deliveries: 1, left: 0 },
+    });
     await until(() => held().givenUp === 0 && held().waiting === 0);
     expect(await shop.redeliverCallback(id)).toMatchObject({ value: { deliveries: 0 } });
   });
@@ -354,7 +451,9 @@ describe("deliveries by a key", () => {
     await order();
     await until(() => held().waiting === 1);
     const { merchantId } = gateway.merchant;
-    const { id: record } = database().get<{ id: string }>("SELECT id FROM transactions") ?? { id: "" };
+    const { id: record } = database().get<{ id: string }>("SELECT id FROM transactions") ?? {
+      id: "",
+    };
     for (let at = 1; at <= 1_100; at += 1) {
       const row = [`msg_${at}`, merchantId, record, at];
       database().run(
@@ -368,11 +467,17 @@ describe("deliveries by a key", () => {
       );
     }
     expect(await only()).toMatchObject({ waiting: 1, givenUp: 1_100 });
-    expect(await shop.redeliverCallback(id)).toMatchObject({ value: { deliveries: 1_101, left: 0 } });
+    expect(await shop.redeliverCallback(id)).toMatchObject({
+      value: { deliveries: 1_101, left: 0 },
+    });
     expect(await only()).toMatchObject({ waiting: 1_101, givenUp: 0 });
-    expect(await shop.removeCallback(id)).toMatchObject({ value: { callbackId: id, recordsGivenUp: 1 } });
+    expect(await shop.removeCallback(id)).toMatchObject({
+      value: { callbackId: id, recordsGivenUp: 1 },
+    });
     expect(await shop.callbacks()).toMatchObject({ value: { callbacks: [] } });
-    const left = database().get<{ n: number }>("SELECT count(*) AS n FROM callbackDeliveries WHERE state = 'waiting'");
+    const left = database().get<{ n: number }>(
+      "SELECT count(*) AS n FROM callbackDeliveries WHERE state = 'waiting'",
+    );
     expect(left?.n).toBe(0);
   });
 });

@@ -24,7 +24,8 @@ import {
 
 eachTestItsGateway();
 
-const cancel = (transactionId: unknown) => gateway.call("POST", "/api/v1/cancelWithdraw", { transactionId });
+const cancel = (transactionId: unknown) =>
+  gateway.call("POST", "/api/v1/cancelWithdraw", { transactionId });
 const made = async (): Promise<string> => {
   await ready();
   return (await auto()).body.transactionId;
@@ -39,7 +40,12 @@ function refuses(): void {
       .map(({ transactionId }) => transactionId);
     setImmediate(() => {
       store.write((database) =>
-        updateWithdrawal(database, id, { status: 2, stage: "refused", code: "SHOP_CANCELLED" }, gateway.clock.nowMs),
+        updateWithdrawal(
+          database,
+          id,
+          { status: 2, stage: "refused", code: "SHOP_CANCELLED" },
+          gateway.clock.nowMs,
+        ),
       );
       signals.emit("changed", { transactionId: id });
     });
@@ -53,10 +59,17 @@ describe("a cancelled withdrawal", () => {
     refuses();
     const answer = await cancel(id);
     const body = { transactionId: id, cancelled: true, status: 2, stage: "refused" };
-    expect(answer).toMatchObject({ status: 200, body: { ...body, message: "The withdrawal is cancelled: nothing is paid." } });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { ...body, message: "The withdrawal is cancelled: nothing is paid." },
+    });
     expect(await cancel(id)).toMatchObject({ status: 200, body });
     expect([countOf("recalls"), row(id)?.code]).toEqual([0, "SHOP_CANCELLED"]);
-    expect((await auto()).body).toMatchObject({ code: "withdrawal_failed", reason: "SHOP_CANCELLED", signed: false });
+    expect((await auto()).body).toMatchObject({
+      code: "withdrawal_failed",
+      reason: "SHOP_CANCELLED",
+      signed: false,
+    });
     expect((await auto({ renew: id })).body).toMatchObject({ status: 0, renews: id });
   });
 
@@ -79,11 +92,28 @@ describe("a cancelled withdrawal", () => {
   it("a withdrawal that was signed, is paid or has failed otherwise is not cancelled, and no deposit request is", async () => {
     const id = await made();
     const sign = {
-      ...{ transactionId: id, attempt: 1, agent: agentRow().id, network: "eip155:31337", account: "0x", slot: "0" },
-      ...{ txHash: `0x${"1".repeat(64)}`, feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const },
+      ...{
+        transactionId: id,
+        attempt: 1,
+        agent: agentRow().id,
+        network: "eip155:31337",
+        account: "0x",
+        slot: "0",
+      },
+      ...{
+        txHash: `0x${"1".repeat(64)}`,
+        feeMax: "1",
+        seq: 1,
+        validUntilMs: 0,
+        pin: "",
+        cancel: 0 as const,
+      },
     };
     gateway.service.store.write((database) => insertSignature(database, sign));
-    expect(await cancel(id)).toMatchObject({ status: 409, body: { code: "not_cancellable", transactionId: id } });
+    expect(await cancel(id)).toMatchObject({
+      status: 409,
+      body: { code: "not_cancellable", transactionId: id },
+    });
     const second = (await auto({ orderId: "order-2" })).body.transactionId;
     decide(second, { status: 2, stage: "refused", code: "OPERATOR_REFUSED" });
     expect(await cancel(second)).toMatchObject({ status: 409 });
@@ -97,8 +127,22 @@ describe("a cancelled withdrawal", () => {
     online();
     gateway.service.signals.on("recall", () => {
       setImmediate(() => {
-        const sign = { transactionId: id, attempt: 1, agent: agentRow().id, network: "eip155:31337", account: "0x", slot: "0" };
-        const rest = { txHash: `0x${"2".repeat(64)}`, feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const };
+        const sign = {
+          transactionId: id,
+          attempt: 1,
+          agent: agentRow().id,
+          network: "eip155:31337",
+          account: "0x",
+          slot: "0",
+        };
+        const rest = {
+          txHash: `0x${"2".repeat(64)}`,
+          feeMax: "1",
+          seq: 1,
+          validUntilMs: 0,
+          pin: "",
+          cancel: 0 as const,
+        };
         gateway.service.store.write((database) => insertSignature(database, { ...sign, ...rest }));
         gateway.service.signals.emit("changed", { transactionId: id });
       });
@@ -111,16 +155,30 @@ describe("a cancelled withdrawal", () => {
     const id = await made();
     const { apiKey } = gateway.key({ scopes: ["withdraw:auto", "read"] });
     const headers = { signatureToken: handmadeToken(apiKey, gateway.clock.nowMs) };
-    const refused = await gateway.call("POST", "/api/v1/cancelWithdraw", { transactionId: id }, headers);
-    expect(refused).toMatchObject({ status: 403, body: { code: "scope_missing", scope: "withdraw:cancel" } });
+    const refused = await gateway.call(
+      "POST",
+      "/api/v1/cancelWithdraw",
+      { transactionId: id },
+      headers,
+    );
+    expect(refused).toMatchObject({
+      status: 403,
+      body: { code: "scope_missing", scope: "withdraw:cancel" },
+    });
     const other = createMerchant(gateway.operator, { name: "Other", language: "en" }).shopKey;
     const foreign = { signatureToken: handmadeToken(other, gateway.clock.nowMs) };
-    expect((await gateway.call("POST", "/api/v1/cancelWithdraw", { transactionId: id }, foreign)).status).toBe(404);
-    for (const wrong of ["0".repeat(32), "x", 7, ""]) expect((await cancel(wrong)).status).toBe(404);
-    expect((await gateway.call("POST", "/api/v1/cancelWithdraw", {})).body.code).toBe("field_missing");
-    expect((await gateway.call("POST", "/api/v1/cancelWithdraw", { transactionId: id, orderId: "1" })).body.code).toBe(
-      "field_unknown",
+    expect(
+      (await gateway.call("POST", "/api/v1/cancelWithdraw", { transactionId: id }, foreign)).status,
+    ).toBe(404);
+    for (const wrong of ["0".repeat(32), "x", 7, ""])
+      expect((await cancel(wrong)).status).toBe(404);
+    expect((await gateway.call("POST", "/api/v1/cancelWithdraw", {})).body.code).toBe(
+      "field_missing",
     );
+    expect(
+      (await gateway.call("POST", "/api/v1/cancelWithdraw", { transactionId: id, orderId: "1" }))
+        .body.code,
+    ).toBe("field_unknown");
     expect(countOf("recalls")).toBe(0);
   });
 });

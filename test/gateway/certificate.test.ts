@@ -34,20 +34,44 @@ afterEach(async () => {
 
 /** A certificate of its own, whose name tells it apart. */
 function issue(name: string, days: number): void {
-  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", `${days}`];
+  const kind = [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    `${days}`,
+  ];
   const files = ["-keyout", join(dir, `${name}.key`), "-out", join(dir, `${name}.pem`)];
-  execFileSync("openssl", [...kind, "-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1", ...files], {
-    stdio: "ignore",
-  });
+  execFileSync(
+    "openssl",
+    [...kind, "-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1", ...files],
+    {
+      stdio: "ignore",
+    },
+  );
 }
 
 function install(name: string): void {
-  for (const end of ["pem", "key"]) copyFileSync(join(dir, `${name}.${end}`), join(dir, `served.${end}`));
+  for (const end of ["pem", "key"])
+    copyFileSync(join(dir, `${name}.${end}`), join(dir, `served.${end}`));
 }
 
 function prepared(): ReturnType<typeof parseConfig> {
-  const listen = { host: "127.0.0.1", port: 0, tls: { certificate: "served.pem", key: "served.key" } };
-  const text = JSON.stringify({ ...testConfig, listen, database: "sqlite:gateway.db", keyFile: "gateway.key" });
+  const listen = {
+    host: "127.0.0.1",
+    port: 0,
+    tls: { certificate: "served.pem", key: "served.key" },
+  };
+  const text = JSON.stringify({
+    ...testConfig,
+    listen,
+    database: "sqlite:gateway.db",
+    keyFile: "gateway.key",
+  });
   writeFileSync(join(dir, "gateway.config.json"), text);
   const config = parseConfig(text, dir, 0);
   createStore(config.database, createGatewayKey(config.keyFile).fingerprint, silentLog).close();
@@ -71,7 +95,10 @@ describe("a reload of the gateway", () => {
     install("old");
     const config = prepared();
     const warned: string[] = [];
-    const log = { ...silentLog, warn: (context: { event: string }) => void warned.push(context.event) } as never;
+    const log = {
+      ...silentLog,
+      warn: (context: { event: string }) => void warned.push(context.event),
+    } as never;
     running = await startGateway(config, { log, clock: () => Date.now(), onPoisoned: () => {} });
     expect(warned).toContain("certificate-ends");
     const { renewCertificate } = running;
@@ -93,11 +120,15 @@ describe("a reload of the gateway", () => {
     install("new");
     await reload.request();
     expect(await servedName(port)).toBe("new");
-    expect(said[1]).toMatch(/^config-reload: the renewed certificate is served from now on; it ends at \d{4}-/);
+    expect(said[1]).toMatch(
+      /^config-reload: the renewed certificate is served from now on; it ends at \d{4}-/,
+    );
     copyFileSync(join(dir, "old.pem"), join(dir, "served.pem"));
     await reload.request();
     expect(await servedName(port)).toBe("new");
-    expect(said[2]).toMatch(/^config-refused: the certificate was not taken: .*; the old one is served on$/);
+    expect(said[2]).toMatch(
+      /^config-refused: the certificate was not taken: .*; the old one is served on$/,
+    );
     rmSync(join(dir, "served.key"));
     await reload.request();
     expect(said[3]).toMatch(/^config-refused: .*ENOENT.*; the old one is served on$/);
@@ -138,9 +169,16 @@ describe("the end of a certificate", () => {
   it("is told from two weeks before it on", () => {
     const day = 86_400_000;
     const left = (endsAtMs: number | null) => certificateState(endsAtMs, 100 * day).left;
-    expect([left(null), left(114 * day), left(114 * day - 1), left(100 * day + 1), left(100 * day), left(0)]).toEqual([
-      ...["enough", "enough", "little", "little", "none", "none"],
-    ]);
-    expect(certificateState(0, day).words).toContain("ended at 1970-01-01T00:00:00.000Z: shops and agents refuse it");
+    expect([
+      left(null),
+      left(114 * day),
+      left(114 * day - 1),
+      left(100 * day + 1),
+      left(100 * day),
+      left(0),
+    ]).toEqual([...["enough", "enough", "little", "little", "none", "none"]]);
+    expect(certificateState(0, day).words).toContain(
+      "ended at 1970-01-01T00:00:00.000Z: shops and agents refuse it",
+    );
   });
 });

@@ -47,7 +47,12 @@ afterEach(() => db.remove());
 
 /** The agent pays from one wallet on each network, and has caught up with this run. */
 function begin(isRead = true): void {
-  const accounts = Object.keys(networks).map((family) => ({ family, purpose: "hot", id: hotWallet, firstAddress: hotWallet }));
+  const accounts = Object.keys(networks).map((family) => ({
+    family,
+    purpose: "hot",
+    id: hotWallet,
+    firstAddress: hotWallet,
+  }));
   const paired = Object.values(networks).map((network) => ({
     id: currencyOf(network),
     network,
@@ -57,7 +62,12 @@ function begin(isRead = true): void {
   }));
   db.store.database.run(
     "UPDATE agents SET accounts = ?, networks = ?, currencies = ?, caughtUp = ?",
-    ...[JSON.stringify(accounts), JSON.stringify(Object.values(networks)), JSON.stringify(paired), run],
+    ...[
+      JSON.stringify(accounts),
+      JSON.stringify(Object.values(networks)),
+      JSON.stringify(paired),
+      run,
+    ],
   );
   if (isRead) callLevel(db.store.database, run);
 }
@@ -65,52 +75,84 @@ function begin(isRead = true): void {
 const clear = (ids: readonly string[], agent = keys.id) => {
   const signals = createSignals();
   signals.on("changed", ({ transactionId }) => told.push(transactionId));
-  return createClearing({ store: db.store, signals, log: silentLog, clock: () => 9, run })(agent, ids);
+  return createClearing({ store: db.store, signals, log: silentLog, clock: () => 9, run })(
+    agent,
+    ids,
+  );
 };
 
 function ask(name: Name, number = 1): string {
   const network = networks[name];
-  const place = { network, currency: currencyOf(network), amount: "5", amountUnits: "5000000", receiverAddress: receiver };
+  const place = {
+    network,
+    currency: currencyOf(network),
+    amount: "5",
+    amountUnits: "5000000",
+    receiverAddress: receiver,
+  };
   return askWithdrawal(db.store, keys.id, number, { ...place, depositAddress: hotWallet });
 }
 
 /** A payment of the wallet that nothing explains, of what `ask` orders. */
 function foreign(name: Name, change: object = {}): void {
   const paid = { receiver, tag: "", contract: "", units: "5000000" };
-  const place = { network: networks[name], account: hotWallet, txHash: foreignHash, block: 9, final: 1 as const };
+  const place = {
+    network: networks[name],
+    account: hotWallet,
+    txHash: foreignHash,
+    block: 9,
+    final: 1 as const,
+  };
   keepUnexplained(db.store.database, { ...place, ...paid, ...change }, 0);
 }
 
 const row = (id: string) => readTransaction(db.store, id);
-const alarms = (): number => db.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm ORDER_PAID_BEFORE'").length;
-const operator = (): Operator => ({ store: db.store, run, actor: "operator", nowMs: 9 }) as unknown as Operator;
+const alarms = (): number =>
+  db.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm ORDER_PAID_BEFORE'").length;
+const operator = (): Operator =>
+  ({ store: db.store, run, actor: "operator", nowMs: 9 }) as unknown as Operator;
 
-describe.each(Object.keys(uncounted) as (keyof typeof uncounted)[])("a withdrawal on %s", (name) => {
-  it("is cleared while its wallet's chain is read in this run, and not before", () => {
-    begin(false);
-    const id = ask(name);
-    expect(clear([id])).toEqual([]);
-    keepLevel(db.store.database, { network: networks[name], account: hotWallet }, "an earlier run");
-    expect(clear([id])).toEqual([]);
-    keepLevel(db.store.database, { network: networks[name], account: hotWallet }, run);
-    expect(clear([id])).toEqual([id]);
-    expect(told).toEqual([]);
-  });
+describe.each(Object.keys(uncounted) as (keyof typeof uncounted)[])(
+  "a withdrawal on %s",
+  (name) => {
+    it("is cleared while its wallet's chain is read in this run, and not before", () => {
+      begin(false);
+      const id = ask(name);
+      expect(clear([id])).toEqual([]);
+      keepLevel(
+        db.store.database,
+        { network: networks[name], account: hotWallet },
+        "an earlier run",
+      );
+      expect(clear([id])).toEqual([]);
+      keepLevel(db.store.database, { network: networks[name], account: hotWallet }, run);
+      expect(clear([id])).toEqual([id]);
+      expect(told).toEqual([]);
+    });
 
-  it("that its wallet paid already is not cleared and waits for an operator; the others are cleared meanwhile", () => {
-    begin();
-    const [id, other] = [ask(name), ask(name, 2)];
-    db.store.database.run("UPDATE transactions SET amountUnits = '6000000' WHERE id = ?", other);
-    foreign(name);
-    for (const turn of [1, 2]) expect(clear([id, other]), `${turn}`).toEqual([other]);
-    expect(row(id)).toMatchObject({ status: 0, stage: "awaiting_operator", code: "RECOVERY_HOLD" });
-    expect([alarms(), told]).toEqual([1, [id]]);
-    const released = releaseOrder(operator(), id, { txHash: foreignHash, reason: "it paid another", isNoOrders: false });
-    expect(released).toMatchObject({ ok: true, holders: [] });
-    expect(clear([id])).toEqual([id]);
-    expect(row(id)).toMatchObject({ stage: "queued", code: "" });
-  });
-});
+    it("that its wallet paid already is not cleared and waits for an operator; the others are cleared meanwhile", () => {
+      begin();
+      const [id, other] = [ask(name), ask(name, 2)];
+      db.store.database.run("UPDATE transactions SET amountUnits = '6000000' WHERE id = ?", other);
+      foreign(name);
+      for (const turn of [1, 2]) expect(clear([id, other]), `${turn}`).toEqual([other]);
+      expect(row(id)).toMatchObject({
+        status: 0,
+        stage: "awaiting_operator",
+        code: "RECOVERY_HOLD",
+      });
+      expect([alarms(), told]).toEqual([1, [id]]);
+      const released = releaseOrder(operator(), id, {
+        txHash: foreignHash,
+        reason: "it paid another",
+        isNoOrders: false,
+      });
+      expect(released).toMatchObject({ ok: true, holders: [] });
+      expect(clear([id])).toEqual([id]);
+      expect(row(id)).toMatchObject({ stage: "queued", code: "" });
+    });
+  },
+);
 
 describe("nothing is said", () => {
   it("of a withdrawal on a chain that counts, of an ended one, of another agent's, and of none", () => {

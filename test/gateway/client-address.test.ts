@@ -77,7 +77,11 @@ it("a key for one address is let in behind a proxy that writes ports, and nobody
   const [keyId = ""] = merchant.shopKey.split(".");
   const asked = async (forwarded: string) => {
     const signatureToken = handmadeToken(merchant.shopKey, clock.nowMs);
-    const headers = { signaturetoken: signatureToken, "content-type": "application/json", "x-forwarded-for": forwarded };
+    const headers = {
+      signaturetoken: signatureToken,
+      "content-type": "application/json",
+      "x-forwarded-for": forwarded,
+    };
     return (await server.inject({ url: "/api/v1/supportedCurrency", headers })).statusCode;
   };
   db().run("UPDATE keys SET allowedAddresses = '203.0.113.5,127.0.0.1' WHERE id = ?", keyId);

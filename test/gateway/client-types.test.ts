@@ -25,7 +25,13 @@ const committed = (name: string): string => readFileSync(join(projectRoot, "clie
 describe("the client's types", () => {
   it("are made from the description that the gateway serves: npm run client -- --types", () => {
     const made = clientTypes(served);
-    expect(Object.keys(made)).toEqual(["orders.ts", "records.ts", "targets.ts", "events.ts", "codes.ts"]);
+    expect(Object.keys(made)).toEqual([
+      "orders.ts",
+      "records.ts",
+      "targets.ts",
+      "events.ts",
+      "codes.ts",
+    ]);
     for (const [name, text] of Object.entries(made)) expect(committed(name), name).toBe(text);
   });
 
@@ -34,25 +40,67 @@ describe("the client's types", () => {
     const fields = components.schemas.Transaction as { properties: Record<string, object> };
     fields.properties.tide = { type: "string", description: "New." };
     fields.properties.mode = { type: "string", enum: ["auto", "moon"] };
-    const changed = clientTypes({ components, paths, webhooks: { ...webhooks, "moon.full": webhooks["deposit.late"]! } });
+    const changed = clientTypes({
+      components,
+      paths,
+      webhooks: { ...webhooks, "moon.full": webhooks["deposit.late"]! },
+    });
     expect(changed["records.ts"]).toContain("  /** New. */\n  readonly tide?: string;\n");
     expect(changed["records.ts"]).toContain('readonly mode?: "auto" | "moon";');
     expect(changed["events.ts"]).toContain('    | "moon.full"');
-    const odd = { ...components.schemas, Odd: { type: "object", properties: { a: { type: "moon" } } } };
-    expect(() => clientTypes({ components: { schemas: odd }, paths, webhooks })).toThrow("no type for");
+    const odd = {
+      ...components.schemas,
+      Odd: { type: "object", properties: { a: { type: "moon" } } },
+    };
+    expect(() => clientTypes({ components: { schemas: odd }, paths, webhooks })).toThrow(
+      "no type for",
+    );
   });
 
   it("the compiler refuses an order that the gateway refuses, and knows each event's data", () => {
-    const byAmount: DepositOrder = { currency: "eth", amount: "1", orderId: "a", metadata: { a: "1" } };
-    const byMoney: DepositOrder = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1", orderId: "a", metadata: { a: "1" } };
+    const byAmount: DepositOrder = {
+      currency: "eth",
+      amount: "1",
+      orderId: "a",
+      metadata: { a: "1" },
+    };
+    const byMoney: DepositOrder = {
+      currency: "eth",
+      fiatCurrency: "TRY",
+      fiatAmount: "1",
+      orderId: "a",
+      metadata: { a: "1" },
+    };
     // @ts-expect-error both an amount and a sum of money
-    const both: DepositOrder = { currency: "eth", amount: "1", fiatCurrency: "TRY", fiatAmount: "1", orderId: "a" };
+    const both: DepositOrder = {
+      currency: "eth",
+      amount: "1",
+      fiatCurrency: "TRY",
+      fiatAmount: "1",
+      orderId: "a",
+    };
     // @ts-expect-error neither
     const neither: DepositOrder = { currency: "eth", orderId: "a" };
     // @ts-expect-error a field that the operation does not know
-    const unknown: WithdrawalOrder = { currency: "eth", amount: "1", address: "0x", orderId: "a", speed: "fast" };
-    const record = (one: Transaction): readonly unknown[] => [one.explorerUrl, one.confirmations, one.metadata];
-    const reasons = ({ reason, signed, field, needed, available }: ErrorBody) => [reason, signed, field, needed, available];
+    const unknown: WithdrawalOrder = {
+      currency: "eth",
+      amount: "1",
+      address: "0x",
+      orderId: "a",
+      speed: "fast",
+    };
+    const record = (one: Transaction): readonly unknown[] => [
+      one.explorerUrl,
+      one.confirmations,
+      one.metadata,
+    ];
+    const reasons = ({ reason, signed, field, needed, available }: ErrorBody) => [
+      reason,
+      signed,
+      field,
+      needed,
+      available,
+    ];
     const nameOf = (event: Callback): string => {
       if (event.type === "webhook.test") return event.data.callbackId;
       if (event.type === "deposit.unattributed") return event.data.unattributed.txHash;
@@ -60,7 +108,13 @@ describe("the client's types", () => {
       void event.data.callbackId;
       return event.data.orderId;
     };
-    expect([byAmount, byMoney, both, neither, unknown].map(({ orderId }) => orderId)).toEqual(["a", "a", "a", "a", "a"]);
+    expect([byAmount, byMoney, both, neither, unknown].map(({ orderId }) => orderId)).toEqual([
+      "a",
+      "a",
+      "a",
+      "a",
+      "a",
+    ]);
     expect([record, reasons, nameOf].map(({ length }) => length)).toEqual([1, 1, 1]);
   });
 });

@@ -10,7 +10,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient, type Failure } from "../../client/client.ts";
 import { createTokenMaker } from "../../client/signature-token.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
-import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../../lab/kit/gateway-server.ts";
+import {
+  receiver,
+  sha256,
+  startTestGateway,
+  type TestGateway,
+  wallet,
+} from "../../lab/kit/gateway-server.ts";
 import { publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 
@@ -23,11 +29,22 @@ describe("a token", () => {
   it("is what another library verifies: HS256 by the text of the secret", async () => {
     const token = createTokenMaker({ apiKey }, now)();
     const { secret, keyId } = parseApiKey(apiKey);
-    const { payload, protectedHeader } = await jwtVerify(token, secret, { algorithms: ["HS256"], currentDate });
+    const { payload, protectedHeader } = await jwtVerify(token, secret, {
+      algorithms: ["HS256"],
+      currentDate,
+    });
     expect(protectedHeader).toEqual({ alg: "HS256", typ: "JWT", kid: keyId });
     const iat = Math.floor(nowMs / 1000);
-    expect(payload).toEqual({ sub: keyId, iat, exp: iat + 60, jti: expect.stringMatching(/^[\w-]{22}$/), bodyHash: sha256("") });
-    await expect(jwtVerify(token, Buffer.from(Buffer.from(secret).toString(), "base64url"), { currentDate })).rejects.toThrow();
+    expect(payload).toEqual({
+      sub: keyId,
+      iat,
+      exp: iat + 60,
+      jti: expect.stringMatching(/^[\w-]{22}$/),
+      bodyHash: sha256(""),
+    });
+    await expect(
+      jwtVerify(token, Buffer.from(Buffer.from(secret).toString(), "base64url"), { currentDate }),
+    ).rejects.toThrow();
   });
 
   it("is EdDSA by the seed of an apiKey or by a key of one's own", async () => {
@@ -35,20 +52,34 @@ describe("a token", () => {
     const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
     const fromSeed = createPublicKey(createPrivateKey({ key: der, format: "der", type: "pkcs8" }));
     const token = createTokenMaker({ apiKey, alg: "EdDSA" }, now)();
-    expect((await jwtVerify(token, fromSeed, { algorithms: ["EdDSA"], currentDate })).payload.sub).toBe("k_0123456789abcdef");
+    expect(
+      (await jwtVerify(token, fromSeed, { algorithms: ["EdDSA"], currentDate })).payload.sub,
+    ).toBe("k_0123456789abcdef");
     const own = generateKeyPairSync("ed25519");
-    const ownToken = createTokenMaker({ keyId: "k_ffffffffffffffff", privateKey: own.privateKey }, now)();
+    const ownToken = createTokenMaker(
+      { keyId: "k_ffffffffffffffff", privateKey: own.privateKey },
+      now,
+    )();
     expect(decodeProtectedHeader(ownToken).kid).toBe("k_ffffffffffffffff");
     await jwtVerify(ownToken, own.publicKey, { algorithms: ["EdDSA"], currentDate });
-    await expect(jwtVerify(ownToken, fromSeed, { algorithms: ["EdDSA"], currentDate })).rejects.toThrow();
+    await expect(
+      jwtVerify(ownToken, fromSeed, { algorithms: ["EdDSA"], currentDate }),
+    ).rejects.toThrow();
   });
 
   it("binds method, path and body when asked, and differs each time", async () => {
     const make = createTokenMaker({ apiKey }, now);
     const bound = { method: "POST", path: "/api/v1/autoWithdraw", body: '{"ü":1}' };
     const token = make({ bound, audience: "https://pay.example.com", lifetimeSeconds: 300 });
-    const { payload } = await jwtVerify(token, parseApiKey(apiKey).secret, { currentDate, audience: "https://pay.example.com" });
-    expect(payload).toMatchObject({ method: "POST", path: "/api/v1/autoWithdraw", bodyHash: sha256('{"ü":1}') });
+    const { payload } = await jwtVerify(token, parseApiKey(apiKey).secret, {
+      currentDate,
+      audience: "https://pay.example.com",
+    });
+    expect(payload).toMatchObject({
+      method: "POST",
+      path: "/api/v1/autoWithdraw",
+      bodyHash: sha256('{"ü":1}'),
+    });
     expect(new Set([make(), make(), make()]).size).toBe(3);
   });
 
@@ -57,7 +88,9 @@ describe("a token", () => {
       expect(() => createTokenMaker({ apiKey: wrong }), wrong).toThrow(TypeError);
     }
     const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-    expect(() => createTokenMaker({ keyId: "k_0000000000000000", privateKey: rsa })).toThrow(TypeError);
+    expect(() => createTokenMaker({ keyId: "k_0000000000000000", privateKey: rsa })).toThrow(
+      TypeError,
+    );
     for (const lifetimeSeconds of [0, 301, 1.5])
       expect(() => createTokenMaker({ apiKey })({ lifetimeSeconds })).toThrow(RangeError);
   });
@@ -76,10 +109,22 @@ describe("against the gateway", () => {
   afterAll(() => gateway.close());
 
   it("the client, against the gateway, does all seven operations", async () => {
-    const deposit = await client.createTransactionRequest({ currency: "eth", amount: "0.5", orderId: "in-1" });
+    const deposit = await client.createTransactionRequest({
+      currency: "eth",
+      amount: "0.5",
+      orderId: "in-1",
+    });
     expect(deposit).toMatchObject({ ok: true, value: { amount: "0.5", tag: "" } });
-    const withdrawal = await client.autoWithdraw({ currency: "usdt", amount: "25", address: receiver, orderId: "out-1" });
-    expect(withdrawal).toMatchObject({ ok: true, value: { message: "The withdrawal request was sent." } });
+    const withdrawal = await client.autoWithdraw({
+      currency: "usdt",
+      amount: "25",
+      address: receiver,
+      orderId: "out-1",
+    });
+    expect(withdrawal).toMatchObject({
+      ok: true,
+      value: { message: "The withdrawal request was sent." },
+    });
     const held = await client.manualWithdraw({ currency: "eth", amount: "1", orderId: "out-2" });
     expect(held).toMatchObject({ ok: true, value: { stage: "awaiting_approval" } });
     const id = withdrawal.ok ? withdrawal.value.transactionId : "";
@@ -94,9 +139,19 @@ describe("against the gateway", () => {
       retry: "never",
     });
     const currencies = await client.supportedCurrency();
-    expect(currencies.ok && currencies.value.map((currency) => currency.id)).toEqual(["eth", "usdt"]);
-    expect(await client.balance("usdt")).toMatchObject({ ok: true, value: { balance: 975, available: "975", reserved: "25" } });
-    expect(await client.balance("doge")).toMatchObject({ ok: false, status: 404, code: "currency_not_found" });
+    expect(currencies.ok && currencies.value.map((currency) => currency.id)).toEqual([
+      "eth",
+      "usdt",
+    ]);
+    expect(await client.balance("usdt")).toMatchObject({
+      ok: true,
+      value: { balance: 975, available: "975", reserved: "25" },
+    });
+    expect(await client.balance("doge")).toMatchObject({
+      ok: false,
+      status: 404,
+      code: "currency_not_found",
+    });
   });
 
   it("the client, against the gateway, reads the list page by page", async () => {
@@ -104,7 +159,10 @@ describe("against the gateway", () => {
     expect(first.ok && first.value.transactions).toHaveLength(2);
     const next = first.ok ? first.value.next : null;
     const second = await client.nextPage(next ?? "");
-    expect(second).toMatchObject({ ok: true, value: { transactions: [{ orderId: expect.any(String) }], next: null } });
+    expect(second).toMatchObject({
+      ok: true,
+      value: { transactions: [{ orderId: expect.any(String) }], next: null },
+    });
     expect(await client.transactions({ transactionType: 1 })).toMatchObject({
       ok: true,
       value: { transactions: [{ orderId: "in-1" }], next: null },
@@ -117,8 +175,19 @@ describe("against the gateway", () => {
     expect(await client.autoWithdraw(order)).toEqual(first);
     const changed = await client.autoWithdraw({ ...order, amount: "0.26" });
     const transactionId = first.ok ? first.value.transactionId : "";
-    expect(changed).toMatchObject({ ok: false, status: 409, code: "order_id_reused", transactionId, retry: "never" });
-    const turkish = createClient({ baseUrl: `${gateway.url}/`, key: { apiKey: gateway.merchant.shopKey }, language: "tr", now });
+    expect(changed).toMatchObject({
+      ok: false,
+      status: 409,
+      code: "order_id_reused",
+      transactionId,
+      retry: "never",
+    });
+    const turkish = createClient({
+      baseUrl: `${gateway.url}/`,
+      key: { apiKey: gateway.merchant.shopKey },
+      language: "tr",
+      now,
+    });
     expect(await turkish.balance("none")).toMatchObject({
       message: "Para birimi bulunamadı.",
       requestId: expect.stringMatching(/^[0-9a-f]{16}$/),
@@ -132,7 +201,11 @@ describe("against the gateway", () => {
       .then((done) => (done.ok ? done.value : {}) as { transactionId?: string });
     const fail = (code: string) =>
       gateway.service.store.write((database) =>
-        database.run("UPDATE transactions SET status = 2, stage = 'refused', code = ? WHERE id = ?", code, transactionId),
+        database.run(
+          "UPDATE transactions SET status = 2, stage = 'refused', code = ? WHERE id = ?",
+          code,
+          transactionId,
+        ),
       );
     fail("POLICY_ABOVE_WITHDRAWAL");
     const failed = { status: 422, code: "withdrawal_failed", transactionId, signed: false };
@@ -153,18 +226,36 @@ describe("against the gateway", () => {
     expect(await client.autoWithdraw({ ...order, amount: "1e3", orderId: "out-6" })).toMatchObject({
       ...{ code: "amount_format", field: "amount", retry: "never" },
     });
-    const small = await client.createTransactionRequest({ currency: "usdt", amount: "0.1", orderId: "in-4" });
+    const small = await client.createTransactionRequest({
+      currency: "usdt",
+      amount: "0.1",
+      orderId: "in-4",
+    });
     expect(small).toMatchObject({ code: "amount_below_minimum", minimum: amount, retry: "never" });
-    expect(await client.transactions({ status: 3 as 2 })).toMatchObject({ code: "query_invalid", field: "status" });
-    const many = await client.autoWithdraws([{ ...order, amount: "1000", orderId: "out-7" }, order]);
+    expect(await client.transactions({ status: 3 as 2 })).toMatchObject({
+      code: "query_invalid",
+      field: "status",
+    });
+    const many = await client.autoWithdraws([
+      { ...order, amount: "1000", orderId: "out-7" },
+      order,
+    ]);
     expect(many.ok && many.value.map(({ result }) => result)).toMatchObject([
       { code: "balance_insufficient", retry: "later", needed: amount },
       { ...failed, ...another },
     ]);
     const reader = gateway.key({ scopes: ["read"] });
     const narrow = createClient({ baseUrl: gateway.url, key: { apiKey: reader.apiKey }, now });
-    expect(await narrow.autoWithdraw(order)).toMatchObject({ code: "scope_missing", scope: "withdraw:auto", retry: "later" });
-    const off = await client.createTransactionRequest({ currency: "off", amount: "1", orderId: "in-5" });
+    expect(await narrow.autoWithdraw(order)).toMatchObject({
+      code: "scope_missing",
+      scope: "withdraw:auto",
+      retry: "later",
+    });
+    const off = await client.createTransactionRequest({
+      currency: "off",
+      amount: "1",
+      orderId: "in-5",
+    });
     expect(off).toMatchObject({ code: "currency_disabled", retry: "later" });
   });
 
@@ -174,16 +265,36 @@ describe("against the gateway", () => {
     const bound = createClient({ baseUrl: gateway.url, key: { apiKey: strict.apiKey }, now });
     expect((await bound.createTransactionRequest(order)).ok).toBe(true);
     expect((await bound.transactions({ limit: 1, status: 0 })).ok).toBe(true);
-    const loose = createClient({ baseUrl: gateway.url, key: { apiKey: strict.apiKey }, profile: "compatible", now });
-    expect(await loose.createTransactionRequest(order)).toMatchObject({ ok: false, status: 401, code: "token_invalid" });
+    const loose = createClient({
+      baseUrl: gateway.url,
+      key: { apiKey: strict.apiKey },
+      profile: "compatible",
+      now,
+    });
+    expect(await loose.createTransactionRequest(order)).toMatchObject({
+      ok: false,
+      status: 401,
+      code: "token_invalid",
+    });
     const seed = gateway.key({ alg: "EdDSA" });
-    const bySeed = createClient({ baseUrl: gateway.url, key: { apiKey: seed.apiKey, alg: "EdDSA" }, now });
+    const bySeed = createClient({
+      baseUrl: gateway.url,
+      key: { apiKey: seed.apiKey, alg: "EdDSA" },
+      now,
+    });
     expect((await bySeed.supportedCurrency()).ok).toBe(true);
-    const row = gateway.service.store.database.get<KeyRow>("SELECT * FROM keys WHERE id = ?", seed.keyId);
+    const row = gateway.service.store.database.get<KeyRow>(
+      "SELECT * FROM keys WHERE id = ?",
+      seed.keyId,
+    );
     expect(() => publicKeyFromHex(row?.publicKey ?? "")).not.toThrow();
     const pair = generateKeyPairSync("ed25519");
     const own = gateway.key({ alg: "EdDSA", publicKey: publicKeyHex(pair.publicKey) });
-    const byOwn = createClient({ baseUrl: gateway.url, key: { keyId: own.keyId, privateKey: pair.privateKey }, now });
+    const byOwn = createClient({
+      baseUrl: gateway.url,
+      key: { keyId: own.keyId, privateKey: pair.privateKey },
+      now,
+    });
     expect((await byOwn.supportedCurrency()).ok).toBe(true);
     const compatible = createClient({
       baseUrl: gateway.url,
@@ -191,7 +302,9 @@ describe("against the gateway", () => {
       profile: "compatible",
       now,
     });
-    expect((await compatible.createTransactionRequest({ ...order, orderId: "in-3" })).ok).toBe(true);
+    expect((await compatible.createTransactionRequest({ ...order, orderId: "in-3" })).ok).toBe(
+      true,
+    );
   });
 });
 
@@ -219,35 +332,73 @@ describe("against a server that misbehaves", () => {
       response.end(typeof body === "string" ? body : JSON.stringify(body));
     };
 
-  const cases: [name: string, act: (response: ServerResponse) => void, expected: Partial<Failure>][] = [
+  const cases: [
+    name: string,
+    act: (response: ServerResponse) => void,
+    expected: Partial<Failure>,
+  ][] = [
     ["says nothing", () => {}, { status: 0, code: "timeout", retry: "same-order" }],
-    ["cuts the line", (response) => void response.destroy(), { status: 0, code: "network", retry: "same-order" }],
-    ["answers 200 with text", says(200, "fine"), { status: 200, code: "answer_invalid", retry: "same-order" }],
-    ["answers 200 without transactionId", says(200, { message: "ok" }), { code: "answer_invalid", retry: "same-order" }],
-    ["answers 502 with HTML", says(502, "<html>"), { status: 502, code: "answer_foreign", retry: "same-order" }],
+    [
+      "cuts the line",
+      (response) => void response.destroy(),
+      { status: 0, code: "network", retry: "same-order" },
+    ],
+    [
+      "answers 200 with text",
+      says(200, "fine"),
+      { status: 200, code: "answer_invalid", retry: "same-order" },
+    ],
+    [
+      "answers 200 without transactionId",
+      says(200, { message: "ok" }),
+      { code: "answer_invalid", retry: "same-order" },
+    ],
+    [
+      "answers 502 with HTML",
+      says(502, "<html>"),
+      { status: 502, code: "answer_foreign", retry: "same-order" },
+    ],
     [
       "answers 404 with a proxy's page",
-      says(404, "<html><style>p{}</style><h1>404</h1> No such  site", { "Content-Type": "text/html; charset=utf-8" }),
+      says(404, "<html><style>p{}</style><h1>404</h1> No such  site", {
+        "Content-Type": "text/html; charset=utf-8",
+      }),
       {
         ...{ status: 404, code: "answer_foreign", retry: "same-order" },
         message: "the answer with status 404 (text/html) is not the service's: 404 No such site",
       },
     ],
-    ["answers 403 with a proxy's JSON", says(403, { message: "Forbidden" }), { code: "answer_foreign", retry: "same-order" }],
+    [
+      "answers 403 with a proxy's JSON",
+      says(403, { message: "Forbidden" }),
+      { code: "answer_foreign", retry: "same-order" },
+    ],
     ["answers 400 with nothing", says(400, ""), { code: "answer_foreign", retry: "same-order" }],
     [
       "is the service and gives no code",
       says(400, { message: "m" }, { "X-Request-Id": "0123456789abcdef" }),
       { code: "unknown", message: "m", retry: "never" },
     ],
-    ["refuses by a code of tomorrow", says(400, { code: "moon_full", message: "m" }), { code: "moon_full", retry: "never" }],
-    ["is down by a code of tomorrow", says(503, { code: "moon_down", message: "m" }), { retry: "same-order" }],
+    [
+      "refuses by a code of tomorrow",
+      says(400, { code: "moon_full", message: "m" }),
+      { code: "moon_full", retry: "never" },
+    ],
+    [
+      "is down by a code of tomorrow",
+      says(503, { code: "moon_down", message: "m" }),
+      { retry: "same-order" },
+    ],
     [
       "is busy",
       says(429, { code: "rate_limited", message: "m" }, { "Retry-After": "7" }),
       { retry: "same-order", retryAfterMs: 7000 },
     ],
-    ["is down", says(503, { code: "unavailable", message: "m" }), { retry: "same-order", code: "unavailable" }],
+    [
+      "is down",
+      says(503, { code: "unavailable", message: "m" }),
+      { retry: "same-order", code: "unavailable" },
+    ],
     ["refuses", says(400, { code: "amount_format", message: "m" }), { retry: "never" }],
     [
       "failed it, unsigned",
@@ -280,7 +431,10 @@ describe("against a server that misbehaves", () => {
 
   it("a server that behaves is a success to the client", async () => {
     answer = says(200, { message: "m", transactionId: "t", more: 1 });
-    expect(await client.autoWithdraw(order)).toEqual({ ok: true, value: { message: "m", transactionId: "t", more: 1 } });
+    expect(await client.autoWithdraw(order)).toEqual({
+      ok: true,
+      value: { message: "m", transactionId: "t", more: 1 },
+    });
     answer = says(200, { balance: "1" });
     expect(await client.balance("eth")).toMatchObject({ ok: false, code: "answer_invalid" });
     answer = says(200, { balance: 1 });
@@ -288,7 +442,11 @@ describe("against a server that misbehaves", () => {
   });
 
   it("a server off this machine is never given a token over plaintext", () => {
-    expect(() => createClient({ baseUrl: "http://pay.example.com", key: { apiKey } })).toThrow(TypeError);
-    expect(() => createClient({ baseUrl: "https://pay.example.com", key: { apiKey } })).not.toThrow();
+    expect(() => createClient({ baseUrl: "http://pay.example.com", key: { apiKey } })).toThrow(
+      TypeError,
+    );
+    expect(() =>
+      createClient({ baseUrl: "https://pay.example.com", key: { apiKey } }),
+    ).not.toThrow();
   });
 });

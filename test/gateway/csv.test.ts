@@ -5,21 +5,38 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { csvCell, type SeparatorName, separators, tableForPeople, tableForPrograms } from "../../gateway/answer/csv-cell.ts";
+import {
+  csvCell,
+  type SeparatorName,
+  separators,
+  tableForPeople,
+  tableForPrograms,
+} from "../../gateway/answer/csv-cell.ts";
 import { csvColumns } from "../../gateway/answer/record.ts";
 import { csvHead, csvTableOf } from "../../gateway/api/csv.ts";
 import { run } from "../../gateway/command.ts";
 import { schemas } from "../../gateway/openapi/records.ts";
 import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
-import { auto, db, deposit, eachTestItsGateway, gateway, manual, read, ready } from "../support/shop.ts";
+import {
+  auto,
+  db,
+  deposit,
+  eachTestItsGateway,
+  gateway,
+  manual,
+  read,
+  ready,
+} from "../support/shop.ts";
 
 eachTestItsGateway();
 
 /** RFC 4180, section 2. */
 function rowsOf(text: string): string[][] {
   const rows: string[][] = [[]];
-  for (const [, quoted, bare = "", end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g)) {
+  for (const [, quoted, bare = "", end] of text.matchAll(
+    /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g,
+  )) {
     rows.at(-1)?.push(quoted?.replace(/""/g, '"') ?? bare);
     if (end === "\r\n") rows.push([]);
     if (end === "") break;
@@ -27,7 +44,8 @@ function rowsOf(text: string): string[][] {
   return rows.slice(0, -1);
 }
 
-const textOf = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : `${value ?? ""}`);
+const textOf = (value: unknown): string =>
+  typeof value === "object" ? JSON.stringify(value) : `${value ?? ""}`;
 const csv = (path: string) => read(path, { Accept: "text/csv" });
 
 describe("GET /transactions as CSV", () => {
@@ -44,9 +62,13 @@ describe("GET /transactions as CSV", () => {
     ]);
     const [head = [], ...lines] = rowsOf(text);
     const { body } = await read("/transactions");
-    const shown = lines.map((line) => Object.fromEntries(head.map((name, index) => [name, line[index]])));
+    const shown = lines.map((line) =>
+      Object.fromEntries(head.map((name, index) => [name, line[index]])),
+    );
     expect(shown).toEqual(
-      body.map((record: Record<string, unknown>) => Object.fromEntries(head.map((name) => [name, textOf(record[name])]))),
+      body.map((record: Record<string, unknown>) =>
+        Object.fromEntries(head.map((name) => [name, textOf(record[name])])),
+      ),
     );
     expect(shown.map(({ orderId }) => orderId)).toContain('b,"c"');
     expect([...head].sort()).toEqual(Object.keys(schemas.Transaction?.properties ?? {}).sort());
@@ -89,9 +111,12 @@ describe("GET /transactions as CSV", () => {
     [{ note: "a;=b" }, `"{""note"":""a;'=b""}"`],
     ["x;y", `"x;y"`],
     ["a=b-c", "a=b-c"],
-  ])("a spreadsheet that separates cells by semicolons or tabs runs nothing of %j either", (value, cell) => {
-    expect(csvCell(value)).toBe(cell);
-  });
+  ])(
+    "a spreadsheet that separates cells by semicolons or tabs runs nothing of %j either",
+    (value, cell) => {
+      expect(csvCell(value)).toBe(cell);
+    },
+  );
 
   it("is asked for by Accept alone, and errors stay JSON", async () => {
     for (const [accept, isCsv] of [
@@ -108,7 +133,9 @@ describe("GET /transactions as CSV", () => {
     const wrong = await csv("/transactions?a=1");
     expect([wrong.status, wrong.body.code]).toEqual([400, "query_invalid"]);
     expect((await csv("/supportedCurrency")).headers["content-type"]).toContain("application/json");
-    expect((await gateway.send("/api/v1/transactions", { headers: { Accept: "text/csv" } })).status).toBe(401);
+    expect(
+      (await gateway.send("/api/v1/transactions", { headers: { Accept: "text/csv" } })).status,
+    ).toBe(401);
   });
 });
 
@@ -118,9 +145,11 @@ describe("the table for people", () => {
 
   /** Cells of one line as a spreadsheet with this separator splits them. */
   const split = (line: string, separator: string): string[] =>
-    [...line.matchAll(new RegExp(`(?:^|${separator})(?:"((?:[^"]|"")*)"|([^"${separator}]*))`, "g"))].map(
-      ([, quoted, bare = ""]) => quoted?.replace(/""/g, '"') ?? bare,
-    );
+    [
+      ...line.matchAll(
+        new RegExp(`(?:^|${separator})(?:"((?:[^"]|"")*)"|([^"${separator}]*))`, "g"),
+      ),
+    ].map(([, quoted, bare = ""]) => quoted?.replace(/""/g, '"') ?? bare);
 
   it.each(Object.keys(separators) as SeparatorName[])(
     "separates cells by %s, and begins with a byte order mark",
@@ -138,9 +167,13 @@ describe("the table for people", () => {
       const cells = split(line, separators[name]);
       const cell = (column: (typeof csvColumns)[number]) => cells[csvColumns.indexOf(column)];
       expect(cells).toHaveLength(csvColumns.length);
-      expect([cell("orderId"), cell("amount"), cell("currency"), cell("status"), cell("late")]).toEqual([
-        ...['="000200397"', '="1"', "eth", "0", "false"],
-      ]);
+      expect([
+        cell("orderId"),
+        cell("amount"),
+        cell("currency"),
+        cell("status"),
+        cell("late"),
+      ]).toEqual([...['="000200397"', '="1"', "eth", "0", "false"]]);
       expect(JSON.parse(cell("metadata") ?? "")).toEqual({ customer: "Şükrü; Ağaoğlu, A.Ş." });
       expect(cell("receiverAddress")).toMatch(/^0x[0-9a-fA-F]{40}$/);
     },
@@ -151,7 +184,9 @@ describe("the table for people", () => {
     await deposit();
     const asked = (accept: string) => read("/transactions", { Accept: accept });
     expect((await asked("text/csv; for=people")).text).toBe((await people("semicolon")).text);
-    expect((await asked('text/csv;FOR="people"; separator=TAB')).text).toBe((await people("tab")).text);
+    expect((await asked('text/csv;FOR="people"; separator=TAB')).text).toBe(
+      (await people("tab")).text,
+    );
     expect((await asked("text/csv;for=programs")).text).toBe((await csv("/transactions")).text);
     for (const accept of [
       "text/csv;for=nobody",
@@ -159,7 +194,10 @@ describe("the table for people", () => {
       "text/csv;separator=comma",
       "text/csv;for=people;separator=constructor",
     ])
-      expect(await asked(accept), accept).toMatchObject({ status: 400, body: { code: "request_invalid", field: "Accept" } });
+      expect(await asked(accept), accept).toMatchObject({
+        status: 400,
+        body: { code: "request_invalid", field: "Accept" },
+      });
     expect((await asked("application/json, text/csv;for=nobody;q=0.5")).status).toBe(200);
   });
 
@@ -182,7 +220,8 @@ describe("the table for people", () => {
     [undefined, ""],
   ])("keeps %j a text where it would become a number, a date or a truth value", (value, cell) => {
     expect(tableForPeople("semicolon").cell(value)).toBe(cell);
-    if (typeof value === "string") expect(tableForPrograms.cell(value).replace(/^'/, "")).toBe(value);
+    if (typeof value === "string")
+      expect(tableForPrograms.cell(value).replace(/^'/, "")).toBe(value);
   });
 
   it.each([
@@ -205,23 +244,32 @@ describe("the table for people", () => {
     for (const one of signs)
       for (const two of signs)
         for (const three of signs) {
-          const [cell = ""] = rowsOf(`${tableForPeople("comma").cell(one + two + three)}\r\n`)[0] ?? [];
+          const [cell = ""] =
+            rowsOf(`${tableForPeople("comma").cell(one + two + three)}\r\n`)[0] ?? [];
           for (const part of cell.split(/[,;\t]/))
-            if (/^ *[=+@-]/.test(part)) expect([cell, /^="[\w.:/+-]*"$/.test(cell)]).toEqual([cell, true]);
+            if (/^ *[=+@-]/.test(part))
+              expect([cell, /^="[\w.:/+-]*"$/.test(cell)]).toEqual([cell, true]);
         }
   });
 });
 
 describe("sweeps list --csv", () => {
-  async function listed(...options: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+  async function listed(
+    ...options: readonly string[]
+  ): Promise<{ readonly text: string; readonly code: number }> {
     const config = join(gateway.dir, "gateway.config.json");
-    writeFileSync(config, JSON.stringify({ ...testConfig, keyFile: "gateway.key", database: "sqlite:gateway.db" }));
+    writeFileSync(
+      config,
+      JSON.stringify({ ...testConfig, keyFile: "gateway.key", database: "sqlite:gateway.db" }),
+    );
     let text = "";
     const take = (part: string | Uint8Array): boolean => {
       text += part.toString();
       return true;
     };
-    const spies = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, "write").mockImplementation(take));
+    const spies = [process.stdout, process.stderr].map((stream) =>
+      vi.spyOn(stream, "write").mockImplementation(take),
+    );
     const before = process.exitCode;
     process.exitCode = undefined;
     try {
@@ -235,13 +283,22 @@ describe("sweeps list --csv", () => {
 
   it("prints the table for programs, and with people the one for spreadsheets, by any separator", async () => {
     const { merchantId: merchant } = gateway.merchant;
-    const of = { merchant, operation: "sweep", orderId: "0x1/1", amount: "1.5", amountUnits: "1500000000000000000" } as const;
+    const of = {
+      merchant,
+      operation: "sweep",
+      orderId: "0x1/1",
+      amount: "1.5",
+      amountUnits: "1500000000000000000",
+    } as const;
     insertTransaction(gateway.service.store, { ...of, id: "1".repeat(32) });
     const programs = await listed("--csv");
     const [head = "", line = ""] = programs.text.split("\r\n");
-    expect([programs.code, head.split(",").length, line.includes(",1.5,"), line.includes("1".repeat(32))]).toEqual([
-      ...[0, line.split(",").length, true, true],
-    ]);
+    expect([
+      programs.code,
+      head.split(",").length,
+      line.includes(",1.5,"),
+      line.includes("1".repeat(32)),
+    ]).toEqual([...[0, line.split(",").length, true, true]]);
     expect((await listed("--csv", "programs")).text).toBe(programs.text);
     const people = await listed("--csv", "people");
     expect([people.code, people.text.codePointAt(0)]).toEqual([0, 0xfeff]);

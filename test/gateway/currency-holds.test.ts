@@ -10,14 +10,28 @@ import { problemsOf } from "../../gateway/operator/status-problems.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
 import { probesOf } from "../../gateway/reporting/probes.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
-import { currencyHoldOf, holdCurrency, keepCurrencyStop, listCurrencyStops } from "../../gateway/store/currency-holds.ts";
+import {
+  currencyHoldOf,
+  holdCurrency,
+  keepCurrencyStop,
+  listCurrencyStops,
+} from "../../gateway/store/currency-holds.ts";
 import { keepLevel } from "../../gateway/store/levels.ts";
 import { keepMoved } from "../../gateway/store/moved-payments.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { refundedUnits } from "../../gateway/store/transactions.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { placeWaiting } from "../../gateway/withdrawals/placing.ts";
-import { agentRow, auto, db, eachTestItsGateway, ether, gateway, ready, row } from "../support/shop.ts";
+import {
+  agentRow,
+  auto,
+  db,
+  eachTestItsGateway,
+  ether,
+  gateway,
+  ready,
+  row,
+} from "../support/shop.ts";
 
 eachTestItsGateway();
 
@@ -26,9 +40,11 @@ const run = "this run";
 const txHash = `0x${"ab".repeat(32)}`;
 const hold = (merchant = "", currency = "eth"): boolean =>
   holdCurrency(db(), { currency, merchant, at: 5, transactionId: "a".repeat(32), txHash });
-const resume = (currency = "eth") => endHolds({ ...gateway.operator, run }, gateway.service.config, currency, "it is clear why");
+const resume = (currency = "eth") =>
+  endHolds({ ...gateway.operator, run }, gateway.service.config, currency, "it is clear why");
 const pass = (): void => placeWaiting({ ...gateway.service, run });
-const isPlaced = (id: string): boolean => (db().get<JobRow>("SELECT * FROM jobs WHERE transactionId = ?", id)?.sequence ?? 0) > 0;
+const isPlaced = (id: string): boolean =>
+  (db().get<JobRow>("SELECT * FROM jobs WHERE transactionId = ?", id)?.sequence ?? 0) > 0;
 
 async function running(): Promise<void> {
   await ready();
@@ -42,7 +58,11 @@ it("a new order is refused with a word of its own and nothing is made; after the
   await running();
   hold();
   const refused = await auto({ orderId: "w-1" });
-  expect([refused.status, refused.body.code, refused.body.reason]).toEqual([503, "unavailable", "currency_held"]);
+  expect([refused.status, refused.body.code, refused.body.reason]).toEqual([
+    503,
+    "unavailable",
+    "currency_held",
+  ]);
   expect(db().get("SELECT 1 FROM transactions WHERE orderId = 'w-1'")).toBeUndefined();
   expect(resume()).toMatchObject({ ok: true, ended: [{ currency: "eth", merchant: "" }] });
   expect((await auto({ orderId: "w-1" })).status).toBe(200);
@@ -78,7 +98,10 @@ it("a resume ends every hold of its currency, is harmless twice, and is refused 
   hold("another");
   hold();
   expect(resume()).toMatchObject({ ok: true, ended: [{ merchant: "" }, { merchant: "another" }] });
-  expect([currencyHoldOf(db(), "eth", "another"), currencyHoldOf(db(), "eth", "")]).toEqual([undefined, undefined]);
+  expect([currencyHoldOf(db(), "eth", "another"), currencyHoldOf(db(), "eth", "")]).toEqual([
+    undefined,
+    undefined,
+  ]);
   expect(resume()).toEqual({ ok: true, ended: [] });
   expect(resume("gold")).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_CURRENCY" });
   hold("", "gold");
@@ -101,14 +124,23 @@ it("stands in status with the line to type, in currencies, and weighs as a payme
     restored: "",
   } as never);
   const told = problems.map(({ what, hint }) => `${what}: ${hint}`).join("\n");
-  expect(told).toMatch(/eth is held for every merchant since .*: 0xabab.* moved something else than a{32} asks for/);
+  expect(told).toMatch(
+    /eth is held for every merchant since .*: 0xabab.* moved something else than a{32} asks for/,
+  );
   expect(told).toContain("autowithdraw-gateway currencies resume eth --reason TEXT");
   expect(told).toMatch(/usdt is held for [^e]/);
-  expect(told).toMatch(/agent .* signs no first payment in usdt since .*autowithdraw resume --currency usdt/);
-  const lines = describeService(gateway.service.config, { reached: false } as never, { of: () => null }, [
-    currencyHoldOf(db(), "eth", "")!,
+  expect(told).toMatch(
+    /agent .* signs no first payment in usdt since .*autowithdraw resume --currency usdt/,
+  );
+  const lines = describeService(
+    gateway.service.config,
+    { reached: false } as never,
+    { of: () => null },
+    [currencyHoldOf(db(), "eth", "")!],
+  );
+  expect(lines.find(({ id }) => id === "eth")?.holds).toEqual([
+    expect.objectContaining({ merchant: "", txHash }),
   ]);
-  expect(lines.find(({ id }) => id === "eth")?.holds).toEqual([expect.objectContaining({ merchant: "", txHash })]);
   expect(dangerOf("CURRENCY_MOVES_OTHERWISE")).toBe("twice");
   keepCurrencyStop(db(), place, null);
   expect(listCurrencyStops(db(), 9)).toEqual([]);
@@ -118,14 +150,28 @@ it("a currency is not ok in /ready, by itself, while every merchant is held; a h
   await running();
   const { config, store } = gateway.service;
   const probes = probesOf({
-    ...{ config, store, clock: () => 9, watcher: () => null, certificateEndsAtMs: () => null, outOfService: () => "" },
-    ...{ ownClock: () => ({ kind: "right" }) as never, prices: { of: () => null, canHave: () => false } },
+    ...{
+      config,
+      store,
+      clock: () => 9,
+      watcher: () => null,
+      certificateEndsAtMs: () => null,
+      outOfService: () => "",
+    },
+    ...{
+      ownClock: () => ({ kind: "right" }) as never,
+      prices: { of: () => null, canHave: () => false },
+    },
   });
   const shown = () => probes.map((probe) => probe()).find(({ name }) => name === "currency usdt");
   hold("another", "usdt");
   expect(shown()).toMatchObject({ ok: true });
   hold("", "usdt");
-  expect(shown()).toMatchObject({ ok: false, aloneOut: true, detail: expect.stringMatching(/^held: a payout in it moved/) });
+  expect(shown()).toMatchObject({
+    ok: false,
+    aloneOut: true,
+    detail: expect.stringMatching(/^held: a payout in it moved/),
+  });
 });
 
 it("a refund that moved another amount has paid that back, so that no second one pays it again", async () => {
@@ -134,9 +180,20 @@ it("a refund that moved another amount has paid that back, so that no second one
   const deposit = "d".repeat(32);
   db().run("UPDATE transactions SET refundOf = ? WHERE id = ?", deposit, id);
   expect(refundedUnits(db(), deposit)).toBe(ether);
-  const end = { status: 2, stage: "failed", txHash, feeUnits: "1", finalBlock: 9, changedAt: 9 } as const;
+  const end = {
+    status: 2,
+    stage: "failed",
+    txHash,
+    feeUnits: "1",
+    finalBlock: 9,
+    changedAt: 9,
+  } as const;
   keepMoved(db(), { transactionId: id, txHash, block: 9, feeUnits: "1", at: 9 });
-  endWithdrawal(db(), id, { ...end, code: "chain_moved", moved: { receivedUnits: "7", sentUnits: "9" } });
+  endWithdrawal(db(), id, {
+    ...end,
+    code: "chain_moved",
+    moved: { receivedUnits: "7", sentUnits: "9" },
+  });
   expect(refundedUnits(db(), deposit)).toBe(9n);
   const other = (await auto({ orderId: "w-2" })).body.transactionId as string;
   db().run("UPDATE transactions SET refundOf = ? WHERE id = ?", deposit, other);

@@ -8,14 +8,22 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { createMerchant, createReceiver } from "../../gateway/operator/accounts.ts";
 import { type ReceivingAccount, readAccount } from "../../gateway/operator/xpub.ts";
-import { type Answered, handmadeToken, receiver, testConfig, wallet } from "../../lab/kit/gateway-server.ts";
+import {
+  type Answered,
+  handmadeToken,
+  receiver,
+  testConfig,
+  wallet,
+} from "../../lab/kit/gateway-server.ts";
 import { anotherGateway, db, eachTestItsGateway, gateway, many } from "../support/shop.ts";
 
 eachTestItsGateway();
 
 const node = HDKey.fromMasterSeed(new Uint8Array(32).fill(4)).derive("m/44'/195'/1'");
 const addressAt = (index: number): string =>
-  TronWeb.address.fromPrivateKey(Buffer.from(node.derive(`m/0/${index}`).privateKey ?? []).toString("hex")) as string;
+  TronWeb.address.fromPrivateKey(
+    Buffer.from(node.derive(`m/0/${index}`).privateKey ?? []).toString("hex"),
+  ) as string;
 const accountOf = (text: string): ReceivingAccount => {
   const account = readAccount(text);
   if ("problem" in account) throw new Error(account.problem);
@@ -24,7 +32,12 @@ const accountOf = (text: string): ReceivingAccount => {
 const onTron = accountOf(`tron=${node.publicExtendedKey}`);
 const chains = {
   ...testConfig.chains,
-  tron: { family: "tron", chainId: "0x2b6653dc", nodes: ["http://127.0.0.1:9"], confirmations: "finalized" },
+  tron: {
+    family: "tron",
+    chainId: "0x2b6653dc",
+    nodes: ["http://127.0.0.1:9"],
+    confirmations: "finalized",
+  },
 };
 const trx = { chain: "tron", decimal: 6, name: "TRON", symbol: "TRX", minPaymentAmount: "1" };
 
@@ -37,14 +50,19 @@ function receives(...accounts: readonly ReceivingAccount[]) {
 const post = (apiKey: string, path: string, body: object): Promise<Answered> =>
   gateway.send(`/api/v1/${path}`, {
     method: "POST",
-    headers: { "Content-Type": "application/json", signatureToken: handmadeToken(apiKey, gateway.clock.nowMs) },
+    headers: {
+      "Content-Type": "application/json",
+      signatureToken: handmadeToken(apiKey, gateway.clock.nowMs),
+    },
     body: JSON.stringify(body),
   });
 const pay = (apiKey: string, currency: string, orderId: string): Promise<Answered> =>
   post(apiKey, "createTransactionRequest", { currency, amount: "5", orderId });
 const told = ({ status, body }: Answered) => [status, body.code];
 
-beforeEach(() => anotherGateway({ ...many, chains, currencies: { ...testConfig.currencies, trx } }));
+beforeEach(() =>
+  anotherGateway({ ...many, chains, currencies: { ...testConfig.currencies, trx } }),
+);
 
 describe("a deposit on a chain of another family than the paired server's", () => {
   it("a deposit where the server has no account goes to the one that the merchant named, whether a server is paired or not, and each family counts its own address indexes", async () => {
@@ -52,10 +70,14 @@ describe("a deposit on a chain of another family than the paired server's", () =
     expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
     expect(told(await pay(made.shopKey, "eth", "in-2"))).toEqual([400, "currency_not_payable"]);
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
-    expect((await pay(made.shopKey, "eth", "in-3")).body.address).toBe(depositAddressOf(wallet.depositXpub, 0));
+    expect((await pay(made.shopKey, "eth", "in-3")).body.address).toBe(
+      depositAddressOf(wallet.depositXpub, 0),
+    );
     expect((await pay(made.shopKey, "trx", "in-4")).body.address).toBe(addressAt(1));
     expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
-    const both = db().all("SELECT agent IS NULL AS alone, addressIndex FROM depositAddresses ORDER BY rowid");
+    const both = db().all(
+      "SELECT agent IS NULL AS alone, addressIndex FROM depositAddresses ORDER BY rowid",
+    );
     expect(both).toEqual([
       { alone: 1, addressIndex: 0 },
       { alone: 0, addressIndex: 0 },
@@ -75,10 +97,19 @@ describe("a deposit on a chain of another family than the paired server's", () =
     const made = receives(onTron);
     const out = { currency: "trx", amount: "1", address: addressAt(0), orderId: "out-1" };
     for (const path of ["autoWithdraw", "manualWithdraw"])
-      expect(told(await post(made.shopKey, path, { ...out, orderId: path }))).toEqual([400, "agent_not_paired"]);
+      expect(told(await post(made.shopKey, path, { ...out, orderId: path }))).toEqual([
+        400,
+        "agent_not_paired",
+      ]);
     const onSlots = { currency: "eth", amount: "1", address: receiver, orderId: "out-2" };
-    expect(told(await post(made.shopKey, "autoWithdraw", onSlots))).toEqual([400, "agent_not_paired"]);
+    expect(told(await post(made.shopKey, "autoWithdraw", onSlots))).toEqual([
+      400,
+      "agent_not_paired",
+    ]);
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
-    expect(told(await post(made.shopKey, "autoWithdraw", out))).toEqual([400, "currency_not_payable"]);
+    expect(told(await post(made.shopKey, "autoWithdraw", out))).toEqual([
+      400,
+      "currency_not_payable",
+    ]);
   });
 });

@@ -22,7 +22,11 @@ import { insertTransaction } from "../../lab/kit/gateway-database.ts";
 import { RestoredKit } from "../support/restored-kit.ts";
 import { configOf, eth, network } from "../support/watched-chain.ts";
 
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farIndexes: 30, ceilingAheadMax: 1_000_000 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
+  ceilingStep: 10,
+  farIndexes: 30,
+  ceilingAheadMax: 1_000_000,
+}));
 
 let kit: RestoredKit;
 /** Payments to the address of `anna`, which the database forgot. */
@@ -51,10 +55,15 @@ const deposit = (orderId: string): TransactionRow => {
 };
 const waiting = () => listUnattributed(kit.store.database, null, 10);
 const credit = (orderId: string, payments: readonly string[], isShortFine = false) =>
-  creditPayments({ store: kit.store, nowMs: kit.nowMs, actor: "operator" } as unknown as Operator, deposit(orderId).id, {
-    ...{ payments, reason: "the customer's hash", isShortFine },
-  });
-const acts = (orderId: string) => listActsOn(kit.store.database, deposit(orderId).id).map(({ act }) => act);
+  creditPayments(
+    { store: kit.store, nowMs: kit.nowMs, actor: "operator" } as unknown as Operator,
+    deposit(orderId).id,
+    {
+      ...{ payments, reason: "the customer's hash", isShortFine },
+    },
+  );
+const acts = (orderId: string) =>
+  listActsOn(kit.store.database, deposit(orderId).id).map(({ act }) => act);
 const expire = async (orderId: string): Promise<void> => {
   kit.nowMs += 3_700_000;
   kit.chain.pause(3_700);
@@ -70,7 +79,11 @@ async function differences(): Promise<readonly string[]> {
   try {
     const closed = await closeBooks({
       ...{ store: kit.store, network, reader, coin: "eth", merchant: null, isWhole: true },
-      ...{ currencies: [{ id: "eth", contract: "", decimal: 18 }], clock: () => kit.nowMs, rest: async () => {} },
+      ...{
+        currencies: [{ id: "eth", contract: "", decimal: 18 }],
+        clock: () => kit.nowMs,
+        rest: async () => {},
+      },
     });
     return closed.differences.map(({ address, detail }) => `${address} ${detail}`);
   } finally {
@@ -81,7 +94,9 @@ async function differences(): Promise<readonly string[]> {
 describe("a payment that counts for no request", () => {
   it("is listed until it is credited, and then counts once, in a balance that stays", async () => {
     const [payment] = waiting();
-    expect(waiting()).toEqual([expect.objectContaining({ address: lost, leftUnits: eth, orderId: `unattributed/${lost}` })]);
+    expect(waiting()).toEqual([
+      expect.objectContaining({ address: lost, leftUnits: eth, orderId: `unattributed/${lost}` }),
+    ]);
     const held = heldUnitsOf(kit.store.database, "m1", "eth");
     expect(held).toBe(eth);
     const name = paymentName(payment!);
@@ -93,13 +108,18 @@ describe("a payment that counts for no request", () => {
     expect(deposit(`unattributed/${lost}`)).toMatchObject({ status: 2, amountReceivedUnits: "0" });
     expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(held);
     const told = readChanges(kit.store.database, 100).filter(({ row }) => row.orderId === "anna");
-    const events = told.flatMap((change) => eventsOf(change, { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false }));
+    const events = told.flatMap((change) =>
+      eventsOf(change, { minPaymentUnits: 0n, refundedUnits: 0n, wasBroadcast: false }),
+    );
     expect(events).toEqual(["deposit.completed"]);
     // Again, by the hash alone, and after the chain was read on: nothing more happens.
     expect(credit("anna", [payment!.txHash])).toMatchObject({ ok: true, row: { status: 1 } });
     await kit.settle();
     expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${eth}` });
-    expect([acts("anna"), acts(`unattributed/${lost}`)]).toEqual([["payment credited"], ["payment credited"]]);
+    expect([acts("anna"), acts(`unattributed/${lost}`)]).toEqual([
+      ["payment credited"],
+      ["payment credited"],
+    ]);
     expect(await differences()).toEqual([]);
   });
 
@@ -116,17 +136,29 @@ describe("a payment that counts for no request", () => {
     expect(credit("carl", [name])).toMatchObject(no); // Completed
     expect(credit(`unattributed/${lost}`, [name])).toMatchObject(no);
     kit.store.database.run("UPDATE transactions SET currency = 'usd' WHERE orderId = 'bora'");
-    expect(credit("bora", [name])).toMatchObject({ ...no, detail: expect.stringContaining("came in eth") });
+    expect(credit("bora", [name])).toMatchObject({
+      ...no,
+      detail: expect.stringContaining("came in eth"),
+    });
     kit.store.database.run("UPDATE transactions SET currency = 'eth' WHERE orderId = 'bora'");
     expect(credit("anna", [name]).ok).toBe(true);
-    expect(credit("bora", [name])).toMatchObject({ ...no, detail: expect.stringContaining("was credited to") });
+    expect(credit("bora", [name])).toMatchObject({
+      ...no,
+      detail: expect.stringContaining("was credited to"),
+    });
     expect(deposit("bora")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
   });
 
   it("is not credited after it was paid back, and is when that refund has failed", async () => {
     const name = paymentName(waiting()[0]!);
     const refundOf = deposit(`unattributed/${lost}`).id;
-    const row = { id: "f".repeat(32), orderId: "refund", operation: "withdraw", amountUnits: `${eth}`, refundOf } as const;
+    const row = {
+      id: "f".repeat(32),
+      orderId: "refund",
+      operation: "withdraw",
+      amountUnits: `${eth}`,
+      refundOf,
+    } as const;
     insertTransaction(kit.store, row);
     expect(credit("anna", [name])).toMatchObject({
       ok: false,
@@ -141,14 +173,19 @@ describe("a payment that counts for no request", () => {
 
   it("may have come in another currency than its address was asked for", async () => {
     await kit.orderSoon("dollars");
-    kit.store.database.run("UPDATE transactions SET currency = 'usd', amountUnits = '5' WHERE orderId = 'dollars'");
+    kit.store.database.run(
+      "UPDATE transactions SET currency = 'usd', amountUnits = '5' WHERE orderId = 'dollars'",
+    );
     const { id, depositAddress } = deposit("anna");
     kit.store.database.run(
       "INSERT INTO payments VALUES (?, '0xabc', 7, ?, 'usd', '5', 3, '0x03', 1, ?)",
       ...[network, depositAddress, id],
     );
     expect(waiting().map(paymentName)).toContain("0xabc:7");
-    expect(credit("dollars", ["0xABC"])).toMatchObject({ ok: true, row: { status: 1, amountReceivedUnits: "5" } });
+    expect(credit("dollars", ["0xABC"])).toMatchObject({
+      ok: true,
+      row: { status: 1, amountReceivedUnits: "5" },
+    });
     expect(waiting().map(paymentName)).not.toContain("0xabc:7");
     expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
   });
@@ -158,12 +195,22 @@ describe("a payment that counts for no request", () => {
     expect(credit("anna", [paymentName(payment!)]).ok).toBe(true);
     // Coins of one block without a transaction are one payment, and a later look adds to that
     // payment.
-    kit.store.database.run("UPDATE payments SET units = ? WHERE address = ?", `${(3n * eth) / 2n}`, lost);
+    kit.store.database.run(
+      "UPDATE payments SET units = ? WHERE address = ?",
+      `${(3n * eth) / 2n}`,
+      lost,
+    );
     expect(waiting().map(({ leftUnits }) => leftUnits)).toEqual([eth / 2n]);
     await kit.orderSoon("bora");
-    expect(credit("bora", [paymentName(payment!)])).toMatchObject({ ok: true, row: { amountReceivedUnits: `${eth / 2n}` } });
+    expect(credit("bora", [paymentName(payment!)])).toMatchObject({
+      ok: true,
+      row: { amountReceivedUnits: `${eth / 2n}` },
+    });
     expect(waiting()).toEqual([]);
-    expect(credit("anna", [paymentName(payment!)])).toMatchObject({ ok: true, row: { amountReceivedUnits: `${eth}` } });
+    expect(credit("anna", [paymentName(payment!)])).toMatchObject({
+      ok: true,
+      row: { amountReceivedUnits: `${eth}` },
+    });
   });
 
   it("completes an expired one, whole or by an operator's word, with what came late to its own address", async () => {
@@ -171,9 +218,15 @@ describe("a payment that counts for no request", () => {
     await expire("anna");
     kit.pay(own, eth / 2n);
     await kit.settle();
-    kit.store.database.run("UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'", `${2n * eth}`);
+    kit.store.database.run(
+      "UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'",
+      `${2n * eth}`,
+    );
     const name = paymentName(waiting()[0]!);
-    expect(credit("anna", [name])).toMatchObject({ ok: false, detail: expect.stringContaining("--short") });
+    expect(credit("anna", [name])).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining("--short"),
+    });
     expect(waiting()).toHaveLength(1);
     expect(credit("anna", [name], true)).toMatchObject({ ok: true, row: { status: 1, late: 1 } });
     expect(deposit("anna").amountReceivedUnits).toBe(`${(3n * eth) / 2n}`);
@@ -182,8 +235,14 @@ describe("a payment that counts for no request", () => {
 
   it("leaves an open one open while more is wanted, and its own money completes it", async () => {
     const own = deposit("anna").depositAddress;
-    kit.store.database.run("UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'", `${2n * eth}`);
-    expect(credit("anna", [paymentName(waiting()[0]!)])).toMatchObject({ ok: true, row: { status: 0, stage: "partial" } });
+    kit.store.database.run(
+      "UPDATE transactions SET amountUnits = ? WHERE orderId = 'anna'",
+      `${2n * eth}`,
+    );
+    expect(credit("anna", [paymentName(waiting()[0]!)])).toMatchObject({
+      ok: true,
+      row: { status: 0, stage: "partial" },
+    });
     kit.pay(own);
     await kit.settle();
     expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${2n * eth}` });
@@ -193,14 +252,22 @@ describe("a payment that counts for no request", () => {
 
 describe("money that was paid back", () => {
   const own = (): string => deposit("anna").depositAddress;
-  const by = (): Operator => ({ store: kit.store, nowMs: kit.nowMs, actor: "operator" }) as unknown as Operator;
+  const by = (): Operator =>
+    ({ store: kit.store, nowMs: kit.nowMs, actor: "operator" }) as unknown as Operator;
   const refund = (units: bigint): void =>
     void insertTransaction(kit.store, {
-      ...{ id: "f".repeat(32), orderId: "back", operation: "withdraw", refundOf: deposit("anna").id },
+      ...{
+        id: "f".repeat(32),
+        orderId: "back",
+        operation: "withdraw",
+        refundOf: deposit("anna").id,
+      },
       ...{ amountUnits: `${units}`, createdAt: kit.nowMs },
     });
   const fail = (): void =>
-    void kit.store.write((database) => updateWithdrawal(database, "f".repeat(32), { status: 2, stage: "failed" }, kit.nowMs));
+    void kit.store.write((database) =>
+      updateWithdrawal(database, "f".repeat(32), { status: 2, stage: "failed" }, kit.nowMs),
+    );
   const payHalf = async (): Promise<void> => {
     kit.pay(own(), eth / 2n);
     await kit.settle();
@@ -208,13 +275,19 @@ describe("money that was paid back", () => {
   const events = (refundedUnits: bigint): readonly string[] =>
     readChanges(kit.store.database, 100)
       .filter(({ row }) => row.orderId === "anna")
-      .flatMap((change) => eventsOf(change, { minPaymentUnits: 0n, refundedUnits, wasBroadcast: false }));
+      .flatMap((change) =>
+        eventsOf(change, { minPaymentUnits: 0n, refundedUnits, wasBroadcast: false }),
+      );
 
   it("completes no open request together with what came since, and does once the refund has failed", async () => {
     await payHalf();
     refund(eth / 2n);
     await payHalf();
-    expect(deposit("anna")).toMatchObject({ status: 0, stage: "partial", amountReceivedUnits: `${eth}` });
+    expect(deposit("anna")).toMatchObject({
+      status: 0,
+      stage: "partial",
+      amountReceivedUnits: `${eth}`,
+    });
     fail();
     await kit.settle();
     expect(deposit("anna")).toMatchObject({ status: 1, amountReceivedUnits: `${eth}` });
@@ -240,7 +313,8 @@ describe("money that was paid back", () => {
     const words = "all that was paid was paid back";
     const credited = (isShortFine: boolean) =>
       creditDeposit(by(), deposit("anna").id, { reason: "the shop's word", isShortFine });
-    for (const isShortFine of [false, true]) expect(credited(isShortFine)).toMatchObject({ ok: false, detail: words });
+    for (const isShortFine of [false, true])
+      expect(credited(isShortFine)).toMatchObject({ ok: false, detail: words });
     fail();
     expect(credited(false)).toMatchObject({ ok: true, row: { status: 1 } });
   });

@@ -38,11 +38,15 @@ describe("an order right after a start", () => {
     kit.chain.coins.push({ block: kit.chain.top + 1, address, units: eth });
     await kit.settle();
     await kit.settle();
-    expect(kit.rows()).toMatchObject([{ orderId: "anna", status: 1, amountReceivedUnits: `${eth}` }]);
+    expect(kit.rows()).toMatchObject([
+      { orderId: "anna", status: 1, amountReceivedUnits: `${eth}` },
+    ]);
   });
 
   it("more orders at once than addresses that were looked at each get one", async () => {
-    const got = await Promise.all(Array.from({ length: 80 }, (_, number) => kit.order(`o-${number}`)));
+    const got = await Promise.all(
+      Array.from({ length: 80 }, (_, number) => kit.order(`o-${number}`)),
+    );
     expect(new Set(got.map(({ address }) => address)).size).toBe(80);
     expect(got.filter(({ address }) => address === "")).toEqual([]);
   });
@@ -66,7 +70,10 @@ describe("nodes that do not answer", () => {
     kit.start();
     expect(await kit.order("anna")).toMatchObject({ address: addressAt(0) });
     kit.nowMs += lookMs + 1;
-    expect(await kit.order("bora")).toMatchObject({ code: "unavailable", reason: "address_unchecked" });
+    expect(await kit.order("bora")).toMatchObject({
+      code: "unavailable",
+      reason: "address_unchecked",
+    });
     kit.isDeaf = false;
     expect(await kit.orderSoon("bora")).toBe(addressAt(1));
   });
@@ -74,7 +81,11 @@ describe("nodes that do not answer", () => {
 
 it("a look after a restore of the database says only that an address was used", () => {
   const { store, remove } = gatewayDatabase();
-  const [unused, used, left] = [0, 1, 2].map((index) => addressAt(index)) as [string, string, string];
+  const [unused, used, left] = [0, 1, 2].map((index) => addressAt(index)) as [
+    string,
+    string,
+    string,
+  ];
   const look = { network, block: 7, comparedAt: 5, run: "run" };
   store.write((database) => {
     for (const address of [unused, left]) keepAhead(database, { ...look, address, isUsed: 0 });
@@ -82,7 +93,8 @@ it("a look after a restore of the database says only that an address was used", 
     database.run("UPDATE addressStates SET run = '' WHERE address = ?", left);
     markRestored(database, { at: 9, reason: "a test" });
   });
-  const stands = (address: string): boolean => readAddressState(store.database, network, address) !== undefined;
+  const stands = (address: string): boolean =>
+    readAddressState(store.database, network, address) !== undefined;
   expect([stands(unused), stands(used), stands(left)]).toEqual([false, true, true]);
   remove();
 });

@@ -18,7 +18,11 @@ import { RestoredAgentKit } from "../support/restored-agent-kit.ts";
 import { RestoredKit } from "../support/restored-kit.ts";
 
 // Steps of a thousand addresses show no more, and take a second each to derive.
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farIndexes: 30, ceilingAheadMax: 1_000_000 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
+  ceilingStep: 10,
+  farIndexes: 30,
+  ceilingAheadMax: 1_000_000,
+}));
 
 const seedsEach = Number(process.env.SEEDS ?? "1");
 let kit: RestoredKit;
@@ -38,7 +42,9 @@ async function holds(): Promise<void> {
   for (const [address, orders] of kit.left) expect([...orders], address).toHaveLength(1);
   const paid = kit.paid();
   for (const row of kit.rows().filter(({ status }) => status === 1)) {
-    const own = [...kit.left].filter(([, orders]) => orders.has(row.orderId)).map(([address]) => paid.get(address) ?? 0n);
+    const own = [...kit.left]
+      .filter(([, orders]) => orders.has(row.orderId))
+      .map(([address]) => paid.get(address) ?? 0n);
     const sum = own.reduce((all, units) => all + units, 0n);
     expect(sum >= BigInt(row.amountUnits), `${row.orderId} was paid`).toBe(true);
   }
@@ -48,7 +54,9 @@ async function holds(): Promise<void> {
       listed.reduce((all, one) => all + BigInt(one.units), 0n),
       `what came to ${address} is listed`,
     ).toBe(units);
-    const held = kit.rows().filter(({ id }) => listed.some(({ transactionId }) => transactionId === id));
+    const held = kit
+      .rows()
+      .filter(({ id }) => listed.some(({ transactionId }) => transactionId === id));
     expect(held.reduce((all, row) => all + BigInt(row.amountReceivedUnits), 0n)).toBe(units);
   }
 }
@@ -76,14 +84,17 @@ async function tried(
     const bora = await kit.orderSoon("bora");
     await holds();
     const again = await kit.orderSoon("anna");
-    for (const address of [bora, again, anna]) if (chance.chance(2) && address !== "") kit.pay(address);
+    for (const address of [bora, again, anna])
+      if (chance.chance(2) && address !== "") kit.pay(address);
     await holds();
   } finally {
     await kit.remove();
   }
 }
 
-const allPairs = steps.flatMap((_, kept) => steps.slice(kept).map((_step, more) => ({ kept, until: kept + more + 1 })));
+const allPairs = steps.flatMap((_, kept) =>
+  steps.slice(kept).map((_step, more) => ({ kept, until: kept + more + 1 })),
+);
 // A third of them, which third is drawn, so that the quick tier sees each in time.
 const pairs = shareOf(allPairs, 3, randomInt(3));
 const worlds = [
@@ -118,7 +129,11 @@ describe("beside the database", () => {
     kit.pay(anna);
     await holds();
     const [unattributed] = kit.rows().filter(({ orderId }) => orderId === `unattributed/${anna}`);
-    expect(unattributed).toMatchObject({ status: 2, late: 1, amountReceivedUnits: `${10n ** 18n}` });
+    expect(unattributed).toMatchObject({
+      status: 2,
+      late: 1,
+      amountReceivedUnits: `${10n ** 18n}`,
+    });
     await kit.remove();
   });
 
@@ -131,15 +146,21 @@ describe("beside the database", () => {
     // No pass of the watcher has run yet: all that follows up to the next `await` runs in one turn
     // of the event loop.
     const { database } = kit.store;
-    const forgotten = () => database.all<{ addressIndex: number }>("SELECT addressIndex FROM forgottenAddresses ORDER BY rowid");
+    const forgotten = () =>
+      database.all<{ addressIndex: number }>(
+        "SELECT addressIndex FROM forgottenAddresses ORDER BY rowid",
+      );
     expect([countForgottenIndexes(database), forgotten()]).toEqual([30, []]);
     const left = [];
-    while (countForgottenIndexes(database) > 7) left.push(kit.store.write((inside) => watchSkipped(inside, 7, kit.nowMs)));
+    while (countForgottenIndexes(database) > 7)
+      left.push(kit.store.write((inside) => watchSkipped(inside, 7, kit.nowMs)));
     expect(left).toEqual([23, 16, 9, 2]);
     expect(endIfCaughtUp(database, () => true)).toBe(false);
     expect(await kit.order("bora")).toMatchObject({ code: "unavailable", reason: "catching_up" });
     await kit.orderSoon("bora");
-    expect(forgotten().map(({ addressIndex }) => addressIndex)).toEqual(Array.from({ length: 30 }, (_, at) => at + 1));
+    expect(forgotten().map(({ addressIndex }) => addressIndex)).toEqual(
+      Array.from({ length: 30 }, (_, at) => at + 1),
+    );
     await kit.remove();
   });
 
@@ -156,7 +177,10 @@ describe("beside the database", () => {
     await kit.meet();
     await kit.orderSoon("bora");
     await holds();
-    expect(kit.rows().find(({ orderId }) => orderId === `unattributed/${anna}`)).toMatchObject({ status: 2, late: 1 });
+    expect(kit.rows().find(({ orderId }) => orderId === `unattributed/${anna}`)).toMatchObject({
+      status: 2,
+      late: 1,
+    });
     await kit.remove();
   });
 
@@ -164,7 +188,8 @@ describe("beside the database", () => {
     await begin(new RestoredAgentKit());
     expect(await kit.order("first")).toMatchObject({ code: "unavailable", reason: "server_away" });
     await kit.meet();
-    for (let number = 0; number < 10; number += 1) expect((await kit.order(`o-${number}`)).address).not.toBe("");
+    for (let number = 0; number < 10; number += 1)
+      expect((await kit.order(`o-${number}`)).address).not.toBe("");
     expect(await kit.order("late")).toMatchObject({ code: "unavailable", reason: "server_away" });
     await kit.meet();
     expect((await kit.order("late")).address).not.toBe("");
@@ -178,7 +203,9 @@ describe("beside the database", () => {
     await kit.restored("copy");
     expect(kit.reason).toBe("");
     expect(kit.rows()).toHaveLength(1);
-    expect(kit.store.database.get("SELECT count(*) AS n FROM forgottenAddresses")).toEqual({ n: 0 });
+    expect(kit.store.database.get("SELECT count(*) AS n FROM forgottenAddresses")).toEqual({
+      n: 0,
+    });
     await kit.remove();
   });
 });

@@ -20,7 +20,12 @@ beforeEach(() => {
 
 const fault = (code: Code, message = "no") => failed(new AgentError(code, "none", message));
 const refused = fault("NODE_ERROR", "execution reverted");
-const key = (domain: Domain, id: string, merchant = ""): FaultKey => ({ domain, network, id, merchant });
+const key = (domain: Domain, id: string, merchant = ""): FaultKey => ({
+  domain,
+  network,
+  id,
+  merchant,
+});
 const address = (name: string, merchant = "shop-a", currency = "usdt"): FaultKey =>
   key("address", idIn(name, currency), merchant);
 const usdt = key("currency", "usdt");
@@ -39,10 +44,22 @@ const shown = () => book.list().map(({ domain, id, code }) => `${domain} ${id} $
 
 describe("the fault of one item", () => {
   it("stands with its code, its words and its merchant, and an answer clears it", () => {
-    pass([[address("a"), failed(new AgentError("NODE_ERROR", "none", "reverted", { node: "https://n" }))]]);
+    pass([
+      [
+        address("a"),
+        failed(new AgentError("NODE_ERROR", "none", "reverted", { node: "https://n" })),
+      ],
+    ]);
     expect(book.list()).toEqual([
       {
-        ...{ domain: "address", network, id: "a usdt", merchant: "shop-a", code: "NODE_ERROR", plain: "NODE_ERROR" },
+        ...{
+          domain: "address",
+          network,
+          id: "a usdt",
+          merchant: "shop-a",
+          code: "NODE_ERROR",
+          plain: "NODE_ERROR",
+        },
         ...{ words: "https://n: reverted", sinceMs: nowMs, tries: 1, retryAtMs: nowMs, count: 1 },
       },
     ]);
@@ -105,34 +122,45 @@ describe("the fault of one item", () => {
         [address("a"), refused],
         [address("b"), good(1)],
       ]);
-    expect([book.isDue(address("a")), book.retry(address("a")), book.isDue(address("a"))]).toEqual([false, true, true]);
+    expect([book.isDue(address("a")), book.retry(address("a")), book.isDue(address("a"))]).toEqual([
+      false,
+      true,
+      true,
+    ]);
     expect(book.retry(address("b"))).toBe(false);
   });
 });
 
 describe("blame", () => {
-  it.each(["NODE_ERROR", "NODE_ANSWER", "NODE_ANSWER_SIZE", "NODE_PRUNED", "NODE_DISAGREE"] as const)(
-    "%s is the item's",
-    (code) => {
-      pass([
-        [address("a"), fault(code)],
-        [address("b"), good(1)],
-      ]);
-      expect(shown()).toEqual([`address a usdt ${code}`]);
-    },
-  );
+  it.each([
+    "NODE_ERROR",
+    "NODE_ANSWER",
+    "NODE_ANSWER_SIZE",
+    "NODE_PRUNED",
+    "NODE_DISAGREE",
+  ] as const)("%s is the item's", (code) => {
+    pass([
+      [address("a"), fault(code)],
+      [address("b"), good(1)],
+    ]);
+    expect(shown()).toEqual([`address a usdt ${code}`]);
+  });
 
-  it.each(["NODE_UNREACHABLE", "NODE_TIMEOUT", "NODE_QUOTA", "NODE_WRONG_CHAIN", "NODE_NONE", "NODE_NO_BLOCK"] as const)(
-    "%s is not",
-    (code) => {
-      pass([
-        [address("a"), fault(code)],
-        [address("b"), good(1)],
-      ]);
-      expect(shown()).toEqual([]);
-      expect(book.isDue(address("a"))).toBe(true);
-    },
-  );
+  it.each([
+    "NODE_UNREACHABLE",
+    "NODE_TIMEOUT",
+    "NODE_QUOTA",
+    "NODE_WRONG_CHAIN",
+    "NODE_NONE",
+    "NODE_NO_BLOCK",
+  ] as const)("%s is not", (code) => {
+    pass([
+      [address("a"), fault(code)],
+      [address("b"), good(1)],
+    ]);
+    expect(shown()).toEqual([]);
+    expect(book.isDue(address("a"))).toBe(true);
+  });
 
   it("HTTP 404 for one question is the item's, 502 is the server's", () => {
     pass([
@@ -146,7 +174,9 @@ describe("blame", () => {
     expect(shown()).toEqual(["address a usdt NODE_HTTP"]);
   });
 
-  const alone: readonly (readonly [FaultKey, Result<unknown>])[] = [[address("a"), fault("NODE_TIMEOUT")]];
+  const alone: readonly (readonly [FaultKey, Result<unknown>])[] = [
+    [address("a"), fault("NODE_TIMEOUT")],
+  ];
 
   it("a server that dies of one question: the third pass blames the item, if the control question is answered", () => {
     for (let passes = 0; passes < 2; passes += 1) pass(alone, [[usdt, good(0n)]]);
@@ -232,7 +262,11 @@ describe("a rise", () => {
   });
 
   it("two currencies are theirs", () => {
-    pass(["usdt", "usdc"].flatMap((one) => ["a", "b", "c"].map((name) => [address(name, "s", one), refused] as const)));
+    pass(
+      ["usdt", "usdc"].flatMap((one) =>
+        ["a", "b", "c"].map((name) => [address(name, "s", one), refused] as const),
+      ),
+    );
     expect(shown()).toEqual(["currency usdc NODE_ERROR", "currency usdt NODE_ERROR"]);
   });
 });
@@ -240,10 +274,13 @@ describe("a rise", () => {
 describe("what is kept", () => {
   it("4,096 items, and beyond them one sum for each domain, merchant and code", () => {
     book.beginPass();
-    for (let at = 0; at < 4_100; at += 1) book.settle(key("withdrawal", `${at}`, "shop-a"), refused);
+    for (let at = 0; at < 4_100; at += 1)
+      book.settle(key("withdrawal", `${at}`, "shop-a"), refused);
     const all = book.list();
     expect(all).toHaveLength(4_097);
-    expect(all.filter(({ id }) => id === "")).toMatchObject([{ domain: "withdrawal", merchant: "shop-a", count: 4 }]);
+    expect(all.filter(({ id }) => id === "")).toMatchObject([
+      { domain: "withdrawal", merchant: "shop-a", count: 4 },
+    ]);
     book.settle(key("withdrawal", "4099", "shop-a"), good(1));
     expect(book.list().find(({ id }) => id === "")?.count).toBe(3);
   });

@@ -21,25 +21,52 @@ import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 
 const page = readFileSync(fileURLToPath(new URL("../../docs/install.md", import.meta.url)), "utf8");
-const programs = { nginx: "/usr/sbin/nginx", haproxy: "/usr/sbin/haproxy", caddy: "/usr/bin/caddy" } as const;
+const programs = {
+  nginx: "/usr/sbin/nginx",
+  haproxy: "/usr/sbin/haproxy",
+  caddy: "/usr/bin/caddy",
+} as const;
 type Front = keyof typeof programs;
 
 let dir = "";
 let gateway: Gateway;
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "gateway-front-"));
-  const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-  execFileSync("openssl", [...kind, "-subj", "/CN=pay.example.com", "-keyout", "pay.key", "-out", "pay.pem"], {
-    cwd: dir,
-    stdio: "ignore",
-  });
+  const kind = [
+    "req",
+    "-x509",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-days",
+    "2",
+  ];
+  execFileSync(
+    "openssl",
+    [...kind, "-subj", "/CN=pay.example.com", "-keyout", "pay.key", "-out", "pay.pem"],
+    {
+      cwd: dir,
+      stdio: "ignore",
+    },
+  );
   writeFileSync(
     join(dir, "pay-and-key.pem"),
     readFileSync(join(dir, "pay.pem"), "utf8") + readFileSync(join(dir, "pay.key"), "utf8"),
   );
-  const more = { publicUrl: "https://pay.example.com", trustProxy: ["127.0.0.1"], listen: { host: "127.0.0.1", port: 0 } };
+  const more = {
+    publicUrl: "https://pay.example.com",
+    trustProxy: ["127.0.0.1"],
+    listen: { host: "127.0.0.1", port: 0 },
+  };
   const config = parseConfig(
-    JSON.stringify({ ...testConfig, ...more, database: "sqlite:gateway.db", keyFile: "gateway.key" }),
+    JSON.stringify({
+      ...testConfig,
+      ...more,
+      database: "sqlite:gateway.db",
+      keyFile: "gateway.key",
+    }),
     dir,
     0,
   );
@@ -61,7 +88,8 @@ async function freePort(): Promise<number> {
 
 /** The lines of the page for this machine's places. */
 function linesOf(front: Front, port: number): string {
-  const [, lines = ""] = new RegExp(`<!-- front ${front} -->\n\`\`\`\n([\\s\\S]+?)\`\`\``).exec(page) ?? [];
+  const [, lines = ""] =
+    new RegExp(`<!-- front ${front} -->\n\`\`\`\n([\\s\\S]+?)\`\`\``).exec(page) ?? [];
   expect(lines).not.toBe("");
   return lines
     .replaceAll("127.0.0.1:8080", new URL(gateway.url).host)
@@ -80,11 +108,15 @@ function start(front: Front, lines: string) {
     const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
       .map((name) => `${name}_temp_path ${dir}/nginx-${name};`)
       .join("\n");
-    writeFileSync(file, `pid ${dir}/nginx.pid; error_log stderr; events {}\nhttp { access_log off;\n${places}\n${lines}\n}`);
+    writeFileSync(
+      file,
+      `pid ${dir}/nginx.pid; error_log stderr; events {}\nhttp { access_log off;\n${places}\n${lines}\n}`,
+    );
     return spawn(programs.nginx, ["-c", file, "-p", dir, "-g", "daemon off;"], { stdio: "ignore" });
   }
   writeFileSync(file, lines);
-  const args = front === "haproxy" ? ["-f", file, "-db"] : ["run", "--adapter", "caddyfile", "--config", file];
+  const args =
+    front === "haproxy" ? ["-f", file, "-db"] : ["run", "--adapter", "caddyfile", "--config", file];
   return spawn(programs[front], args, { stdio: "ignore", env: { HOME: dir } });
 }
 
@@ -115,7 +147,11 @@ function get(port: number, path: string): Promise<readonly [status: number, body
 /** "open", or the error of the upgrade. */
 function link(port: number): Promise<string> {
   return new Promise((resolve) => {
-    const options = { rejectUnauthorized: false, servername: "pay.example.com", headers: { host: "pay.example.com" } };
+    const options = {
+      rejectUnauthorized: false,
+      servername: "pay.example.com",
+      headers: { host: "pay.example.com" },
+    };
     const socket = new WebSocket(`wss://127.0.0.1:${port}/agent/v1/link`, options);
     socket.on("open", () => {
       socket.terminate();
@@ -138,7 +174,11 @@ async function isUp(port: number): Promise<void> {
   throw new Error("the front does not answer");
 }
 
-async function behind(front: Front, change: (lines: string) => string, work: (port: number) => Promise<void>): Promise<void> {
+async function behind(
+  front: Front,
+  change: (lines: string) => string,
+  work: (port: number) => Promise<void>,
+): Promise<void> {
   const port = await freePort();
   const child = start(front, change(linesOf(front, port)));
   const ended = new Promise((resolve) => child.on("exit", resolve));
@@ -153,27 +193,39 @@ async function behind(front: Front, change: (lines: string) => string, work: (po
 
 describe("a server before the gateway", () => {
   for (const front of ["nginx", "haproxy", "caddy"] as const)
-    it.skipIf(!existsSync(programs[front]))(`passes requests and the link on: ${front}`, async () => {
-      await behind(
-        front,
-        (lines) => lines,
-        async (port) => {
-          expect((await get(port, "/ready"))[0]).toBe(503); // no chain is read here
-          const [status, body] = await get(port, "/agent/v1/link");
-          expect([status, (JSON.parse(body) as { code: string }).code]).toEqual([426, "upgrade_required"]);
-          expect(await link(port)).toBe("open");
-          // The proxy names the caller, who is therefore nobody of this machine to the gateway.
-          expect((await get(port, "/ready"))[1]).not.toContain("figures");
-        },
-      );
-    });
+    it.skipIf(!existsSync(programs[front]))(
+      `passes requests and the link on: ${front}`,
+      async () => {
+        await behind(
+          front,
+          (lines) => lines,
+          async (port) => {
+            expect((await get(port, "/ready"))[0]).toBe(503); // no chain is read here
+            const [status, body] = await get(port, "/agent/v1/link");
+            expect([status, (JSON.parse(body) as { code: string }).code]).toEqual([
+              426,
+              "upgrade_required",
+            ]);
+            expect(await link(port)).toBe("open");
+            // The proxy names the caller, who is therefore nobody of this machine to the gateway.
+            expect((await get(port, "/ready"))[1]).not.toContain("figures");
+          },
+        );
+      },
+    );
 
-  it.skipIf(!existsSync(programs.nginx))("that drops the upgrade is named as the cause", async () => {
-    const plain = (lines: string): string => lines.replace(/ +proxy_set_header (?:Upgrade|Connection) .*\n/g, "");
-    await behind("nginx", plain, async (port) => {
-      const seen = await link(port);
-      expect(seen).toBe("Unexpected server response: 426");
-      expect(connectionAdvice(seen)?.words).toBe("the server before the gateway does not pass WebSocket on");
-    });
-  });
+  it.skipIf(!existsSync(programs.nginx))(
+    "that drops the upgrade is named as the cause",
+    async () => {
+      const plain = (lines: string): string =>
+        lines.replace(/ +proxy_set_header (?:Upgrade|Connection) .*\n/g, "");
+      await behind("nginx", plain, async (port) => {
+        const seen = await link(port);
+        expect(seen).toBe("Unexpected server response: 426");
+        expect(connectionAdvice(seen)?.words).toBe(
+          "the server before the gateway does not pass WebSocket on",
+        );
+      });
+    },
+  );
 });

@@ -32,7 +32,8 @@ beforeEach(() => {
       ...honest,
       payments: async (blocks, contracts, addresses, isAgreed) => {
         const told = await honest.payments(blocks, contracts, addresses, isAgreed);
-        if (isLost && isAgreed && told.found.length > 0) throw new AgentError("NODE_PRUNED", "none", "no list of the account");
+        if (isLost && isAgreed && told.found.length > 0)
+          throw new AgentError("NODE_PRUNED", "none", "no list of the account");
         return told;
       },
     }),
@@ -42,14 +43,17 @@ beforeEach(() => {
 });
 afterEach(() => world.close());
 
-const by = (): Operator => ({ store: world.store, actor: "ayse", nowMs: world.nowMs, run: null }) as unknown as Operator;
+const by = (): Operator =>
+  ({ store: world.store, actor: "ayse", nowMs: world.nowMs, run: null }) as unknown as Operator;
 const rowOf = ({ id }: Item) =>
   world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
     "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
     id,
   );
 const held = (): readonly string[] =>
-  listedTransactions(world.database, { operations: ["deposit"], isHeld: true, most: 9 }).map(({ id }) => id);
+  listedTransactions(world.database, { operations: ["deposit"], isHeld: true, most: 9 }).map(
+    ({ id }) => id,
+  );
 const nameOf = (): string => {
   const [gap] = listGaps(world.database, world.network) as [GapRow];
   return `history/${world.network}/${gap.account || "*"}/${gap.fromBlock}`;
@@ -91,7 +95,14 @@ async function gap(): Promise<{ readonly paid: Item; readonly unpaid: Item }> {
     txHash !== paid.txHash
       ? null
       : {
-          ...{ txHash, index: -1, address: paid.address, contract: "", amountUnits: 1_000_000n, block },
+          ...{
+            txHash,
+            index: -1,
+            address: paid.address,
+            contract: "",
+            amountUnits: 1_000_000n,
+            block,
+          },
           blockHash: (await world.chain.reader().block(block, true)).hash,
         };
   proof = found;
@@ -114,32 +125,39 @@ describe("a payment in a gap on a chain of tags", () => {
     const payments = () => world.database.all("SELECT * FROM payments ORDER BY txHash");
     const kept = payments();
     expect(rowOf(paid)).toEqual({ status: 1, stage: "completed", amountReceivedUnits: "1000000" });
-    expect(creditNamed(by(), paid.id, { payments: [paid.txHash], reason: "it", isShortFine: false })).toMatchObject({ ok: true });
+    expect(
+      creditNamed(by(), paid.id, { payments: [paid.txHash], reason: "it", isShortFine: false }),
+    ).toMatchObject({ ok: true });
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
     expect(asked).toEqual([paid.txHash]);
     isLost = false;
     const [row] = listGaps(world.database, world.network) as [GapRow];
     world.store.write((database) => askGap(database, row));
     for (let at = 0; at < 3; at += 1) await world.settle();
-    expect([listGaps(world.database, world.network), payments(), rowOf(paid)?.amountReceivedUnits]).toEqual([
-      [],
-      kept,
-      "1000000",
-    ]);
+    expect([
+      listGaps(world.database, world.network),
+      payments(),
+      rowOf(paid)?.amountReceivedUnits,
+    ]).toEqual([[], kept, "1000000"]);
   });
 
   it.each<[string, () => void, string]>([
     ["that no node shows", () => (proof = async () => null), "no transaction"],
     [
       "that one node of two shows",
-      () => (proof = async () => Promise.reject(new AgentError("NODE_DISAGREE", "none", "fewer nodes show it"))),
+      () =>
+        (proof = async () =>
+          Promise.reject(new AgentError("NODE_DISAGREE", "none", "fewer nodes show it"))),
       "NODE_DISAGREE: fewer nodes show it",
     ],
     [
       "in a ledger that is not read yet",
       () => {
         const before = proof;
-        proof = async (hash) => ({ ...((await before(hash)) as DetectedPayment), block: world.chain.top + 9 });
+        proof = async (hash) => ({
+          ...((await before(hash)) as DetectedPayment),
+          block: world.chain.top + 9,
+        });
       },
       "is not read yet",
     ],
@@ -150,14 +168,19 @@ describe("a payment in a gap on a chain of tags", () => {
       code: "GATEWAY_PAYMENT_UNPROVEN",
       detail: expect.stringContaining(words),
     });
-    expect([rowOf(paid), world.database.all("SELECT 1 FROM payments")]).toMatchObject([{ status: 0 }, []]);
+    expect([rowOf(paid), world.database.all("SELECT 1 FROM payments")]).toMatchObject([
+      { status: 0 },
+      [],
+    ]);
   });
 
   it("is nobody's question on a chain of addresses, and of a deposit that there is not", async () => {
     const { paid } = await gap();
     world.database.run("UPDATE transactions SET network = 'eip155:1' WHERE id = ?", paid.id);
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
-    expect(await prove("ab".repeat(16), paid.txHash)).toMatchObject({ code: "GATEWAY_UNKNOWN_RECORD" });
+    expect(await prove("ab".repeat(16), paid.txHash)).toMatchObject({
+      code: "GATEWAY_UNKNOWN_RECORD",
+    });
     expect(asked).toEqual([]);
   });
 
@@ -165,26 +188,38 @@ describe("a payment in a gap on a chain of tags", () => {
     const { paid, unpaid } = await gap();
     const name = nameOf();
     expect(giveUpGap(by(), name, "no server has it")).toMatchObject({ code: "GATEWAY_GAP_TAGGED" });
-    expect(releaseDeposit(by(), unpaid.id, "too early")).toMatchObject({ code: "GATEWAY_DEPOSIT_NOT_HELD" });
+    expect(releaseDeposit(by(), unpaid.id, "too early")).toMatchObject({
+      code: "GATEWAY_DEPOSIT_NOT_HELD",
+    });
     expect(giveUpGap(by(), name, "no server has it", true)).toEqual({ ok: true });
     await hours(5);
     expect([rowOf(paid), rowOf(unpaid)]).toMatchObject([{ status: 0 }, { status: 0 }]);
     expect([...held()].sort()).toEqual([paid.id, unpaid.id].sort());
     const told = listFaults(world.database).find(({ domain }) => domain === "history");
-    expect(told?.words).toContain("given up: 2 requests are held until an operator credits or releases each");
+    expect(told?.words).toContain(
+      "given up: 2 requests are held until an operator credits or releases each",
+    );
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
     expect(rowOf(paid)).toMatchObject({ status: 1, stage: "completed" });
     expect(releaseDeposit(by(), unpaid.id, "nothing with its tag")).toEqual({ ok: true });
-    expect(releaseDeposit(by(), unpaid.id, "once more")).toMatchObject({ code: "GATEWAY_DEPOSIT_NOT_HELD" });
+    expect(releaseDeposit(by(), unpaid.id, "once more")).toMatchObject({
+      code: "GATEWAY_DEPOSIT_NOT_HELD",
+    });
     isLost = false;
     await hours(2);
-    expect([rowOf(paid), rowOf(unpaid)]).toMatchObject([{ status: 1 }, { status: 2, stage: "expired" }]);
+    expect([rowOf(paid), rowOf(unpaid)]).toMatchObject([
+      { status: 1 },
+      { status: 2, stage: "expired" },
+    ]);
     expect([held(), listGaps(world.database, world.network)]).toEqual([[], []]);
   });
 
   it("that came to a deposit which has ended makes it Completed, by the same command", async () => {
     const { paid } = await gap();
-    world.database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?", paid.id);
+    world.database.run(
+      "UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?",
+      paid.id,
+    );
     expect(await prove(paid.id, paid.txHash)).toEqual({ ok: true });
     expect(rowOf(paid)).toMatchObject({ status: 2, amountReceivedUnits: "1000000" });
     const named = { payments: [paid.txHash], reason: "late, by our own fault", isShortFine: false };

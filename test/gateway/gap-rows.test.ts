@@ -62,7 +62,15 @@ it("a list that leaves payments out is its account's fault, and no chain's", () 
 it("a gap is given up, by hand alone where tags tell requests apart", () => {
   const { database } = db.store;
   const by = { store: db.store, actor: "ayse", nowMs: 9 } as unknown as Operator;
-  const gap = { account: "", fromBlock: 7, toBlock: 7, merchant: "", code: "NODE_PRUNED", words: "none", since: 1 } as const;
+  const gap = {
+    account: "",
+    fromBlock: 7,
+    toBlock: 7,
+    merchant: "",
+    code: "NODE_PRUNED",
+    words: "none",
+    since: 1,
+  } as const;
   for (const network of ["xrpl:0", "eip155:31337"]) {
     openGap(database, { ...gap, network, summedTo: 0 });
     keepFault(database, {
@@ -76,15 +84,32 @@ it("a gap is given up, by hand alone where tags tell requests apart", () => {
       tries: 1,
     });
   }
-  expect(giveUpGap(by, "history/xrpl:0/*/7", "no server has it")).toMatchObject({ ok: false, code: "GATEWAY_GAP_TAGGED" });
+  expect(giveUpGap(by, "history/xrpl:0/*/7", "no server has it")).toMatchObject({
+    ok: false,
+    code: "GATEWAY_GAP_TAGGED",
+  });
   expect(giveUpGap(by, "history/eip155:31337/*/7", "no node has it")).toEqual({ ok: true });
   expect(giveUpGap(by, "history/xrpl:0/*/7", "no server has it", true)).toEqual({ ok: true });
-  const givenUp = (network: string) => listGaps(database, network).map(({ givenUpAt }) => givenUpAt);
+  const givenUp = (network: string) =>
+    listGaps(database, network).map(({ givenUpAt }) => givenUpAt);
   expect([givenUp("xrpl:0"), givenUp("eip155:31337")]).toEqual([[9], [9]]);
   // They are no gap any more that grows, and their blocks are none again.
   openGap(database, { ...gap, network: "eip155:31337", fromBlock: 5, toBlock: 9, summedTo: 0 });
-  openGap(database, { ...gap, network: "eip155:31337", account: "0xA", fromBlock: 7, toBlock: 7, summedTo: 0 });
-  expect(listGaps(database, "eip155:31337").map(({ fromBlock, toBlock, givenUpAt }) => [fromBlock, toBlock, givenUpAt])).toEqual([
+  openGap(database, {
+    ...gap,
+    network: "eip155:31337",
+    account: "0xA",
+    fromBlock: 7,
+    toBlock: 7,
+    summedTo: 0,
+  });
+  expect(
+    listGaps(database, "eip155:31337").map(({ fromBlock, toBlock, givenUpAt }) => [
+      fromBlock,
+      toBlock,
+      givenUpAt,
+    ]),
+  ).toEqual([
     [5, 6, null],
     [7, 7, 9],
     [8, 9, null],

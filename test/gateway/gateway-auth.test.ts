@@ -41,7 +41,13 @@ function signed(header: string, claims: string): string {
 const headerText = (): string => JSON.stringify({ alg: "HS256", kid: gateway.merchant.shopKeyId });
 const claimsText = (change: object = {}): string => {
   const iat = nowSeconds();
-  return JSON.stringify({ sub: gateway.merchant.shopKeyId, iat, exp: iat + 60, jti: randomBytes(12).toString("hex"), ...change });
+  return JSON.stringify({
+    sub: gateway.merchant.shopKeyId,
+    iat,
+    exp: iat + 60,
+    jti: randomBytes(12).toString("hex"),
+    ...change,
+  });
 };
 
 describe("a token that is let in", () => {
@@ -60,7 +66,9 @@ describe("a token that is let in", () => {
       made({ claims: { iat: iat + 30, exp: iat + 60 } }),
       made({ claims: { iat: iat - 60, exp: iat - 29 } }),
       made({ claims: { aud: gateway.service.config.publicUrl } }),
-      made({ claims: { aud: ["https://elsewhere.example", `${gateway.service.config.publicUrl}/`] } }),
+      made({
+        claims: { aud: ["https://elsewhere.example", `${gateway.service.config.publicUrl}/`] },
+      }),
       made({ claims: { nbf: iat + 30 } }),
       made({ claims: { iss: "someone", extra: { any: [1, null] } } }),
       made({ header: { typ: "jwt" } }),
@@ -94,11 +102,14 @@ describe("a malformed or wrong token", () => {
     "is too long": () => made({ claims: { filler: "x".repeat(4000) } }),
     "has a header that is not JSON": () => signed("{alg:HS256}", claimsText()),
     "has a header that is a list": () => signed("[]", claimsText()),
-    "has a header with the same key twice": () => signed(`{"alg":"none",${headerText().slice(1)}`, claimsText()),
+    "has a header with the same key twice": () =>
+      signed(`{"alg":"none",${headerText().slice(1)}`, claimsText()),
     "has claims that are not JSON": () => signed(headerText(), "claims"),
-    "has claims with the same key twice": () => signed(headerText(), `{"sub":"other",${claimsText().slice(1)}`),
+    "has claims with the same key twice": () =>
+      signed(headerText(), `{"sub":"other",${claimsText().slice(1)}`),
     "has claims that are null": () => signed(headerText(), "null"),
-    "has claims with __proto__": () => signed(headerText(), `{"__proto__":{},${claimsText().slice(1)}`),
+    "has claims with __proto__": () =>
+      signed(headerText(), `{"__proto__":{},${claimsText().slice(1)}`),
     "says alg none, unsigned": () =>
       `${encode(JSON.stringify({ alg: "none", kid: gateway.merchant.shopKeyId }))}.${encode(claimsText())}.`,
     "says alg none, signed": () => made({ header: { alg: "none" } }),
@@ -119,7 +130,12 @@ describe("a malformed or wrong token", () => {
     "asks for an unencoded payload": () => made({ header: { b64: false, crit: ["b64"] } }),
     "was signed with another secret": () => made({ secret: randomBytes(32) }),
     "was signed with the secret's bytes instead of its text": () =>
-      made({ secret: Buffer.from(Buffer.from(parseApiKey(gateway.merchant.shopKey).secret).toString("utf8"), "base64url") }),
+      made({
+        secret: Buffer.from(
+          Buffer.from(parseApiKey(gateway.merchant.shopKey).secret).toString("utf8"),
+          "base64url",
+        ),
+      }),
     "was signed with nothing": () => made({ secret: new Uint8Array(0) }),
     "had a claim changed after signing": () => {
       const [head, , signature] = made().split(".");
@@ -130,11 +146,14 @@ describe("a malformed or wrong token", () => {
     "has no iat": () => made({ claims: { iat: undefined } }),
     "has no exp": () => made({ claims: { exp: undefined } }),
     "has iat as text": () => made({ claims: { iat: String(nowSeconds()) } }),
-    "has iat with a fraction": () => signed(headerText(), claimsText().replace(/"iat":(\d+)/, '"iat":$1.5')),
+    "has iat with a fraction": () =>
+      signed(headerText(), claimsText().replace(/"iat":(\d+)/, '"iat":$1.5')),
     "has a negative iat": () => made({ claims: { iat: -1 } }),
     "has a huge exp": () => made({ claims: { exp: Number.MAX_SAFE_INTEGER } }),
-    "expired more than the skew ago": () => made({ claims: { iat: nowSeconds() - 90, exp: nowSeconds() - 30 } }),
-    "comes from too far in the future": () => made({ claims: { iat: nowSeconds() + 31, exp: nowSeconds() + 60 } }),
+    "expired more than the skew ago": () =>
+      made({ claims: { iat: nowSeconds() - 90, exp: nowSeconds() - 30 } }),
+    "comes from too far in the future": () =>
+      made({ claims: { iat: nowSeconds() + 31, exp: nowSeconds() + 60 } }),
     "lives 301 seconds": () => made({ claims: { exp: nowSeconds() + 301 } }),
     "ends before it begins": () => made({ claims: { exp: nowSeconds() } }),
     "is not valid yet": () => made({ claims: { nbf: nowSeconds() + 31 } }),
@@ -163,30 +182,47 @@ describe("a malformed or wrong token", () => {
   }
 
   describe("whose time alone is wrong, while every chain contradicts the gateway's clock,", () => {
-    const ofTime = ["expired more than the skew ago", "comes from too far in the future", "is not valid yet"];
+    const ofTime = [
+      "expired more than the skew ago",
+      "comes from too far in the future",
+      "is not valid yet",
+    ];
     afterEach(() => {
       delete gateway.clock.judged;
     });
     const isWrong = (): void => {
-      gateway.clock.judged = { kind: "ahead", ownMs: gateway.clock.nowMs, chainMs: gateway.clock.nowMs - 86_400_000 };
+      gateway.clock.judged = {
+        kind: "ahead",
+        ownMs: gateway.clock.nowMs,
+        chainMs: gateway.clock.nowMs - 86_400_000,
+      };
     };
-    it.each(ofTime)("gets a 503 when it %s, is not counted, and is asked for again later", async (name) => {
-      isWrong();
-      for (let time = 0; time < 40; time += 1) {
-        const answer = await knock((wrong[name] as () => string)());
-        expect(answer).toMatchObject({ status: 503, body: { code: "clock_wrong" } });
-        expect(answer.headers["retry-after"]).toBe("10");
-      }
-      delete gateway.clock.judged;
-      expect((await knock(made())).status).toBe(200);
-    });
+    it.each(ofTime)(
+      "gets a 503 when it %s, is not counted, and is asked for again later",
+      async (name) => {
+        isWrong();
+        for (let time = 0; time < 40; time += 1) {
+          const answer = await knock((wrong[name] as () => string)());
+          expect(answer).toMatchObject({ status: 503, body: { code: "clock_wrong" } });
+          expect(answer.headers["retry-after"]).toBe("10");
+        }
+        delete gateway.clock.judged;
+        expect((await knock(made())).status).toBe(200);
+      },
+    );
 
     it("is let in all the same if its time is right, and refused with 401 if anything else is wrong", async () => {
       isWrong();
       expect((await knock(made())).status).toBe(200);
       for (const [name, make] of Object.entries(wrong))
         if (!ofTime.includes(name)) expect((await knock(make())).status, name).not.toBe(503);
-      const both = made({ claims: { iat: nowSeconds() - 90, exp: nowSeconds() - 30, aud: "https://elsewhere.example" } });
+      const both = made({
+        claims: {
+          iat: nowSeconds() - 90,
+          exp: nowSeconds() - 30,
+          aud: "https://elsewhere.example",
+        },
+      });
       expect((await knock(both)).status).not.toBe(503);
     });
   });
@@ -220,7 +256,9 @@ describe("a token on POST", () => {
     expect((await post(token)).status).toBe(401);
     expect((await post(made())).status).toBe(400);
     const { database } = gateway.service.store;
-    expect(database.get("SELECT 1 FROM jtis WHERE key = ?", gateway.merchant.shopKeyId)).toBeDefined();
+    expect(
+      database.get("SELECT 1 FROM jtis WHERE key = ?", gateway.merchant.shopKeyId),
+    ).toBeDefined();
   });
 
   it("is used up by a request that made nothing, after a restart too", async () => {
@@ -245,7 +283,13 @@ describe("a token on POST", () => {
     expect(createSeen(gateway.service.store).has(seenOf(read))).toBe(true);
     expect((await post(made())).status).toBe(400); // no agent paired: past the token
     const untyped = made();
-    expect((await gateway.send(path, { headers: { signatureToken: untyped, "Content-Type": "text/plain" } })).status).toBe(415);
+    expect(
+      (
+        await gateway.send(path, {
+          headers: { signatureToken: untyped, "Content-Type": "text/plain" },
+        })
+      ).status,
+    ).toBe(415);
     expect((await post(untyped)).status).toBe(401);
     const unscoped = handmadeToken(gateway.merchant.apiKey, gateway.clock.nowMs);
     expect((await knock(unscoped)).status).toBe(403);
@@ -254,7 +298,11 @@ describe("a token on POST", () => {
 
   it("is refused in the very moment in which a GET carries it, and one commit keeps all that come together", async () => {
     const read = made();
-    const answers = await Promise.all([knock(read), post(read), ...Array.from({ length: 20 }, () => knock(made()))]);
+    const answers = await Promise.all([
+      knock(read),
+      post(read),
+      ...Array.from({ length: 20 }, () => knock(made())),
+    ]);
     const [first, second, ...others] = answers.map(({ status }) => status);
     expect([first, ...others].every((status) => status === 200)).toBe(true);
     // Whichever came first: a GET may follow a POST, and never the other way round.
@@ -277,7 +325,9 @@ describe("a token on POST", () => {
 
   it("may be bound to its body in the compatible profile, and then must fit", async () => {
     expect((await post(made({ claims: { bodyHash: sha256(order) } }))).status).toBe(400);
-    expect((await post(made({ claims: { bodyHash: sha256(order) } }), `${order} `)).status).toBe(401);
+    expect((await post(made({ claims: { bodyHash: sha256(order) } }), `${order} `)).status).toBe(
+      401,
+    );
   });
 });
 
@@ -287,7 +337,10 @@ describe("the strict profile", () => {
   const post = (apiKey: string, claims: object): Promise<Answered> =>
     gateway.send(target, {
       method: "POST",
-      headers: { "Content-Type": "application/json", signatureToken: handmadeToken(apiKey, gateway.clock.nowMs, { claims }) },
+      headers: {
+        "Content-Type": "application/json",
+        signatureToken: handmadeToken(apiKey, gateway.clock.nowMs, { claims }),
+      },
       body,
     });
   const bound = { bodyHash: sha256(body), method: "POST", path: target };
@@ -304,7 +357,9 @@ describe("the strict profile", () => {
       { path: undefined },
       { path: `${target}/` },
     ]) {
-      expect((await post(apiKey, { ...bound, ...change })).status, JSON.stringify(change)).toBe(401);
+      expect((await post(apiKey, { ...bound, ...change })).status, JSON.stringify(change)).toBe(
+        401,
+      );
     }
   });
 
@@ -314,7 +369,9 @@ describe("the strict profile", () => {
     const read = (claimed: string): Promise<Answered> => {
       const claims = { method: "GET", path: claimed };
       const token = handmadeToken(apiKey, gateway.clock.nowMs, { claims });
-      return gateway.send(full, { headers: { "Content-Type": "application/json", signatureToken: token } });
+      return gateway.send(full, {
+        headers: { "Content-Type": "application/json", signatureToken: token },
+      });
     };
     expect((await read(full)).status).toBe(200);
     expect((await read("/api/v1/transactions?status=2")).status).toBe(401);
@@ -338,7 +395,10 @@ describe("an EdDSA key", () => {
     const { keyId, apiKey } = gateway.key({ alg: "EdDSA", publicKey });
     expect(apiKey).toBe("");
     expect((await knock(await token(keyId))).status).toBe(200);
-    const row = gateway.service.store.database.get<KeyRow>("SELECT * FROM keys WHERE id = ?", keyId);
+    const row = gateway.service.store.database.get<KeyRow>(
+      "SELECT * FROM keys WHERE id = ?",
+      keyId,
+    );
     expect(row?.secretBox).toBeNull();
     const iat = nowSeconds();
     const claims = JSON.stringify({ sub: keyId, iat, exp: iat + 60, jti: "confusion-of-keys-1" });
@@ -350,7 +410,10 @@ describe("an EdDSA key", () => {
   });
 
   it("does not take another key's signature", async () => {
-    const { keyId } = gateway.key({ alg: "EdDSA", publicKey: publicKeyHex(generateKeyPairSync("ed25519").publicKey) });
+    const { keyId } = gateway.key({
+      alg: "EdDSA",
+      publicKey: publicKeyHex(generateKeyPairSync("ed25519").publicKey),
+    });
     expect((await knock(await token(keyId))).status).toBe(401);
   });
 });

@@ -4,7 +4,16 @@
  */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -38,7 +47,8 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const at = (name: string): string => join(dir, name);
-const copy = (name: string, overwrite = false) => backUp(gateway.service.store, at(name), gateway.clock.nowMs, overwrite);
+const copy = (name: string, overwrite = false) =>
+  backUp(gateway.service.store, at(name), gateway.clock.nowMs, overwrite);
 
 function codeOf(act: () => unknown): string {
   try {
@@ -53,11 +63,17 @@ function codeOf(act: () => unknown): string {
 describe("a copy", () => {
   it("of the database has what was committed a moment ago, which a copy of the file alone has not, and opens as a database", () => {
     const { database } = gateway.service.store;
-    database.run("INSERT INTO audit (at, actor, act, subject, detail) VALUES (1, 'operator', 'just now', 'x', '')");
+    database.run(
+      "INSERT INTO audit (at, actor, act, subject, detail) VALUES (1, 'operator', 'just now', 'x', '')",
+    );
     const seen = (path: string): number => {
       const store = openStore(path, silentLog);
       try {
-        return store.database.get<{ n: number }>("SELECT count(*) AS n FROM audit WHERE act = 'just now'")?.n ?? -1;
+        return (
+          store.database.get<{ n: number }>(
+            "SELECT count(*) AS n FROM audit WHERE act = 'just now'",
+          )?.n ?? -1
+        );
       } finally {
         store.close();
       }
@@ -65,8 +81,14 @@ describe("a copy", () => {
     const made = copy("good.db");
     expect(seen(at("good.db"))).toBe(1);
     copyFileSync(join(gateway.dir, "gateway.db"), at("file-alone.db"));
-    expect(codeOf(() => seen(at("file-alone.db"))) === "" && seen(at("file-alone.db")) === 1).toBe(false);
-    expect(made).toMatchObject({ copiedAt: gateway.clock.nowMs, schema: schemaVersion, merchants: 1 });
+    expect(codeOf(() => seen(at("file-alone.db"))) === "" && seen(at("file-alone.db")) === 1).toBe(
+      false,
+    );
+    expect(made).toMatchObject({
+      copiedAt: gateway.clock.nowMs,
+      schema: schemaVersion,
+      merchants: 1,
+    });
     expect(made.agents).toHaveLength(1);
     expect(made.gatewayKey).toBe(gateway.service.key.fingerprint);
   });
@@ -84,13 +106,28 @@ describe("a copy", () => {
     const writing = setInterval(() => {
       store.write((database) => {
         for (const act of ["one", "two"])
-          database.run("INSERT INTO audit (at, actor, act, subject, detail) VALUES (2, 'pair', ?, ?, '')", act, String(written));
+          database.run(
+            "INSERT INTO audit (at, actor, act, subject, detail) VALUES (2, 'pair', ?, ?, '')",
+            act,
+            String(written),
+          );
       });
       written += 1;
     }, 1);
-    const files = { database: `sqlite:${join(gateway.dir, "gateway.db")}`, keyFile: join(gateway.dir, "gateway.key") };
+    const files = {
+      database: `sqlite:${join(gateway.dir, "gateway.db")}`,
+      keyFile: join(gateway.dir, "gateway.key"),
+    };
     writeFileSync(at("config.json"), JSON.stringify({ ...testConfig, ...files }));
-    const line = ["gateway/gateway.js", "backup", at("live.db"), "--yes", "--json", "--config", at("config.json")];
+    const line = [
+      "gateway/gateway.js",
+      "backup",
+      at("live.db"),
+      "--yes",
+      "--json",
+      "--config",
+      at("config.json"),
+    ];
     /** Writes that are in a copy, of each of the two kinds. */
     const copied = async (): Promise<readonly [one: number, two: number]> => {
       const done = await new Promise<{ code: unknown; out: string }>((resolve) =>
@@ -101,7 +138,11 @@ describe("a copy", () => {
       expect(done.code, done.out).toBe(0);
       const raw = new DatabaseSync(at("live.db"), { readOnly: true });
       const n = (act: string) =>
-        (raw.prepare("SELECT count(*) AS n FROM audit WHERE actor = 'pair' AND act = ?").get(act) as { n: number }).n;
+        (
+          raw
+            .prepare("SELECT count(*) AS n FROM audit WHERE actor = 'pair' AND act = ?")
+            .get(act) as { n: number }
+        ).n;
       const both = [n("one"), n("two")] as const;
       raw.close();
       return both;
@@ -150,17 +191,29 @@ describe("a copy that was kept", () => {
   });
 
   it.each<[string, (path: string) => void, string]>([
-    ["cut", (path) => writeFileSync(path, readFileSync(path).subarray(0, -4096)), "GATEWAY_BACKUP_DAMAGED"],
+    [
+      "cut",
+      (path) => writeFileSync(path, readFileSync(path).subarray(0, -4096)),
+      "GATEWAY_BACKUP_DAMAGED",
+    ],
     ["empty", (path) => writeFileSync(path, ""), "GATEWAY_BACKUP_DAMAGED"],
     ["another file", (path) => writeFileSync(path, randomBytes(9000)), "GATEWAY_BACKUP_DAMAGED"],
     ["gone", (path) => rmSync(path), "GATEWAY_BACKUP_DAMAGED"],
-    ["with a page written over", (path) => writeFileSync(path, smashed(readFileSync(path))), "GATEWAY_BACKUP_DAMAGED"],
+    [
+      "with a page written over",
+      (path) => writeFileSync(path, smashed(readFileSync(path))),
+      "GATEWAY_BACKUP_DAMAGED",
+    ],
     [
       "with a row that refers to nothing",
       (path) => edited(path, "PRAGMA foreign_keys = OFF; UPDATE keys SET merchant = 'm_none'"),
       "GATEWAY_BACKUP_DAMAGED",
     ],
-    ["of a later schema", (path) => edited(path, "UPDATE meta SET value = '99' WHERE name = 'schema'"), "GATEWAY_STORE_VERSION"],
+    [
+      "of a later schema",
+      (path) => edited(path, "UPDATE meta SET value = '99' WHERE name = 'schema'"),
+      "GATEWAY_STORE_VERSION",
+    ],
     ["as it was", () => {}, ""],
   ])("a copy that was kept: %s", (_, change, code) => {
     copy("kept.db");
@@ -232,7 +285,8 @@ describe("key list", () => {
     expect(one(gateway.merchant.keyId)?.lastUsedAt).not.toBe("");
     expect(listed.keys.at(-1)?.keyId).toBe(old.keyId);
     const text = JSON.stringify(listed) + listed.keys.map(describeKey).join("\n");
-    for (const { apiKey } of [shop, old, gateway.merchant]) expect(text).not.toContain(apiKey.split(".")[1]);
+    for (const { apiKey } of [shop, old, gateway.merchant])
+      expect(text).not.toContain(apiKey.split(".")[1]);
     expect(
       listed.keys
         .map(describeKey)
@@ -240,7 +294,10 @@ describe("key list", () => {
         .split("\n")
         .every((line) => line.length <= 80),
     ).toBe(true);
-    expect(listKeys(gateway.operator, "m_0000000000000000")).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_MERCHANT" });
+    expect(listKeys(gateway.operator, "m_0000000000000000")).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_MERCHANT",
+    });
     expect(listKeys(gateway.operator, gateway.merchant.merchantId)).toEqual(listed);
   });
 });

@@ -3,7 +3,16 @@
  * a broken one exactly its own code.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +64,10 @@ beforeEach(async () => {
       if (method === "eth_getCode") return { result: chain.code };
       if (method === "eth_getLogs") return { result: [] };
       if (Object.hasOwn(figures, method)) return { result: figures[method] };
-      return { result: method === "eth_call" ? `0x${chain.decimals.toString(16).padStart(64, "0")}` : block };
+      return {
+        result:
+          method === "eth_call" ? `0x${chain.decimals.toString(16).padStart(64, "0")}` : block,
+      };
     },
   });
   closers.push(() => node.close());
@@ -115,7 +127,11 @@ const cases: readonly (readonly [string, string, () => void | Promise<void>])[] 
   ["no configuration", "GATEWAY_CONFIG_MISSING", () => rmSync(path)],
   ["a key that nothing reads", "GATEWAY_CONFIG_INVALID", () => write({ listn: 1 })],
   ["no key file", "GATEWAY_KEY_MISSING", () => rmSync(join(dir, "gateway.key"))],
-  ["a key file that others can read", "GATEWAY_KEY_OPEN", () => chmodSync(join(dir, "gateway.key"), 0o644)],
+  [
+    "a key file that others can read",
+    "GATEWAY_KEY_OPEN",
+    () => chmodSync(join(dir, "gateway.key"), 0o644),
+  ],
   [
     "the key of another gateway",
     "GATEWAY_KEY_OTHER",
@@ -135,7 +151,11 @@ const cases: readonly (readonly [string, string, () => void | Promise<void>])[] 
       writeFileSync(join(dir, "gateway.db"), "x".repeat(8192));
     },
   ],
-  ["a port that another process has", "GATEWAY_LISTEN_TAKEN", async () => void (await listening(portOf()))],
+  [
+    "a port that another process has",
+    "GATEWAY_LISTEN_TAKEN",
+    async () => void (await listening(portOf())),
+  ],
   [
     "a publicUrl of this machine for others",
     "GATEWAY_PUBLIC_URL",
@@ -146,13 +166,21 @@ const cases: readonly (readonly [string, string, () => void | Promise<void>])[] 
     "GATEWAY_TLS",
     () =>
       write({
-        listen: { host: "127.0.0.1", port: portOf(), tls: { certificate: "no.crt", key: "no.key" } },
+        listen: {
+          host: "127.0.0.1",
+          port: portOf(),
+          tls: { certificate: "no.crt", key: "no.key" },
+        },
         publicUrl: "https://localhost:8080",
       }),
   ],
   ["a node of another chain", "NODE_WRONG_CHAIN", () => void Object.assign(chain, { id: "0x1" })],
   ["a node that is away", "NODE_UNREACHABLE", () => node.close()],
-  ["a token with other decimals", "WATCHER_DECIMALS", () => void Object.assign(chain, { decimals: 18 })],
+  [
+    "a token with other decimals",
+    "WATCHER_DECIMALS",
+    () => void Object.assign(chain, { decimals: 18 }),
+  ],
   ["a contract that is none", "WATCHER_DECIMALS", () => void Object.assign(chain, { code: "0x" })],
 ];
 
@@ -161,7 +189,9 @@ it.each(cases)("gateway check finds %s: %s", async (_, code, broken) => {
   await broken();
   const findings = await checkGateway(path, nowMs);
   expect(findings.map((one) => one.code)).toEqual([code]);
-  expect(findings[0]?.severity).toBe(["NODE_UNREACHABLE", "GATEWAY_PUBLIC_URL"].includes(code) ? "warning" : "error");
+  expect(findings[0]?.severity).toBe(
+    ["NODE_UNREACHABLE", "GATEWAY_PUBLIC_URL"].includes(code) ? "warning" : "error",
+  );
 });
 
 it("a gateway that runs has its own port, which is no trouble", async () => {
@@ -169,7 +199,9 @@ it("a gateway that runs has its own port, which is no trouble", async () => {
   await listening(portOf());
   expect(await checkGateway(path, nowMs)).toEqual([]);
   owned.release();
-  expect((await checkGateway(path, nowMs)).map((one) => one.code)).toEqual(["GATEWAY_LISTEN_TAKEN"]);
+  expect((await checkGateway(path, nowMs)).map((one) => one.code)).toEqual([
+    "GATEWAY_LISTEN_TAKEN",
+  ]);
 });
 
 it.runIf(hasOpenssl)("a certificate is for publicUrl's name, and not near its end", async () => {
@@ -185,27 +217,30 @@ it.runIf(hasOpenssl)("a certificate is for publicUrl's name, and not near its en
   write({ listen, publicUrl: "https://pay.example.com" });
   const later = await checkGateway(path, today + 80 * 86_400_000);
   // By that clock the chain stands still as well.
-  expect(later.filter(({ code }) => code !== "NODE_STALE").map(({ code, severity }) => [code, severity])).toEqual([
-    ["GATEWAY_CERTIFICATE", "warning"],
-  ]);
+  expect(
+    later.filter(({ code }) => code !== "NODE_STALE").map(({ code, severity }) => [code, severity]),
+  ).toEqual([["GATEWAY_CERTIFICATE", "warning"]]);
   expect((await checkGateway(path, today + 100 * 86_400_000))[0]?.severity).toBe("error");
   write({ listen, publicUrl: "http://localhost:8080" });
   expect((await checkGateway(path, today)).map((one) => one.code)).toContain("GATEWAY_PUBLIC_URL");
 });
 
-it.runIf(hasOpenssl)("a certificate and a key that do not fit are an error before a reload takes them", async () => {
-  const tls = certificate("pay.example.com", 90);
-  const otherKey = join(dir, "other.key");
-  renameSync(join(dir, "tls.key"), otherKey);
-  const renewed = certificate("pay.example.com", 90);
-  const listen = { host: "127.0.0.1", port: portOf() };
-  write({ listen: { ...listen, tls: renewed }, publicUrl: "https://pay.example.com" });
-  expect(await checkGateway(path, Date.now())).toEqual([]);
-  write({ listen: { ...listen, tls: { ...tls, ...renewed, key: otherKey } } });
-  expect((await checkGateway(path, Date.now())).map(({ code, severity }) => [code, severity])).toEqual([
-    ["GATEWAY_TLS", "error"],
-  ]);
-});
+it.runIf(hasOpenssl)(
+  "a certificate and a key that do not fit are an error before a reload takes them",
+  async () => {
+    const tls = certificate("pay.example.com", 90);
+    const otherKey = join(dir, "other.key");
+    renameSync(join(dir, "tls.key"), otherKey);
+    const renewed = certificate("pay.example.com", 90);
+    const listen = { host: "127.0.0.1", port: portOf() };
+    write({ listen: { ...listen, tls: renewed }, publicUrl: "https://pay.example.com" });
+    expect(await checkGateway(path, Date.now())).toEqual([]);
+    write({ listen: { ...listen, tls: { ...tls, ...renewed, key: otherKey } } });
+    expect(
+      (await checkGateway(path, Date.now())).map(({ code, severity }) => [code, severity]),
+    ).toEqual([["GATEWAY_TLS", "error"]]);
+  },
+);
 
 it("gateway check warns of a disk that is nearly full, and would start all the same", async () => {
   write();
@@ -232,7 +267,9 @@ it("gateway check changes nothing", async () => {
   cpSync(dir, copy, { recursive: true });
   const database = join(copy, "gateway.db");
   const [before, bytes] = [statSync(database).mtimeMs, readFileSync(database)];
-  expect(await checkGateway(join(copy, "gateway.config.json"), nowMs)).toEqual(await checkGateway(path, nowMs));
+  expect(await checkGateway(join(copy, "gateway.config.json"), nowMs)).toEqual(
+    await checkGateway(path, nowMs),
+  );
   expect(statSync(database).mtimeMs).toBe(before);
   expect(readFileSync(database).equals(bytes)).toBe(true);
 });

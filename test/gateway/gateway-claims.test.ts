@@ -18,15 +18,25 @@ describe("an amount", () => {
     await ready();
     const zeros = await deposit({ currency: "usdt", amount: "5.5000000000" });
     expect([zeros.status, zeros.body.amount]).toEqual([200, "5.5"]);
-    expect((await deposit({ currency: "usdt", amount: "5.50000001", orderId: "more" })).body.code).toBe("amount_precision");
-    expect((await deposit({ currency: "usdt", amount: `5.${"0".repeat(36)}`, orderId: "widest" })).status).toBe(200);
-    expect((await deposit({ currency: "usdt", amount: `5.${"0".repeat(36)}1`, orderId: "wider" })).status).toBe(400);
+    expect(
+      (await deposit({ currency: "usdt", amount: "5.50000001", orderId: "more" })).body.code,
+    ).toBe("amount_precision");
+    expect(
+      (await deposit({ currency: "usdt", amount: `5.${"0".repeat(36)}`, orderId: "widest" }))
+        .status,
+    ).toBe(200);
+    expect(
+      (await deposit({ currency: "usdt", amount: `5.${"0".repeat(36)}1`, orderId: "wider" }))
+        .status,
+    ).toBe(400);
   });
 
   it("may have any 41 digits before the point, and no 42 beyond 2^256-1 in units of 36 decimals", async () => {
     await ready();
     expect((await deposit({ amount: "9".repeat(41) })).status).toBe(200);
-    expect((await deposit({ amount: "2".repeat(42), orderId: "longer" })).body.code).toBe("amount_format");
+    expect((await deposit({ amount: "2".repeat(42), orderId: "longer" })).body.code).toBe(
+      "amount_format",
+    );
     expect((await auto({ amount: "9".repeat(41) })).body.code).toBe("balance_insufficient");
   });
 });
@@ -59,7 +69,10 @@ describe("the headers of the rate", () => {
       [404, await read("/elsewhere")],
       [405, await gateway.call("PUT" as "POST", "/api/v1/transactions")],
       [413, await gateway.call("POST", "/api/v1/autoWithdraw", " ".repeat(20_000))],
-      [415, await gateway.call("POST", "/api/v1/autoWithdraw", "{}", { "Content-Type": "text/plain" })],
+      [
+        415,
+        await gateway.call("POST", "/api/v1/autoWithdraw", "{}", { "Content-Type": "text/plain" }),
+      ],
     ] as const) {
       expect(answer.status).toBe(status);
       expect(hasAll(answer.headers), String(status)).toEqual([false, false, false]);
@@ -81,7 +94,10 @@ describe("/ready", () => {
     };
     const named = { name: "currency usdt", ok: false, detail: "out of service: …" };
     expect(await ask(true)).toMatchObject({ status: 200, checks: [{ ok: true }, named] });
-    expect(await ask(false)).toMatchObject({ status: 503, checks: [{ name: "chain local", ok: false }, named] });
+    expect(await ask(false)).toMatchObject({
+      status: 503,
+      checks: [{ name: "chain local", ok: false }, named],
+    });
   });
 
   it("is 503 when no chain is read, and for one that is asked for; one chain of two takes nothing else out", async () => {
@@ -96,7 +112,10 @@ describe("/ready", () => {
       delays: [],
     });
     const watcher = { chainStatus: () => ["one", "two"].map(statusOf) } as unknown as Watcher;
-    const chains = { one: config.chains.local, two: config.chains.local } as unknown as typeof config.chains;
+    const chains = {
+      one: config.chains.local,
+      two: config.chains.local,
+    } as unknown as typeof config.chains;
     const probes = probesOf({
       ...{
         config: { ...config, chains },
@@ -105,17 +124,31 @@ describe("/ready", () => {
         watcher: () => watcher,
         outOfService: () => "",
       },
-      ...{ ownClock: () => rightClock, certificateEndsAtMs: () => null, prices: { of: () => null, canHave: () => false } },
+      ...{
+        ownClock: () => rightClock,
+        certificateEndsAtMs: () => null,
+        prices: { of: () => null, canHave: () => false },
+      },
     });
     const server = createServer(gateway.service);
     addStation(server, gateway.service, probes);
     const ask = async (query = "") => (await server.inject(`/ready${query}`)).statusCode;
-    const answers = async () => [await ask(), await ask("?chain=one"), await ask("?chain=two"), await ask("?chain=three")];
+    const answers = async () => [
+      await ask(),
+      await ask("?chain=one"),
+      await ask("?chain=two"),
+      await ask("?chain=three"),
+    ];
     expect(await answers()).toEqual([200, 200, 200, 503]);
     read.one = false;
     expect(await answers()).toEqual([200, 503, 200, 503]);
     expect((await server.inject("/ready")).json().checks).toContainEqual({
-      ...{ name: "chain one", ok: false, detail: "not read: NODE_TIMEOUT; 0 of 0 nodes answer", aloneOut: true },
+      ...{
+        name: "chain one",
+        ok: false,
+        detail: "not read: NODE_TIMEOUT; 0 of 0 nodes answer",
+        aloneOut: true,
+      },
     });
     read.two = false;
     expect(await answers()).toEqual([503, 503, 503, 503]);

@@ -49,8 +49,18 @@ beforeEach(async () => {
     ["drill.json", "sqlite:drill.db"],
   ] as const)
     writeFileSync(join(gateway.dir, name), JSON.stringify({ ...testConfig, ...files, database }));
-  const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["http://127.0.0.1:9"], confirmations: "finalized" };
-  const withTron = { ...testConfig, ...files, database: "sqlite:gateway.db", chains: { ...testConfig.chains, tron } };
+  const tron = {
+    family: "tron",
+    chainId: "0x2b6653dc",
+    nodes: ["http://127.0.0.1:9"],
+    confirmations: "finalized",
+  };
+  const withTron = {
+    ...testConfig,
+    ...files,
+    database: "sqlite:gateway.db",
+    chains: { ...testConfig.chains, tron },
+  };
   writeFileSync(join(gateway.dir, "with-tron.json"), JSON.stringify(withTron));
 });
 afterEach(async () => {
@@ -65,13 +75,42 @@ async function shop(): Promise<void> {
   const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
   const deposit = { merchant, createdAt: 1_000_000, expiresAt: 4_600_000, changedAt: 4_600_000 };
   const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
-  const expired = { ...deposit, status: 2, stage: "expired", code: "deposit_expired", late: 1, depositAddress: address } as const;
+  const expired = {
+    ...deposit,
+    status: 2,
+    stage: "expired",
+    code: "deposit_expired",
+    late: 1,
+    depositAddress: address,
+  } as const;
   const eth = "1000000000000000000";
-  insertTransaction(store, { ...expired, id: words.LATE ?? "", orderId: "in-late", amountReceivedUnits: eth });
+  insertTransaction(store, {
+    ...expired,
+    id: words.LATE ?? "",
+    orderId: "in-late",
+    amountReceivedUnits: eth,
+  });
   insertTransaction(store, { ...deposit, id: words.OPEN ?? "", orderId: "in-open" });
-  insertTransaction(store, { ...expired, id: words.SHORT ?? "", orderId: "in-short", amountReceivedUnits: "999000000000000000" });
-  const out = { operation: "withdraw", mode: "auto", receiverAddress: address, status: 1, stage: "completed" } as const;
-  insertTransaction(store, { ...deposit, ...out, id: words.OUT ?? "", orderId: "out-1", feeUnits: "21000000000000" });
+  insertTransaction(store, {
+    ...expired,
+    id: words.SHORT ?? "",
+    orderId: "in-short",
+    amountReceivedUnits: "999000000000000000",
+  });
+  const out = {
+    operation: "withdraw",
+    mode: "auto",
+    receiverAddress: address,
+    status: 1,
+    stage: "completed",
+  } as const;
+  insertTransaction(store, {
+    ...deposit,
+    ...out,
+    id: words.OUT ?? "",
+    orderId: "out-1",
+    feeUnits: "21000000000000",
+  });
   const hash = `0x${"5".repeat(64)}`;
   store.database.run(
     `INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId)
@@ -89,8 +128,20 @@ function unattributed(): void {
   const { store } = gateway.service;
   const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
   const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-  const none = { merchant, status: 2, stage: "expired", code: "deposit_expired", contentHash: "", late: 1 } as const;
-  const of = { depositAddress: address, orderId: `unattributed/${address}`, amount: "0", amountUnits: "0" };
+  const none = {
+    merchant,
+    status: 2,
+    stage: "expired",
+    code: "deposit_expired",
+    contentHash: "",
+    late: 1,
+  } as const;
+  const of = {
+    depositAddress: address,
+    orderId: `unattributed/${address}`,
+    amount: "0",
+    amountUnits: "0",
+  };
   const units = "2000000000000000000";
   insertTransaction(store, { ...none, ...of, id: words.LOST ?? "", amountReceivedUnits: units });
   const hash = `0x${"6".repeat(64)}`;
@@ -103,9 +154,18 @@ function reorged(): void {
   const { store } = gateway.service;
   const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
   const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-  const done = { merchant, status: 1, stage: "completed", createdAt: 1_000_000, depositAddress: address } as const;
+  const done = {
+    merchant,
+    status: 1,
+    stage: "completed",
+    createdAt: 1_000_000,
+    depositAddress: address,
+  } as const;
   const units = "1000000000000000000";
-  for (const [id, orderId] of [[words.LEFT, "in-left"] as const, [words.LEFT2, "in-left-too"] as const]) {
+  for (const [id, orderId] of [
+    [words.LEFT, "in-left"] as const,
+    [words.LEFT2, "in-left-too"] as const,
+  ]) {
     insertTransaction(store, { ...done, id: id ?? "", orderId, amountReceivedUnits: units });
     const sql =
       "INSERT INTO gonePayments VALUES ('eip155:31337', ?, -1, ?, 'eth', ?, 9, '0x09', ?, 'open', 1772334005000, 1772334005000)";
@@ -143,7 +203,12 @@ function alarms(): void {
     detail: "two ledgers report record 7",
   } as const;
   recordAlarm(database, alarm);
-  recordAlarm(database, { ...alarm, at: at + 1, code: "FROM_A_LATER_VERSION" as never, detail: "of a later version" });
+  recordAlarm(database, {
+    ...alarm,
+    at: at + 1,
+    code: "FROM_A_LATER_VERSION" as never,
+    detail: "of a later version",
+  });
 }
 
 /** An agent that is locked, a target that fails, and a withdrawal that waits for an operator. */
@@ -161,7 +226,12 @@ function trouble(): void {
     "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt, failedAt, failedStatus) VALUES ('c_1', ?, 'https://a.example/', '', x'00', 1, 2, 500)",
     merchant,
   );
-  const held = { operation: "withdraw", mode: "auto", stage: "awaiting_approval", status: 0 } as const;
+  const held = {
+    operation: "withdraw",
+    mode: "auto",
+    stage: "awaiting_approval",
+    status: 0,
+  } as const;
   insertTransaction(store, {
     ...held,
     merchant,
@@ -185,7 +255,10 @@ function faults(): void {
     since,
     tries: 3,
   };
-  for (const address of ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"])
+  for (const address of [
+    "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",
+    "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  ])
     keepFault(database, { ...fault, domain: "address", id: `${address} eth` });
   const gap = {
     network: "eip155:31337",
@@ -197,7 +270,14 @@ function faults(): void {
     words: "no receipts",
   };
   openGap(database, { ...gap, since, summedTo: 0 });
-  const lost = { ...gap, domain: "history", id: "* 40", words: "blocks 40 to 41: no receipts", since: since + 1, tries: 1 };
+  const lost = {
+    ...gap,
+    domain: "history",
+    id: "* 40",
+    words: "blocks 40 to 41: no receipts",
+    since: since + 1,
+    tries: 1,
+  };
   keepFault(database, lost);
   const small = {
     network: "eip155:31337",
@@ -232,7 +312,9 @@ function faults(): void {
 }
 
 /** The output of a command, both streams in their order, and its exit code. */
-async function command(line: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+async function command(
+  line: readonly string[],
+): Promise<{ readonly text: string; readonly code: number }> {
   let text = "";
   const take = (part: string | Uint8Array): boolean => {
     text += part.toString();
@@ -246,7 +328,9 @@ async function command(line: readonly string[]): Promise<{ readonly text: string
   process.exitCode = undefined;
   try {
     const asked = line.includes("--config") ? line : [...line, "--config", "gateway.config.json"];
-    await run(asked.map((word) => (/\.(?:json|backup)$/.test(word) ? join(gateway.dir, word) : word)));
+    await run(
+      asked.map((word) => (/\.(?:json|backup)$/.test(word) ? join(gateway.dir, word) : word)),
+    );
     return { text, code: Number(process.exitCode ?? 0) };
   } finally {
     process.exitCode = before;
@@ -280,7 +364,11 @@ class Names {
 
   say(word: string): string {
     const known = [...this.#found].find(([, name]) => name === word)?.[0];
-    return known ?? words[word] ?? (/^[mk]_none$/.test(word) ? word.replace("none", "0".repeat(16)) : word);
+    return (
+      known ??
+      words[word] ??
+      (/^[mk]_none$/.test(word) ? word.replace("none", "0".repeat(16)) : word)
+    );
   }
 
   #name(id: string, kind: string): string {
@@ -292,7 +380,8 @@ class Names {
   }
 }
 
-const split = (line: string): string[] => [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? "");
+const split = (line: string): string[] =>
+  [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? "");
 
 describe("transcripts of the gateway's operator", () => {
   const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
@@ -319,7 +408,11 @@ describe("transcripts of the gateway's operator", () => {
       const { text, code } = await command(rest);
       expect(text).not.toContain(words.XPRV?.slice(4, 30));
       const shown = names.hide(text);
-      said.push(line, `${shown}${shown === "" || shown.endsWith("\n") ? "" : "\n"}[exit ${code}]`, "");
+      said.push(
+        line,
+        `${shown}${shown === "" || shown.endsWith("\n") ? "" : "\n"}[exit ${code}]`,
+        "",
+      );
     }
     await expect(`${said.join("\n").trimEnd()}\n`).toMatchFileSnapshot(join(folder, file));
   });
@@ -344,7 +437,10 @@ describe("transcripts of the gateway's operator", () => {
     expect(all.length).toBeGreaterThan(16);
     const text = files.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
     for (const one of all) {
-      const name = one.parent === null || one.parent.parent === null ? one.name() : `${one.parent.name()} ${one.name()}`;
+      const name =
+        one.parent === null || one.parent.parent === null
+          ? one.name()
+          : `${one.parent.name()} ${one.name()}`;
       expect(text, name).toContain(`$ gateway ${name}`);
       expect(
         one.options.map(({ long }) => long),

@@ -14,43 +14,83 @@ import { testConfig, usdtContract } from "../../lab/kit/gateway-server.ts";
 describe("configuration", () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-config-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const parse = (change: object) => parseConfig(JSON.stringify({ ...testConfig, ...change }), folder, 0);
+  const parse = (change: object) =>
+    parseConfig(JSON.stringify({ ...testConfig, ...change }), folder, 0);
   const { chains, currencies, listen } = testConfig;
-  const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://key@one.example"], confirmations: "finalized" };
-  const trc20 = { chain: "tron", decimal: 6, name: "Tether", symbol: "USDT", minPaymentAmount: "5" };
+  const tron = {
+    family: "tron",
+    chainId: "0x2b6653dc",
+    nodes: ["https://key@one.example"],
+    confirmations: "finalized",
+  };
+  const trc20 = {
+    chain: "tron",
+    decimal: 6,
+    name: "Tether",
+    symbol: "USDT",
+    minPaymentAmount: "5",
+  };
 
   it("is taken as the tests use it, with its defaults and absolute paths", () => {
     const config = parse({});
-    expect(config.limits).toMatchObject({ readsPerSecond: 10, writesPerSecond: 20, burst: 5, bodyBytesMax: 16_384 });
+    expect(config.limits).toMatchObject({
+      readsPerSecond: 10,
+      writesPerSecond: 20,
+      burst: 5,
+      bodyBytesMax: 16_384,
+    });
     expect(config.database).toBe(join(folder, "gateway.db"));
     expect(config.currencies.eth?.minWithdrawAmount).toBe("0.001");
     expect(config.currencies.eth?.paymentTolerance).toBe("0");
-    const tolerant = parse({ currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "0.00010" } } });
+    const tolerant = parse({
+      currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "0.00010" } },
+    });
     expect(tolerant.currencies.eth?.paymentTolerance).toBe("0.0001");
     const swept = parse({
       chains: { ...chains, tron },
       currencies: { "usdt-trc20": { preset: "usdt-trc20", chain: "tron" } },
       prices: {},
     });
-    expect(swept.currencies["usdt-trc20"]?.sweep).toEqual({ isAutomatic: true, feeMultiple: 10, least: "50" });
-    expect(parse({ publicUrl: "https://pay.example.com/" }).publicUrl).toBe("https://pay.example.com");
-    expect(parse({ listen: { ...listen, host: "0.0.0.0", tls: { certificate: "c.pem", key: "k.pem" } } }).listen.tls?.key).toBe(
-      join(folder, "k.pem"),
+    expect(swept.currencies["usdt-trc20"]?.sweep).toEqual({
+      isAutomatic: true,
+      feeMultiple: 10,
+      least: "50",
+    });
+    expect(parse({ publicUrl: "https://pay.example.com/" }).publicUrl).toBe(
+      "https://pay.example.com",
     );
-    expect(config.prices).toMatchObject({ sources: [], everySeconds: 60, guardPercent: 5, staleMinutes: 5, manualHoursMax: 24 });
+    expect(
+      parse({ listen: { ...listen, host: "0.0.0.0", tls: { certificate: "c.pem", key: "k.pem" } } })
+        .listen.tls?.key,
+    ).toBe(join(folder, "k.pem"));
+    expect(config.prices).toMatchObject({
+      sources: [],
+      everySeconds: 60,
+      guardPercent: 5,
+      staleMinutes: 5,
+      manualHoursMax: 24,
+    });
     const sources = { kraken: {}, btcturk: { url: "http://127.0.0.1:9/mirror/" } };
-    expect(parse({ prices: { sources, everySeconds: 600, staleMinutes: 20 } }).prices.sources).toEqual([
+    expect(
+      parse({ prices: { sources, everySeconds: 600, staleMinutes: 20 } }).prices.sources,
+    ).toEqual([
       { name: "kraken", url: "" },
       { name: "btcturk", url: "http://127.0.0.1:9/mirror" },
     ]);
-    expect(parse({ listen: { ...listen, host: "0.0.0.0" }, trustProxy: ["10.0.0.0/8"] }).trustProxy).toEqual(["10.0.0.0/8"]);
+    expect(
+      parse({ listen: { ...listen, host: "0.0.0.0" }, trustProxy: ["10.0.0.0/8"] }).trustProxy,
+    ).toEqual(["10.0.0.0/8"]);
   });
 
   it("takes addresses alone and addresses with the lines of their server", () => {
     const lined = { url: "http://b.example", headersFile: "b.headers", questionsPerHour: 60 };
-    const { local } = parse({ chains: { local: { ...chains.local, nodes: ["http://a.example", lined] } } }).chains;
+    const { local } = parse({
+      chains: { local: { ...chains.local, nodes: ["http://a.example", lined] } },
+    }).chains;
     expect(local?.nodes).toEqual(["http://a.example", "http://b.example"]);
-    expect(local?.servers).toEqual({ "http://b.example": { headersFile: join(folder, "b.headers"), questionsPerHour: 60 } });
+    expect(local?.servers).toEqual({
+      "http://b.example": { headersFile: join(folder, "b.headers"), questionsPerHour: 60 },
+    });
     expect(local?.agentNodes).toEqual(["http://a.example", "http://b.example"]);
     expect(parse({}).chains.local?.servers).toBeUndefined();
   });
@@ -70,14 +110,24 @@ describe("configuration", () => {
       chains: { local: { ...chains.local, nodes: [{ url: "http://a.example", header: "x: y" }] } },
     },
     "a node that may be asked less than a minute's question": {
-      chains: { local: { ...chains.local, nodes: [{ url: "http://a.example", questionsPerHour: 59 }] } },
+      chains: {
+        local: { ...chains.local, nodes: [{ url: "http://a.example", questionsPerHour: 59 }] },
+      },
     },
     "a node that is no URL": { chains: { local: { ...chains.local, nodes: ["node"] } } },
     "another family": { chains: { local: { ...chains.local, family: "bitcoin" } } },
-    "an id that is none of its family": { chains: { local: { ...chains.local, chainId: "0x7a69" } } },
-    "a model of fees that is none of its family": { chains: { local: { ...chains.local, feeModel: "cheap" } } },
-    "an id that is no chain of Tron's": { chains: { ...chains, tron: { ...tron, chainId: "0x2B6653DC" } } },
-    "a model of fees on a chain that has none": { chains: { ...chains, tron: { ...tron, feeModel: "ethereum" } } },
+    "an id that is none of its family": {
+      chains: { local: { ...chains.local, chainId: "0x7a69" } },
+    },
+    "a model of fees that is none of its family": {
+      chains: { local: { ...chains.local, feeModel: "cheap" } },
+    },
+    "an id that is no chain of Tron's": {
+      chains: { ...chains, tron: { ...tron, chainId: "0x2B6653DC" } },
+    },
+    "a model of fees on a chain that has none": {
+      chains: { ...chains, tron: { ...tron, feeModel: "ethereum" } },
+    },
     "confirmations counted where the chain alone says what is final": {
       chains: { ...chains, tron: { ...tron, confirmations: 19 } },
     },
@@ -85,22 +135,40 @@ describe("configuration", () => {
     "two chains with one id": { chains: { local: chains.local, other: chains.local } },
     "a currency on no chain": { currencies: { eth: { ...currencies.eth, chain: "gone" } } },
     "a contract with a wrong checksum": {
-      currencies: { ...currencies, usdt: { ...currencies.usdt, contract: usdtContract.replace("dAC", "DAC") } },
+      currencies: {
+        ...currencies,
+        usdt: { ...currencies.usdt, contract: usdtContract.replace("dAC", "DAC") },
+      },
     },
     "one asset twice": { currencies: { ...currencies, again: currencies.usdt } },
-    "a native coin with other decimals": { currencies: { eth: { ...currencies.eth, decimal: 6 } }, prices: {} },
-    "a tolerance that is no amount": { currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "1%" } } },
+    "a native coin with other decimals": {
+      currencies: { eth: { ...currencies.eth, decimal: 6 } },
+      prices: {},
+    },
+    "a tolerance that is no amount": {
+      currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "1%" } },
+    },
     "a tolerance as large as the smallest deposit": {
       currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "0.001" } },
     },
-    "a minimum of zero": { currencies: { ...currencies, eth: { ...currencies.eth, minPaymentAmount: "0" } } },
+    "a minimum of zero": {
+      currencies: { ...currencies, eth: { ...currencies.eth, minPaymentAmount: "0" } },
+    },
     "a price for nothing": { prices: { manual: { doge: { usd: "1", eur: "1", try: "1" } } } },
     "a price of zero": { prices: { manual: { eth: { usd: "0.00", eur: "1", try: "1" } } } },
-    "a typed price at no time": { prices: { manual: { eth: { usd: "1", eur: "1", try: "1", at: "2026-02-30" } } } },
+    "a typed price at no time": {
+      prices: { manual: { eth: { usd: "1", eur: "1", try: "1", at: "2026-02-30" } } },
+    },
     "a source that nobody knows": { prices: { sources: { mtgox: {} } } },
-    "a source in plain text off loopback": { prices: { sources: { kraken: { url: "http://api.kraken.com" } } } },
-    "prices stale between two questions": { prices: { sources: { kraken: {} }, everySeconds: 600, staleMinutes: 15 } },
-    "a market in small letters": { currencies: { ...currencies, eth: { ...currencies.eth, market: "eth" } } },
+    "a source in plain text off loopback": {
+      prices: { sources: { kraken: { url: "http://api.kraken.com" } } },
+    },
+    "prices stale between two questions": {
+      prices: { sources: { kraken: {} }, everySeconds: 600, staleMinutes: 15 },
+    },
+    "a market in small letters": {
+      currencies: { ...currencies, eth: { ...currencies.eth, market: "eth" } },
+    },
     "a price that is a number": { prices: { manual: { eth: { usd: 1, eur: "1", try: "1" } } } },
   };
   for (const [name, change] of Object.entries(wrong)) {
@@ -117,7 +185,11 @@ describe("configuration", () => {
         currencies: { ...currencies, trc20: { ...trc20, contract } },
       };
       const config = parse(both);
-      expect(config.chains.tron).toMatchObject({ family: "tron", chainId: "0x2b6653dc", network: "tron:0x2b6653dc" });
+      expect(config.chains.tron).toMatchObject({
+        family: "tron",
+        chainId: "0x2b6653dc",
+        network: "tron:0x2b6653dc",
+      });
       expect(config.currencies.trc20).toMatchObject({ network: "tron:0x2b6653dc", contract });
       const wrongLetter = { ...trc20, contract: contract.replace("TR7", "TR8") };
       expect(() => parse({ ...both, currencies: { trc20: wrongLetter } })).toThrow(
@@ -125,25 +197,41 @@ describe("configuration", () => {
       );
     }
     // XRP's own network has the number 0, which is no chain of another family.
-    const xrp = { family: "xrp", chainId: 0, nodes: ["https://one.example"], confirmations: "finalized" };
-    expect(parse({ chains: { ...chains, xrp } }).chains.xrp).toMatchObject({ chainId: 0, network: "xrpl:0" });
+    const xrp = {
+      family: "xrp",
+      chainId: 0,
+      nodes: ["https://one.example"],
+      confirmations: "finalized",
+    };
+    expect(parse({ chains: { ...chains, xrp } }).chains.xrp).toMatchObject({
+      chainId: 0,
+      network: "xrpl:0",
+    });
     for (const odd of [
       { ...xrp, chainId: -1 },
       { ...xrp, chainId: 1025 },
       { ...xrp, family: "evm" },
     ])
-      expect(() => parse({ chains: { ...chains, odd } })).toThrow(expect.objectContaining({ code: "JSON_SHAPE" }));
+      expect(() => parse({ chains: { ...chains, odd } })).toThrow(
+        expect.objectContaining({ code: "JSON_SHAPE" }),
+      );
     const named = { chains: { local: { ...chains.local, feeModel: "arbitrum" } } };
     expect(parse(named).chains.local?.feeModel).toBe("arbitrum");
   });
 
   it("keeps plaintext to this machine and the named proxies", () => {
-    const plain = createPeers({ listen: { ...listen, tls: null }, trustProxy: ["10.1.0.0/16", "2001:db8::1"] });
+    const plain = createPeers({
+      listen: { ...listen, tls: null },
+      trustProxy: ["10.1.0.0/16", "2001:db8::1"],
+    });
     for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "2001:db8::1"])
       expect(plain.mayComePlain(address), address).toBe(true);
     for (const address of ["10.2.0.1", "192.0.2.1", "2001:db8::2", undefined])
       expect(plain.mayComePlain(address), String(address)).toBe(false);
-    const tls = createPeers({ listen: { ...listen, tls: { certificate: "c", key: "k" } }, trustProxy: [] });
+    const tls = createPeers({
+      listen: { ...listen, tls: { certificate: "c", key: "k" } },
+      trustProxy: [],
+    });
     expect(tls.mayComePlain("192.0.2.1")).toBe(true);
   });
 
@@ -153,7 +241,9 @@ describe("configuration", () => {
     const nile = { ...tron, chainId: "0xcd8690dc" };
     const agentNodes = tron.nodes;
     const more = { ...currencies, trx, "nile-trx": { ...trx, chain: "nile" } };
-    const text = agentConfigText(parse({ chains: { ...chains, tron: { ...tron, agentNodes }, nile }, currencies: more }));
+    const text = agentConfigText(
+      parse({ chains: { ...chains, tron: { ...tron, agentNodes }, nile }, currencies: more }),
+    );
     writeOwnFile(path, text);
     const { settings } = readAgentConfig(path, { requireSecrets: [] });
     expect([Object.keys(settings.chains), Object.keys(settings.currencies)]).toEqual([
@@ -163,7 +253,9 @@ describe("configuration", () => {
     const file = JSON.parse(text);
     const added = join(folder, "one-more.json");
     writeOwnFile(added, JSON.stringify({ ...file, chains: { ...file.chains, nile } }));
-    expect(() => readAgentConfig(added, { requireSecrets: [] })).toThrow(expect.objectContaining({ code: "CONFIG_VALUE" }));
+    expect(() => readAgentConfig(added, { requireSecrets: [] })).toThrow(
+      expect.objectContaining({ code: "CONFIG_VALUE" }),
+    );
   });
 
   it("leaves the gateway's own keys of providers out of the agent's file, which wants others in their place", () => {
@@ -175,7 +267,9 @@ describe("configuration", () => {
       "https://rpc.example/?apikey=secret&chain=secret",
       "https://rpc.example/#secret",
     ];
-    const text = agentConfigText(parse({ chains: { ...chains, local: { ...chains.local, nodes } } }));
+    const text = agentConfigText(
+      parse({ chains: { ...chains, local: { ...chains.local, nodes } } }),
+    );
     expect(text).not.toMatch(/secret/i);
     expect(JSON.parse(text).chains.local.nodes).toEqual([
       "https://<NODE_KEY>@api.trongrid.io/tron",
@@ -185,7 +279,9 @@ describe("configuration", () => {
       "https://rpc.example?apikey=<NODE_KEY>&chain=<NODE_KEY>",
       "https://rpc.example",
     ]);
-    expect(writtenWords("f", text)).toMatch(/^Wrote f: the merchant replaces the three secrets in it, and each <NODE_KEY> /);
+    expect(writtenWords("f", text)).toMatch(
+      /^Wrote f: the merchant replaces the three secrets in it, and each <NODE_KEY> /,
+    );
     const path = join(folder, "without-keys.json");
     writeOwnFile(path, text);
     expect(() => readAgentConfig(path, { requireSecrets: [] })).toThrow(
@@ -196,23 +292,38 @@ describe("configuration", () => {
     );
     const filled = join(folder, "with-keys.json");
     writeOwnFile(filled, text.replaceAll("<NODE_KEY>", "0123456789abcdef"));
-    expect(readAgentConfig(filled, { requireSecrets: [] }).settings.chains.local?.nodes).toHaveLength(6);
+    expect(
+      readAgentConfig(filled, { requireSecrets: [] }).settings.chains.local?.nodes,
+    ).toHaveLength(6);
   });
 
   it("writes nodes without a key to the letter, and those named for agents with the keys they have", () => {
-    const nodes = ["http://127.0.0.1:8545", "https://rpc.example/v1/jsonrpc", "https://Rpc.Example/"];
-    expect(writtenWords("f", agentConfigText(parse({})))).toBe("Wrote f: the merchant replaces the three secrets in it.");
+    const nodes = [
+      "http://127.0.0.1:8545",
+      "https://rpc.example/v1/jsonrpc",
+      "https://Rpc.Example/",
+    ];
+    expect(writtenWords("f", agentConfigText(parse({})))).toBe(
+      "Wrote f: the merchant replaces the three secrets in it.",
+    );
     const fileOf = (chain: object) =>
-      JSON.parse(agentConfigText(parse({ chains: { ...chains, local: { ...chains.local, ...chain } } }))).chains.local.nodes;
+      JSON.parse(
+        agentConfigText(parse({ chains: { ...chains, local: { ...chains.local, ...chain } } })),
+      ).chains.local.nodes;
     expect(fileOf({ nodes })).toEqual(nodes);
     const agentNodes = ["https://theirs-0123456789abcdef@rpc.example"];
     expect(fileOf({ nodes, agentNodes })).toEqual(agentNodes);
-    expect(fileOf({ nodes: ["https://one-secret@rpc.example", "https://two-secret@rpc.example"] })).toHaveLength(1);
+    expect(
+      fileOf({ nodes: ["https://one-secret@rpc.example", "https://two-secret@rpc.example"] }),
+    ).toHaveLength(1);
   });
 
   it("makes the agent's own file, which the agent takes but for the three secrets", () => {
     const path = join(folder, "config.json");
-    writeOwnFile(path, agentConfigText(parse({ prices: { manual: { eth: { usd: "3000", eur: "1", try: "1" } } } })));
+    writeOwnFile(
+      path,
+      agentConfigText(parse({ prices: { manual: { eth: { usd: "3000", eur: "1", try: "1" } } } })),
+    );
     const { settings } = readAgentConfig(path, { requireSecrets: [] });
     expect(settings.gatewayUrl).toBe("http://127.0.0.1:8080");
     expect(Object.keys(settings.currencies)).toEqual(["eth", "usdt"]);
@@ -225,6 +336,8 @@ describe("configuration", () => {
     });
     expect(settings.policy.usdt).toMatchObject({ maxPerWithdrawal: "1000", maxPerDay: "10000" });
     expect(() => readAgentConfig(path, { requireSecrets: ["apiKey"] })).toThrow();
-    expect(() => writeOwnFile(path, "")).toThrow(expect.objectContaining({ code: "GATEWAY_FILE_EXISTS" }));
+    expect(() => writeOwnFile(path, "")).toThrow(
+      expect.objectContaining({ code: "GATEWAY_FILE_EXISTS" }),
+    );
   });
 });

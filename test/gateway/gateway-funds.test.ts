@@ -4,7 +4,18 @@ import { balanceNumber } from "../../gateway/balance/balance.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { keepUnusable } from "../../gateway/store/unusable-coins.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { auto, countOf, db, decide, deposit, eachTestItsGateway, ether, gateway, read, ready } from "../support/shop.ts";
+import {
+  auto,
+  countOf,
+  db,
+  decide,
+  deposit,
+  eachTestItsGateway,
+  ether,
+  gateway,
+  read,
+  ready,
+} from "../support/shop.ts";
 
 eachTestItsGateway();
 
@@ -22,17 +33,28 @@ describe("funds", () => {
       }),
     ]);
     expect((await auto({ amount: "9.99" })).status).toBe(200);
-    expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, available: "0", reserved: "10" });
-    expect((await auto({ amount: "0.001", orderId: "order-2" })).body.code).toBe("balance_insufficient");
+    expect((await read("/balance/eth")).body).toMatchObject({
+      balance: 0,
+      available: "0",
+      reserved: "10",
+    });
+    expect((await auto({ amount: "0.001", orderId: "order-2" })).body.code).toBe(
+      "balance_insufficient",
+    );
   });
 
   it("are not those that lie in coins which no payment can spend, until the balance was read without", async () => {
     await ready();
-    const { account } = db().get<{ account: string }>("SELECT account FROM balances WHERE currency = 'eth'")!;
+    const { account } = db().get<{ account: string }>(
+      "SELECT account FROM balances WHERE currency = 'eth'",
+    )!;
     const place = { account, currency: "eth" };
     keepUnusable(db(), place, { units: `${4n * ether}`, words: "coin x: too large", at: 1 });
     expect((await read("/balance/eth")).body).toMatchObject({ available: "6", reserved: "0" });
-    expect((await auto({ amount: "5.990000000000000001" })).body).toMatchObject({ code: "balance_insufficient", available: "6" });
+    expect((await auto({ amount: "5.990000000000000001" })).body).toMatchObject({
+      code: "balance_insufficient",
+      available: "6",
+    });
     expect((await auto({ amount: "5.99" })).status).toBe(200);
     keepUnusable(db(), place, null);
     expect((await read("/balance/eth")).body).toMatchObject({ available: "4", reserved: "6" });
@@ -42,7 +64,11 @@ describe("funds", () => {
     await ready();
     gateway.fund("eth", ether / 50n - 1n);
     const short = await auto({ currency: "usdt", amount: "5" });
-    expect([short.status, short.body.code, short.body.currency]).toEqual([400, "balance_insufficient", "eth"]);
+    expect([short.status, short.body.code, short.body.currency]).toEqual([
+      400,
+      "balance_insufficient",
+      "eth",
+    ]);
     expect((await read("/balance/usdt")).body).toMatchObject({
       available: "1000",
       feeAsset: "eth",
@@ -62,7 +88,10 @@ describe("funds", () => {
     const place = { txHash: "0x01", feeUnits: "1000000000000000", finalBlock: 120, changedAt: 1 };
     endWithdrawal(db(), transactionId, { status: 1, stage: "final", code: "", ...place });
     gateway.fund("eth", 10n * ether, 119);
-    expect((await read("/balance/eth")).body).toMatchObject({ available: "8.99", reserved: "1.01" });
+    expect((await read("/balance/eth")).body).toMatchObject({
+      available: "8.99",
+      reserved: "1.01",
+    });
     gateway.fund("eth", 8_999_000_000_000_000_000n, 120);
     expect((await read("/balance/eth")).body).toMatchObject({ available: "8.999", reserved: "0" });
   });
@@ -73,13 +102,20 @@ describe("funds", () => {
     decide(transactionId, { status: 2, stage: "refused", code: "POLICY_DENIED" });
     expect((await read("/balance/eth")).body).toMatchObject({ available: "10", reserved: "0" });
     db().run("UPDATE transactions SET finalBlock = 101 WHERE id = ?", transactionId);
-    expect((await read("/balance/eth")).body).toMatchObject({ available: "9.99", reserved: "0.01" });
+    expect((await read("/balance/eth")).body).toMatchObject({
+      available: "9.99",
+      reserved: "0.01",
+    });
   });
 
   it("that nobody has read yet make it 503, and nothing is created", async () => {
     await gateway.pair();
     const answer = await auto();
-    expect([answer.status, answer.body.code, answer.headers["retry-after"]]).toEqual([503, "unavailable", "5"]);
+    expect([answer.status, answer.body.code, answer.headers["retry-after"]]).toEqual([
+      503,
+      "unavailable",
+      "5",
+    ]);
     expect(countOf("transactions")).toBe(0);
     gateway.fund("eth", 10n * ether);
     expect((await auto()).status).toBe(200);
@@ -103,15 +139,30 @@ describe("funds", () => {
   });
 
   it("without a paired agent are zero; deposits paid finally are pending, not available", async () => {
-    expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, total: "0", pending: "0" });
+    expect((await read("/balance/eth")).body).toMatchObject({
+      balance: 0,
+      total: "0",
+      pending: "0",
+    });
     await ready();
     const { transactionId, address } = (await deposit()).body;
-    const paid = { network: "eip155:31337", txHash: "0x1", logIndex: 0, block: 5, blockHash: "0x2" };
+    const paid = {
+      network: "eip155:31337",
+      txHash: "0x1",
+      logIndex: 0,
+      block: 5,
+      blockHash: "0x2",
+    };
     const payment = { ...paid, address, currency: "eth", units: `${2n * ether}`, transactionId };
     keepDetectedPayment(db(), { ...payment, final: 0 });
     // its block may still vanish
     expect((await read("/balance/eth")).body).toMatchObject({ pending: "0", total: "10" });
     keepFinalPayment(db(), { ...payment, final: 1 });
-    expect((await read("/balance/eth")).body).toMatchObject({ balance: 10, available: "10", pending: "2", total: "12" });
+    expect((await read("/balance/eth")).body).toMatchObject({
+      balance: 10,
+      available: "10",
+      pending: "2",
+      total: "12",
+    });
   });
 });

@@ -15,7 +15,17 @@ import { languageOf } from "../../gateway/answer/language.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import { createMerchant } from "../../gateway/operator/accounts.ts";
 import { handmadeToken, startTestGateway } from "../../lab/kit/gateway-server.ts";
-import { auto, countOf, db, eachTestItsGateway, gateway, many, read, ready, withdrawal } from "../support/shop.ts";
+import {
+  auto,
+  countOf,
+  db,
+  eachTestItsGateway,
+  gateway,
+  many,
+  read,
+  ready,
+  withdrawal,
+} from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
 eachTestItsGateway();
@@ -42,11 +52,27 @@ describe("HTTP", () => {
     const { "Content-Type": _, ...bare } = headers();
     const path = "/api/v1/supportedCurrency";
     expect((await gateway.send(path, { headers: bare })).status).toBe(200);
-    const missing = await gateway.send("/api/v1/autoWithdraw", { method: "POST", headers: bare, body: "{}" });
+    const missing = await gateway.send("/api/v1/autoWithdraw", {
+      method: "POST",
+      headers: bare,
+      body: "{}",
+    });
     expect([missing.status, missing.body.code]).toEqual([415, "content_type"]);
-    for (const type of ["text/plain", "application/jsonp", "application/json-patch+json", "application/x-www-form-urlencoded"]) {
-      expect((await gateway.send(path, { headers: { ...bare, "Content-Type": type } })).status, type).toBe(415);
-      const sent = { method: "POST", headers: { ...bare, "Content-Type": type }, body: JSON.stringify(withdrawal) };
+    for (const type of [
+      "text/plain",
+      "application/jsonp",
+      "application/json-patch+json",
+      "application/x-www-form-urlencoded",
+    ]) {
+      expect(
+        (await gateway.send(path, { headers: { ...bare, "Content-Type": type } })).status,
+        type,
+      ).toBe(415);
+      const sent = {
+        method: "POST",
+        headers: { ...bare, "Content-Type": type },
+        body: JSON.stringify(withdrawal),
+      };
       expect((await gateway.send("/api/v1/autoWithdraw", sent)).status, type).toBe(415);
     }
     for (const type of [
@@ -54,7 +80,10 @@ describe("HTTP", () => {
       'application/json; charset="latin1"',
       "application/json;charset=utf-80",
     ]) {
-      expect((await gateway.send(path, { headers: { ...bare, "Content-Type": type } })).status, type).toBe(415);
+      expect(
+        (await gateway.send(path, { headers: { ...bare, "Content-Type": type } })).status,
+        type,
+      ).toBe(415);
     }
     for (const type of [
       "application/json; charset=utf-8",
@@ -62,7 +91,10 @@ describe("HTTP", () => {
       "Application/JSON",
       "application/json ;charset=UTF-8",
     ]) {
-      expect((await gateway.send(path, { headers: { ...bare, "Content-Type": type } })).status, type).toBe(200);
+      expect(
+        (await gateway.send(path, { headers: { ...bare, "Content-Type": type } })).status,
+        type,
+      ).toBe(200);
     }
   });
 
@@ -77,11 +109,10 @@ describe("HTTP", () => {
       });
     for (const coding of ["gzip", "br", "identity, gzip", "x"]) {
       const refused = await send(coding);
-      expect([refused.status, refused.body.code, refused.headers["accept-encoding"]], coding).toEqual([
-        415,
-        "content_encoding",
-        "identity",
-      ]);
+      expect(
+        [refused.status, refused.body.code, refused.headers["accept-encoding"]],
+        coding,
+      ).toEqual([415, "content_encoding", "identity"]);
     }
     expect((await send("identity")).status).toBe(200);
   });
@@ -104,15 +135,33 @@ describe("HTTP", () => {
   });
 
   it("the gateway over HTTP says 404 and 405 in the same shape", async () => {
-    for (const path of ["/", "/api/v1", "/api/v1/", "/api/v2/transactions", "/api/v1/Transactions", "/api/v1/transactions/"]) {
+    for (const path of [
+      "/",
+      "/api/v1",
+      "/api/v1/",
+      "/api/v2/transactions",
+      "/api/v1/Transactions",
+      "/api/v1/transactions/",
+    ]) {
       const answer = await gateway.send(path, { headers: headers() });
       expect([answer.status, answer.body.code], path).toEqual([404, "not_found"]);
     }
     const wrong = await gateway.send("/api/v1/autoWithdraw", { headers: headers() });
-    expect([wrong.status, wrong.body.code, wrong.headers.allow]).toEqual([405, "method_not_allowed", "POST"]);
-    const put = await gateway.send("/api/v1/balance/eth", { method: "PUT", headers: headers(), body: "{}" });
+    expect([wrong.status, wrong.body.code, wrong.headers.allow]).toEqual([
+      405,
+      "method_not_allowed",
+      "POST",
+    ]);
+    const put = await gateway.send("/api/v1/balance/eth", {
+      method: "PUT",
+      headers: headers(),
+      body: "{}",
+    });
     expect([put.status, put.headers.allow]).toEqual([405, "GET, HEAD"]);
-    const head = await gateway.send("/api/v1/supportedCurrency", { method: "HEAD", headers: headers() });
+    const head = await gateway.send("/api/v1/supportedCurrency", {
+      method: "HEAD",
+      headers: headers(),
+    });
     expect([head.status, head.text]).toEqual([200, ""]);
   });
 
@@ -121,13 +170,23 @@ describe("HTTP", () => {
       ["GET /health HTTP/1.1", 400, "request_invalid"], // no Host
       ["GET /health HTTP/1.1\r\nHost: x\r\nExpect: tea", 417, "expectation_failed"],
       ["CONNECT example.org:443 HTTP/1.1\r\nHost: x", 405, "method_not_allowed"],
-      ["GET /elsewhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket", 404, "not_found"],
+      [
+        "GET /elsewhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket",
+        404,
+        "not_found",
+      ],
     ] as const) {
       const answer = await raw(`${lines}\r\nX-A: 1\r\n\r\n`.replace("X-A: 1", "Connection: close"));
-      expect(answer, lines).toMatch(new RegExp(`^HTTP/1\\.1 ${status} ${STATUS_CODES[status]}\\r\\n[\\s\\S]*"code":"${code}"`));
+      expect(answer, lines).toMatch(
+        new RegExp(`^HTTP/1\\.1 ${status} ${STATUS_CODES[status]}\\r\\n[\\s\\S]*"code":"${code}"`),
+      );
     }
-    expect(await raw("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
-    expect(await raw("nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"request_invalid"/);
+    expect(await raw("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(
+      /^HTTP\/1\.1 200 /,
+    );
+    expect(await raw("nonsense\r\n\r\n")).toMatch(
+      /^HTTP\/1\.1 400 [\s\S]*"code":"request_invalid"/,
+    );
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 [\s\S]*"code":"headers_too_large"/,
     );
@@ -138,11 +197,15 @@ describe("HTTP", () => {
 
   it("the gateway over HTTP writes no error when somebody hangs up in the middle of a body", async () => {
     const lines: string[] = [];
-    const logged = await startTestGateway(many, pino({ level: "info" }, { write: (line: string) => void lines.push(line) }));
+    const logged = await startTestGateway(
+      many,
+      pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
+    );
     let hasClosed = false;
     logged.server.server.on("connection", (server) => server.on("close", () => (hasClosed = true)));
     const socket = connect(Number(new URL(logged.url).port), "127.0.0.1");
-    const head = "POST /agent/v1/pair HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99";
+    const head =
+      "POST /agent/v1/pair HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99";
     const half = `${head}\r\n\r\n{`;
     await new Promise((resolve) => socket.write(half, resolve));
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -159,7 +222,10 @@ describe("HTTP", () => {
     server.headersTimeout = 200;
     server.requestTimeout = 300;
     const body = "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
-    const slow = ["GET /health HTTP/1.1\r\nHost: x\r\n", `POST /agent/v1/pair HTTP/1.1\r\nHost: x\r\n${body}`];
+    const slow = [
+      "GET /health HTTP/1.1\r\nHost: x\r\n",
+      `POST /agent/v1/pair HTTP/1.1\r\nHost: x\r\n${body}`,
+    ];
     // The same times, looked at as often as Node does by itself.
     const usual = createServer({ headersTimeout: 200, requestTimeout: 300 });
     await new Promise<void>((done) => usual.listen(0, "127.0.0.1", done));
@@ -176,17 +242,36 @@ describe("HTTP", () => {
   });
 
   it("the gateway over HTTP holds to the same times with TLS", async (context) => {
-    if (spawnSync("openssl", ["version"]).status !== 0) context.skip("this machine lacks openssl: apt-get install openssl");
+    if (spawnSync("openssl", ["version"]).status !== 0)
+      context.skip("this machine lacks openssl: apt-get install openssl");
     const [certificate, key] = [join(gateway.dir, "cert.pem"), join(gateway.dir, "key.pem")];
-    const made = ["req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=localhost", "-days", "1"];
+    const made = [
+      "req",
+      "-x509",
+      "-newkey",
+      "ed25519",
+      "-nodes",
+      "-subj",
+      "/CN=localhost",
+      "-days",
+      "1",
+    ];
     expect(spawnSync("openssl", [...made, "-keyout", key, "-out", certificate]).status).toBe(0);
-    const secure = await startTestGateway({ listen: { host: "127.0.0.1", port: 0, tls: { certificate, key } } });
-    expect([secure.server.server.headersTimeout, secure.server.server.requestTimeout]).toEqual([10_000, 15_000]);
+    const secure = await startTestGateway({
+      listen: { host: "127.0.0.1", port: 0, tls: { certificate, key } },
+    });
+    expect([secure.server.server.headersTimeout, secure.server.server.requestTimeout]).toEqual([
+      10_000, 15_000,
+    ]);
     await secure.close();
   });
 
   it("the gateway over HTTP gives every answer an id and no-store, and never quotes what was sent", async () => {
-    const answer = await gateway.call("POST", "/api/v1/autoWithdraw", '{"secret-looking":"<script>"}');
+    const answer = await gateway.call(
+      "POST",
+      "/api/v1/autoWithdraw",
+      '{"secret-looking":"<script>"}',
+    );
     expect(answer.headers["x-request-id"]).toBe(answer.body.requestId);
     expect(answer.headers["cache-control"]).toBe("no-store");
     expect(answer.body.field).toBe("secret-looking");
@@ -213,7 +298,10 @@ describe("HTTP", () => {
     await ready();
     db().run("UPDATE agents SET currencies = 'broken'");
     const answer = await auto();
-    expect([answer.status, Object.keys(answer.body).sort()]).toEqual([500, ["code", "message", "requestId"]]);
+    expect([answer.status, Object.keys(answer.body).sort()]).toEqual([
+      500,
+      ["code", "message", "requestId"],
+    ]);
     expect(countOf("transactions")).toBe(0);
   });
 });
@@ -246,18 +334,21 @@ describe("the language of messages", () => {
       [";;;,,q=", "en", "en"],
       ["tr,".repeat(1000), "en", "en"],
     ];
-    for (const [header, fallback, expected] of cases) expect(languageOf(header, fallback), String(header)).toBe(expected);
+    for (const [header, fallback, expected] of cases)
+      expect(languageOf(header, fallback), String(header)).toBe(expected);
   });
 
   it("is named in the answer, errors and successes alike", async () => {
     const turkish = await read("/balance/none", { "Accept-Language": "tr" });
-    expect([turkish.body.message, turkish.headers["content-language"], turkish.headers.vary]).toEqual([
-      "Para birimi bulunamadı.",
-      "tr",
-      "Accept-Language",
-    ]);
+    expect([
+      turkish.body.message,
+      turkish.headers["content-language"],
+      turkish.headers.vary,
+    ]).toEqual(["Para birimi bulunamadı.", "tr", "Accept-Language"]);
     await ready();
-    expect((await auto({}, { "Accept-Language": "tr" })).body.message).toBe("Çekim isteği gönderildi.");
+    expect((await auto({}, { "Accept-Language": "tr" })).body.message).toBe(
+      "Çekim isteği gönderildi.",
+    );
     expect((await auto()).body.message).toBe("The withdrawal request was sent.");
     const outsider = createMerchant(gateway.operator, { name: "Dükkân", language: "tr" });
     const token = handmadeToken(outsider.shopKey, gateway.clock.nowMs);
@@ -293,7 +384,9 @@ describe("docs/api.md", () => {
   };
 
   it("holds the tables of codes and of reasons (write them again with -u)", async () => {
-    const answers = Object.entries(answerCodes).map(([code, [status, en, tr]]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`);
+    const answers = Object.entries(answerCodes).map(
+      ([code, [status, en, tr]]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`,
+    );
     const reasons = Object.entries(codes)
       .filter(([, [kind, , audience]]) => kind === "refusal" && audience === "merchant")
       .map(([code, [, , , meaning]]) => `| \`${code}\` | ${meaning} |`);
@@ -307,7 +400,11 @@ describe("docs/api.md", () => {
     ];
     const codeTable = ["| status | code | English | Turkish |", "|---|---|---|---|", ...answers];
     const reasonTable = ["| code | means |", "|---|---|", ...reasons, ...chain];
-    const text = between(between(readFileSync(page, "utf8"), "answers", codeTable), "reasons", reasonTable);
+    const text = between(
+      between(readFileSync(page, "utf8"), "answers", codeTable),
+      "reasons",
+      reasonTable,
+    );
     await expect(text).toMatchFileSnapshot("../../docs/api.md");
   });
 });

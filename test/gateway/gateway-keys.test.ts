@@ -20,12 +20,19 @@ describe("a key", () => {
   it("does only what its scopes say", async () => {
     const { apiKey } = gateway.key({ scopes: ["deposit"] });
     const answer = await knock(handmadeToken(apiKey, gateway.clock.nowMs));
-    expect([answer.status, answer.body.code, answer.body.scope]).toEqual([403, "scope_missing", "read"]);
+    expect([answer.status, answer.body.code, answer.body.scope]).toEqual([
+      403,
+      "scope_missing",
+      "read",
+    ]);
     const other = gateway.key({ scopes: ["read"] });
     expect((await knock(handmadeToken(other.apiKey, gateway.clock.nowMs))).status).toBe(200);
     const post = await gateway.send("/api/v1/autoWithdraw", {
       method: "POST",
-      headers: { "Content-Type": "application/json", signatureToken: handmadeToken(other.apiKey, gateway.clock.nowMs) },
+      headers: {
+        "Content-Type": "application/json",
+        signatureToken: handmadeToken(other.apiKey, gateway.clock.nowMs),
+      },
       body: "{}",
     });
     expect([post.status, post.body.scope]).toEqual([403, "withdraw:auto"]);
@@ -37,7 +44,9 @@ describe("a key", () => {
     expect(revoke(gateway.operator, keyId).ok).toBe(true);
     const answer = await knock(handmadeToken(apiKey, gateway.clock.nowMs));
     expect([answer.status, answer.body.code]).toEqual([403, "key_revoked"]);
-    expect((await knock(handmadeToken(apiKey, gateway.clock.nowMs, { secret: randomBytes(32) }))).status).toBe(401);
+    expect(
+      (await knock(handmadeToken(apiKey, gateway.clock.nowMs, { secret: randomBytes(32) }))).status,
+    ).toBe(401);
     expect(revoke(gateway.operator, keyId)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
   });
 
@@ -47,7 +56,9 @@ describe("a key", () => {
     database.run("PRAGMA wal_checkpoint(TRUNCATE)");
     const file = readFileSync(join(gateway.dir, "gateway.db"));
     expect(file.includes(Buffer.from(secret))).toBe(false);
-    expect(file.includes(Buffer.from(Buffer.from(secret).toString("utf8"), "base64url"))).toBe(false);
+    expect(file.includes(Buffer.from(Buffer.from(secret).toString("utf8"), "base64url"))).toBe(
+      false,
+    );
     const { sealingKey } = gateway.service.key;
     const box = sealSecret(secret, keyId, sealingKey, randomBytes);
     expect(Buffer.from(openSecret(box, keyId, sealingKey)).equals(Buffer.from(secret))).toBe(true);
@@ -70,12 +81,19 @@ describe("limits", () => {
     const good = (): string => handmadeToken(small.merchant.shopKey, small.clock.nowMs);
     const unknown = (): string => {
       const { secret, fingerprint } = parseApiKey(small.merchant.shopKey);
-      return handmadeToken(`k_0000000000000000.${Buffer.from(secret).toString("utf8")}.${fingerprint}`, small.clock.nowMs);
+      return handmadeToken(
+        `k_0000000000000000.${Buffer.from(secret).toString("utf8")}.${fingerprint}`,
+        small.clock.nowMs,
+      );
     };
     for (const token of ["wrong", unknown(), ""]) expect((await send(token)).status).toBe(401);
     for (const token of ["wrong", unknown(), ""]) {
       const away = await send(token);
-      expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([429, "rate_limited", "600"]);
+      expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([
+        429,
+        "rate_limited",
+        "600",
+      ]);
     }
     expect((await send(good())).status).toBe(200); // others' garbage locks no key out
     small.clock.nowMs += 600_000;
@@ -91,11 +109,16 @@ describe("limits", () => {
       small.send(path, { headers: { "Content-Type": "application/json", signatureToken: token } });
     const { shopKey } = small.merchant;
     const good = (): string => handmadeToken(shopKey, small.clock.nowMs);
-    const bad = (): string => handmadeToken(shopKey, small.clock.nowMs, { secret: randomBytes(32) });
+    const bad = (): string =>
+      handmadeToken(shopKey, small.clock.nowMs, { secret: randomBytes(32) });
     for (let i = 0; i < 3; i += 1) expect((await send(bad())).status).toBe(401);
     for (let i = 0; i < 30; i += 1) {
       const away = await send(bad());
-      expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([429, "rate_limited", "600"]);
+      expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([
+        429,
+        "rate_limited",
+        "600",
+      ]);
     }
     expect((await send(good())).status).toBe(200);
     expect((await send(handmadeToken(small.key({}).apiKey, small.clock.nowMs))).status).toBe(200);
@@ -123,7 +146,9 @@ describe("limits", () => {
   });
 
   it("the limits of requests count a token that comes again apart from wrong ones, so that a library that repeats a POST fills no counter of theirs", async () => {
-    const small = await startTestGateway({ limits: { failedAuthPerTenMinutes: 3, writesPerSecond: 1000 } });
+    const small = await startTestGateway({
+      limits: { failedAuthPerTenMinutes: 3, writesPerSecond: 1000 },
+    });
     const post = (token: string): Promise<Answered> =>
       small.send("/api/v1/createTransactionRequest", {
         method: "POST",
@@ -131,7 +156,8 @@ describe("limits", () => {
         body: "{}",
       });
     const good = (): string => handmadeToken(small.merchant.shopKey, small.clock.nowMs);
-    const bad = (): string => handmadeToken(small.merchant.shopKey, small.clock.nowMs, { secret: randomBytes(32) });
+    const bad = (): string =>
+      handmadeToken(small.merchant.shopKey, small.clock.nowMs, { secret: randomBytes(32) });
     const used = good();
     expect((await post(used)).status).toBe(400);
     for (let i = 0; i < 3; i += 1) expect((await post(used)).status).toBe(401);
@@ -150,23 +176,46 @@ describe("limits", () => {
       lines.length = 0;
       const headers = { "Content-Type": "application/json", signatureToken: token };
       const target = method === "GET" ? path : "/api/v1/createTransactionRequest";
-      const answer = await small.send(target, { method, headers, ...(method === "GET" ? {} : { body: "{}" }) });
-      const told = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === "token-refused");
+      const answer = await small.send(target, {
+        method,
+        headers,
+        ...(method === "GET" ? {} : { body: "{}" }),
+      });
+      const told = lines
+        .map((line) => JSON.parse(line))
+        .filter(({ event }) => event === "token-refused");
       if (token.length > 40) expect(lines.join("")).not.toContain(token.split(".").at(-1));
       if (told.length === 0) return { status: answer.status };
       expect(told).toHaveLength(1);
       expect(told[0].requestId).toBe(answer.body.requestId);
       return { status: answer.status, keyId: told[0].keyId, reason: told[0].reason };
     };
-    const make = (change: Parameters<typeof handmadeToken>[2] = {}): string => handmadeToken(shopKey, small.clock.nowMs, change);
+    const make = (change: Parameters<typeof handmadeToken>[2] = {}): string =>
+      handmadeToken(shopKey, small.clock.nowMs, change);
     expect(await refusals("wrong")).toEqual({ status: 401, keyId: "", reason: "not three parts" });
-    expect(await refusals(make({ secret: randomBytes(32) }))).toEqual({ status: 401, keyId: shopKeyId, reason: "signature" });
-    expect(await refusals(make({ claims: { exp: 1, iat: 0 } }))).toEqual({ status: 401, keyId: shopKeyId, reason: "expired" });
+    expect(await refusals(make({ secret: randomBytes(32) }))).toEqual({
+      status: 401,
+      keyId: shopKeyId,
+      reason: "signature",
+    });
+    expect(await refusals(make({ claims: { exp: 1, iat: 0 } }))).toEqual({
+      status: 401,
+      keyId: shopKeyId,
+      reason: "expired",
+    });
     const used = make();
     expect(await refusals(used, "POST")).toEqual({ status: 400 });
-    expect(await refusals(used, "POST")).toEqual({ status: 401, keyId: shopKeyId, reason: "seen before" });
+    expect(await refusals(used, "POST")).toEqual({
+      status: 401,
+      keyId: shopKeyId,
+      reason: "seen before",
+    });
     for (const token of ["", "a.b"]) expect((await refusals(token)).status).toBe(401);
-    expect(await refusals("a.b")).toEqual({ status: 429, keyId: "", reason: "turned away: too many wrong ones before" });
+    expect(await refusals("a.b")).toEqual({
+      status: 429,
+      keyId: "",
+      reason: "turned away: too many wrong ones before",
+    });
     expect(await refusals(make())).toEqual({ status: 200 });
     await small.close();
   });
@@ -178,7 +227,8 @@ describe("limits", () => {
       lines.length = 0;
       const small = await startTestGateway(change, log);
       const headers = { "X-Forwarded-For": "203.0.113.7" };
-      for (let i = 0; i < 2; i += 1) expect((await small.send("/health", { headers })).status).toBe(200);
+      for (let i = 0; i < 2; i += 1)
+        expect((await small.send("/health", { headers })).status).toBe(200);
       await small.close();
       return lines.filter((line) => line.includes("trustProxy")).length;
     };
@@ -187,12 +237,18 @@ describe("limits", () => {
   });
 
   it("the limits of requests hold per key, apart for reads and writes", async () => {
-    const small = await startTestGateway({ limits: { readsPerSecond: 2, writesPerSecond: 1, burst: 1 } });
+    const small = await startTestGateway({
+      limits: { readsPerSecond: 2, writesPerSecond: 1, burst: 1 },
+    });
     const read = (): Promise<Answered> => small.call("GET", path);
     expect((await read()).headers["ratelimit-remaining"]).toBe("1");
     expect((await read()).status).toBe(200);
     const away = await read();
-    expect([away.status, away.headers["retry-after"], away.headers["ratelimit-limit"]]).toEqual([429, "1", "2"]);
+    expect([away.status, away.headers["retry-after"], away.headers["ratelimit-limit"]]).toEqual([
+      429,
+      "1",
+      "2",
+    ]);
     expect((await small.call("POST", "/api/v1/autoWithdraw", {})).status).toBe(400);
     expect((await small.call("POST", "/api/v1/autoWithdraw", {})).status).toBe(429);
     small.clock.nowMs += 500;
@@ -222,22 +278,36 @@ describe("the gateway's own files", () => {
     const file = gateway.service.config.keyFile;
     expect(readGatewayKey(file).fingerprint).toBe(gateway.service.key.fingerprint);
     chmodSync(file, 0o640);
-    expect(() => readGatewayKey(file)).toThrow(expect.objectContaining({ code: "GATEWAY_KEY_OPEN" }));
+    expect(() => readGatewayKey(file)).toThrow(
+      expect.objectContaining({ code: "GATEWAY_KEY_OPEN" }),
+    );
     chmodSync(file, 0o600);
-    expect(() => readGatewayKey(`${file}.gone`)).toThrow(expect.objectContaining({ code: "GATEWAY_KEY_MISSING" }));
+    expect(() => readGatewayKey(`${file}.gone`)).toThrow(
+      expect.objectContaining({ code: "GATEWAY_KEY_MISSING" }),
+    );
     const other = join(gateway.dir, "other.key");
     writeFileSync(other, "no key", { mode: 0o600 });
-    expect(() => readGatewayKey(other)).toThrow(expect.objectContaining({ code: "GATEWAY_KEY_INVALID" }));
-    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "pem", type: "pkcs8" });
+    expect(() => readGatewayKey(other)).toThrow(
+      expect.objectContaining({ code: "GATEWAY_KEY_INVALID" }),
+    );
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({
+      format: "pem",
+      type: "pkcs8",
+    });
     writeFileSync(other, rsa, { mode: 0o600 });
-    expect(() => readGatewayKey(other)).toThrow(expect.objectContaining({ code: "GATEWAY_KEY_INVALID" }));
+    expect(() => readGatewayKey(other)).toThrow(
+      expect.objectContaining({ code: "GATEWAY_KEY_INVALID" }),
+    );
   });
 
   it("are refused when the database is gone or another version's", () => {
     const { log, config, store } = gateway.service;
-    expect(() => openStore(`${config.database}.gone`, log)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_MISSING" }));
+    expect(() => openStore(`${config.database}.gone`, log)).toThrow(
+      expect.objectContaining({ code: "GATEWAY_STORE_MISSING" }),
+    );
     openStore(config.database, log).close();
-    const meta = (name: string, value: string) => store.database.run("UPDATE meta SET value = ? WHERE name = ?", value, name);
+    const meta = (name: string, value: string) =>
+      store.database.run("UPDATE meta SET value = ? WHERE name = ?", value, name);
     const refused = expect.objectContaining({ code: "GATEWAY_STORE_VERSION" });
     meta("schema", "99");
     expect(() => openStore(config.database, log)).toThrow(refused);

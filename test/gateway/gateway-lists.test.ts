@@ -6,7 +6,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { listTransactionRows, type TransactionFilter } from "../../gateway/store/transactions.ts";
-import { type GatewayDatabase, gatewayDatabase, insertTransaction } from "../../lab/kit/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+} from "../../lab/kit/gateway-database.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 
@@ -39,8 +43,13 @@ function fill(count: number, seeded: Seeded): readonly TransactionRow[] {
 }
 
 /** The same by reading every row. */
-function listed(rows: readonly TransactionRow[], filter: TransactionFilter, most: number): readonly string[] {
-  const { merchant, operation, status, currency, orderId, refundOf, from, to, changedFrom, after } = filter;
+function listed(
+  rows: readonly TransactionRow[],
+  filter: TransactionFilter,
+  most: number,
+): readonly string[] {
+  const { merchant, operation, status, currency, orderId, refundOf, from, to, changedFrom, after } =
+    filter;
   const isAfter = ({ createdAt, changedAt, id }: TransactionRow): boolean => {
     if (after === undefined) return true;
     const past = changedFrom === undefined ? after.at - createdAt : changedAt - after.at;
@@ -58,7 +67,8 @@ function listed(rows: readonly TransactionRow[], filter: TransactionFilter, most
     (refundOf === undefined || row.refundOf === refundOf) &&
     isAfter(row);
   const order = (a: TransactionRow, b: TransactionRow): number =>
-    (changedFrom === undefined ? b.createdAt - a.createdAt : a.changedAt - b.changedAt) || (a.id < b.id ? -1 : 1);
+    (changedFrom === undefined ? b.createdAt - a.createdAt : a.changedAt - b.changedAt) ||
+    (a.id < b.id ? -1 : 1);
   const ordered = rows.filter(fits).sort(order);
   return ordered.slice(0, most).map(({ id }) => id);
 }
@@ -67,8 +77,16 @@ function filterOf(rows: readonly TransactionRow[], seeded: Seeded): TransactionF
   const maybe = <T>(value: T): T | undefined => (seeded.below(3) === 0 ? value : undefined);
   const some = seeded.pick(rows);
   const parts = {
-    ...{ operation: maybe(seeded.pick(operations)), status: maybe(seeded.below(3)), currency: maybe(seeded.pick(currencies)) },
-    ...{ orderId: seeded.below(8) === 0 ? some.orderId : undefined, from: maybe(seeded.below(40)), to: maybe(seeded.below(40)) },
+    ...{
+      operation: maybe(seeded.pick(operations)),
+      status: maybe(seeded.below(3)),
+      currency: maybe(seeded.pick(currencies)),
+    },
+    ...{
+      orderId: seeded.below(8) === 0 ? some.orderId : undefined,
+      from: maybe(seeded.below(40)),
+      to: maybe(seeded.below(40)),
+    },
     changedFrom: maybe(seeded.below(40)),
     refundOf: seeded.below(8) === 0 ? some.refundOf || undefined : undefined,
     after: maybe({ at: seeded.below(40), id: some.id }),
@@ -78,16 +96,19 @@ function filterOf(rows: readonly TransactionRow[], seeded: Seeded): TransactionF
 }
 
 describe("a list of transactions", () => {
-  it.each(seedsOfRun(share(2, 1)))("is what reading every row gives, for every filter, seed %i", (seed) => {
-    const seeded = new Seeded(seed);
-    const rows = fill(300, seeded);
-    for (let i = 0; i < share(400, 100); i += 1) {
-      const filter = filterOf(rows, seeded);
-      const most = 1 + seeded.below(30);
-      const got = listTransactionRows(db.store.database, filter, most).map(({ id }) => id);
-      expect(got, JSON.stringify({ filter, most })).toEqual(listed(rows, filter, most));
-    }
-  });
+  it.each(seedsOfRun(share(2, 1)))(
+    "is what reading every row gives, for every filter, seed %i",
+    (seed) => {
+      const seeded = new Seeded(seed);
+      const rows = fill(300, seeded);
+      for (let i = 0; i < share(400, 100); i += 1) {
+        const filter = filterOf(rows, seeded);
+        const most = 1 + seeded.below(30);
+        const got = listTransactionRows(db.store.database, filter, most).map(({ id }) => id);
+        expect(got, JSON.stringify({ filter, most })).toEqual(listed(rows, filter, most));
+      }
+    },
+  );
 
   it("takes an index for every filter, and sorts no row but those of one order or one refunded deposit", () => {
     const seeded = new Seeded(3);
@@ -100,7 +121,10 @@ describe("a list of transactions", () => {
       const { orderId, refundOf, changedFrom } = filter;
       const isFew = changedFrom === undefined && (orderId !== undefined || refundOf !== undefined);
       if (!isFew) expect(plan, JSON.stringify(filter)).not.toContain("TEMP B-TREE");
-      else expect(plan, JSON.stringify(filter)).toContain(refundOf === undefined ? "orderId=?" : "refundOf=?");
+      else
+        expect(plan, JSON.stringify(filter)).toContain(
+          refundOf === undefined ? "orderId=?" : "refundOf=?",
+        );
       if (changedFrom !== undefined) expect(plan).toContain("changedAt>?");
       else if (!isFew && filter.after !== undefined) expect(plan).toContain("createdAt<?");
     }

@@ -23,8 +23,14 @@ const sent = new Set<string>();
 let before: Readonly<Record<string, number>> = {};
 
 beforeAll(async () => {
-  const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  gateway = await startTestGateway({ ...many, limits: { ...many.limits, failedAuthPerTenMinutes: 1_000_000 } }, log);
+  const log = pino(
+    { level: "info" },
+    { write: (line: string) => void lines.push(JSON.parse(line)) },
+  );
+  gateway = await startTestGateway(
+    { ...many, limits: { ...many.limits, failedAuthPerTenMinutes: 1_000_000 } },
+    log,
+  );
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 20n);
   gateway.fund("usdt", 10n ** 12n);
@@ -34,10 +40,15 @@ beforeAll(async () => {
 /** The number of rows of each table, except the table of tokens: a token that was shown is used. */
 function rows(): Readonly<Record<string, number>> {
   const { database } = gateway.service.store;
-  const tables = database.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+  const tables = database.all<{ name: string }>(
+    "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+  );
   const counted = tables.filter(({ name }) => name !== "jtis");
   return Object.fromEntries(
-    counted.map(({ name }) => [name, database.get<{ n: number }>(`SELECT count(*) AS n FROM ${name}`)?.n ?? -1]),
+    counted.map(({ name }) => [
+      name,
+      database.get<{ n: number }>(`SELECT count(*) AS n FROM ${name}`)?.n ?? -1,
+    ]),
   );
 }
 
@@ -59,8 +70,11 @@ async function refused(name: string, answering: Promise<Answered>, want?: number
   expect(status, name).toBeLessThan(500);
   if (want !== undefined) expect(status, `${name}: ${JSON.stringify(body)}`).toBe(want);
   expect(headers["content-type"], name).toMatch(/^application\/json/);
-  expect(Object.keys(body ?? {}), name).toEqual(expect.arrayContaining(["message", "code", "requestId"]));
-  for (const field of ["message", "code", "requestId"]) expect(typeof body[field], `${name}: ${field}`).toBe("string");
+  expect(Object.keys(body ?? {}), name).toEqual(
+    expect.arrayContaining(["message", "code", "requestId"]),
+  );
+  for (const field of ["message", "code", "requestId"])
+    expect(typeof body[field], `${name}: ${field}`).toBe("string");
 }
 
 /** `token`: what the request's own one is made with, or the text in its place. */
@@ -88,9 +102,39 @@ const orders: Readonly<Record<string, object>> = {
 };
 
 const bodies: readonly (string | Uint8Array)[] = [
-  ...["", " ", "null", "true", "1", '"text"', "[]", "[{}]", "{", "{}}", "{'a':1}", "{a:1}", "// x", '{"currency"}', "undefined"],
-  ...["\ufeff{}", '{"currency":"eth",}', '{"currency":"eth"} {}', '{"currency":"eth","currency":"eth"}', '{"__proto__":{}}'],
-  ...['{"constructor":1}', '{"a":1e400}', '{"a":01}', '{"a":NaN}', '{"a":"\\ud800"}', '{"a":"\\x41"}', '{"a":"\n"}'],
+  ...[
+    "",
+    " ",
+    "null",
+    "true",
+    "1",
+    '"text"',
+    "[]",
+    "[{}]",
+    "{",
+    "{}}",
+    "{'a':1}",
+    "{a:1}",
+    "// x",
+    '{"currency"}',
+    "undefined",
+  ],
+  ...[
+    "\ufeff{}",
+    '{"currency":"eth",}',
+    '{"currency":"eth"} {}',
+    '{"currency":"eth","currency":"eth"}',
+    '{"__proto__":{}}',
+  ],
+  ...[
+    '{"constructor":1}',
+    '{"a":1e400}',
+    '{"a":01}',
+    '{"a":NaN}',
+    '{"a":"\\ud800"}',
+    '{"a":"\\x41"}',
+    '{"a":"\n"}',
+  ],
   "[".repeat(5_000),
   `${'{"a":'.repeat(400)}1${"}".repeat(400)}`,
   Uint8Array.of(0x7b, 0xff, 0x7d),
@@ -122,7 +166,23 @@ const amounts: readonly unknown[] = [
     "١",
     "²",
   ],
-  ...["1.0000000000000000001", "", "1.2.3", "1/2", "$1", "1\u0000", "9".repeat(80), 1, 1.5, 0, null, true, [], {}, ["1"]],
+  ...[
+    "1.0000000000000000001",
+    "",
+    "1.2.3",
+    "1/2",
+    "$1",
+    "1\u0000",
+    "9".repeat(80),
+    1,
+    1.5,
+    0,
+    null,
+    true,
+    [],
+    {},
+    ["1"],
+  ],
 ];
 const currencies: readonly unknown[] = [
   ...[
@@ -146,7 +206,21 @@ const currencies: readonly unknown[] = [
   ],
   "e".repeat(300),
 ];
-const orderIds: readonly unknown[] = ["", " ", "a b", "ğ", "a\u0000", "a\n", "a".repeat(129), "\u200b", 1, null, true, [], {}];
+const orderIds: readonly unknown[] = [
+  "",
+  " ",
+  "a b",
+  "ğ",
+  "a\u0000",
+  "a\n",
+  "a".repeat(129),
+  "\u200b",
+  1,
+  null,
+  true,
+  [],
+  {},
+];
 const addresses: readonly unknown[] = [
   ...[
     "",
@@ -174,28 +248,45 @@ const addresses: readonly unknown[] = [
 describe("a malformed request", () => {
   it("with a body that is no order gets 400", async () => {
     for (const path of Object.keys(orders))
-      for (const [at, body] of bodies.entries()) await refused(`${path} body ${at}`, ask("POST", `/api/v1/${path}`, body), 400);
+      for (const [at, body] of bodies.entries())
+        await refused(`${path} body ${at}`, ask("POST", `/api/v1/${path}`, body), 400);
   });
 
   it("with a field that is missing, unknown or wrong gets 400", async () => {
     for (const [path, order] of Object.entries(orders)) {
-      const post = (change: object): Promise<Answered> => ask("POST", `/api/v1/${path}`, JSON.stringify({ ...order, ...change }));
-      for (const field of Object.keys(order)) await refused(`${path} without ${field}`, post({ [field]: undefined }), 400);
+      const post = (change: object): Promise<Answered> =>
+        ask("POST", `/api/v1/${path}`, JSON.stringify({ ...order, ...change }));
+      for (const field of Object.keys(order))
+        await refused(`${path} without ${field}`, post({ [field]: undefined }), 400);
       for (const field of ["Amount", "to", "memo", "approve"])
         await refused(`${path} with ${field}`, post({ [field]: "1" }), 400);
-      for (const amount of amounts) await refused(`${path} amount ${String(amount)}`, post({ amount }), 400);
-      for (const currency of currencies) await refused(`${path} currency ${String(currency)}`, post({ currency }), 400);
-      for (const orderId of orderIds) await refused(`${path} orderId ${String(orderId)}`, post({ orderId }), 400);
+      for (const amount of amounts)
+        await refused(`${path} amount ${String(amount)}`, post({ amount }), 400);
+      for (const currency of currencies)
+        await refused(`${path} currency ${String(currency)}`, post({ currency }), 400);
+      for (const orderId of orderIds)
+        await refused(`${path} orderId ${String(orderId)}`, post({ orderId }), 400);
     }
     for (const address of addresses) {
       const body = JSON.stringify({ ...orders.autoWithdraw, address });
       await refused(`address ${String(address)}`, ask("POST", "/api/v1/autoWithdraw", body), 400);
     }
-    await refused("a tag", ask("POST", "/api/v1/autoWithdraw", JSON.stringify({ ...orders.autoWithdraw, tag: "1" })), 400);
+    await refused(
+      "a tag",
+      ask("POST", "/api/v1/autoWithdraw", JSON.stringify({ ...orders.autoWithdraw, tag: "1" })),
+      400,
+    );
   });
 
   it("that asks for what is not there, or with what an operation does not know, gets 400, 404 or 405", async () => {
-    for (const query of ["", "?transactionType=", "?transactionType=0", "?transactionType=01", "?transactionType=١", "?x=1"])
+    for (const query of [
+      "",
+      "?transactionType=",
+      "?transactionType=0",
+      "?transactionType=01",
+      "?transactionType=١",
+      "?x=1",
+    ])
       await refused(query, ask("GET", `/api/v1/transaction/${"0".repeat(32)}${query}`), 400);
     for (const id of ["0", "'", "%00", "..", "%2e%2e", "x".repeat(600), "0".repeat(32)])
       await refused(id, ask("GET", `/api/v1/transaction/${id}?transactionType=1`), 404);
@@ -223,7 +314,8 @@ describe("a malformed request", () => {
       await refused(query, ask("GET", `/api/v1/transactions?${query}`), 400);
     await refused("currencies?x", ask("GET", "/api/v1/supportedCurrency?x=1"), 400);
     await refused("balance?x", ask("GET", "/api/v1/balance/eth?x=1"), 400);
-    for (const id of ["ETH", "none", "__proto__", "%20", "eth%00"]) await refused(id, ask("GET", `/api/v1/balance/${id}`), 404);
+    for (const id of ["ETH", "none", "__proto__", "%20", "eth%00"])
+      await refused(id, ask("GET", `/api/v1/balance/${id}`), 404);
     for (const path of [
       "/",
       "/api",
@@ -234,8 +326,10 @@ describe("a malformed request", () => {
       "/%2e%2e/x",
     ])
       await refused(path, ask("GET", path), 404);
-    for (const method of ["PUT", "DELETE", "PATCH", "POST"]) await refused(method, ask(method, "/api/v1/transactions"), 405);
-    for (const method of ["GET", "PUT", "DELETE"]) await refused(method, ask(method, "/api/v1/autoWithdraw"), 405);
+    for (const method of ["PUT", "DELETE", "PATCH", "POST"])
+      await refused(method, ask(method, "/api/v1/transactions"), 405);
+    for (const method of ["GET", "PUT", "DELETE"])
+      await refused(method, ask(method, "/api/v1/autoWithdraw"), 405);
   });
 
   it("with another content type, an unreadable encoding or too many bytes gets 400, 413, 415 or 431", async () => {
@@ -249,8 +343,16 @@ describe("a malformed request", () => {
       "multipart/form-data",
     ])
       await refused(type, ask("POST", "/api/v1/autoWithdraw", body, { "Content-Type": type }), 415);
-    await refused("large", ask("POST", "/api/v1/autoWithdraw", `${body}${" ".repeat(20_000)}`), 413);
-    await refused("headers", ask("GET", "/api/v1/transactions", undefined, { "X-Large": "x".repeat(20_000) }), 431);
+    await refused(
+      "large",
+      ask("POST", "/api/v1/autoWithdraw", `${body}${" ".repeat(20_000)}`),
+      413,
+    );
+    await refused(
+      "headers",
+      ask("GET", "/api/v1/transactions", undefined, { "X-Large": "x".repeat(20_000) }),
+      431,
+    );
   });
 
   it("with a token that is wrong in any way gets 401", async () => {
@@ -275,7 +377,11 @@ describe("a malformed request", () => {
       ],
     ];
     for (const change of claims)
-      await refused(JSON.stringify(change), ask("GET", "/api/v1/transactions", undefined, {}, { claims: change }), 401);
+      await refused(
+        JSON.stringify(change),
+        ask("GET", "/api/v1/transactions", undefined, {}, { claims: change }),
+        401,
+      );
     for (const header of [
       { alg: "none" },
       { alg: "HS384" },
@@ -285,9 +391,28 @@ describe("a malformed request", () => {
       { crit: ["b64"] },
       { jku: "x" },
     ])
-      await refused(JSON.stringify(header), ask("GET", "/api/v1/transactions", undefined, {}, { header }), 401);
-    for (const text of ["", "a", "a.b.c", "..", "Bearer", "Bearer ", "null", "{}", "x".repeat(4_097), gateway.merchant.shopKey])
-      await refused(`token ${text.slice(0, 9)}`, ask("GET", "/api/v1/transactions", undefined, {}, text), 401);
+      await refused(
+        JSON.stringify(header),
+        ask("GET", "/api/v1/transactions", undefined, {}, { header }),
+        401,
+      );
+    for (const text of [
+      "",
+      "a",
+      "a.b.c",
+      "..",
+      "Bearer",
+      "Bearer ",
+      "null",
+      "{}",
+      "x".repeat(4_097),
+      gateway.merchant.shopKey,
+    ])
+      await refused(
+        `token ${text.slice(0, 9)}`,
+        ask("GET", "/api/v1/transactions", undefined, {}, text),
+        401,
+      );
   });
 
   it("that is no HTTP at all gets an answer with the error body too", async () => {
@@ -318,7 +443,9 @@ describe("a malformed request", () => {
       expect(answer, JSON.stringify(text)).toMatch(/^HTTP\/1\.1 4\d\d /);
       // some come in chunks
       const body = JSON.parse(/\{"message".*?\}/.exec(answer)?.[0] ?? "null") ?? answer;
-      expect(Object.keys(body), JSON.stringify(text)).toEqual(expect.arrayContaining(["message", "code", "requestId"]));
+      expect(Object.keys(body), JSON.stringify(text)).toEqual(
+        expect.arrayContaining(["message", "code", "requestId"]),
+      );
     }
   });
 
@@ -328,7 +455,10 @@ describe("a malformed request", () => {
     passing.fund("eth", 10n ** 20n);
     passing.fund("usdt", 10n ** 12n);
     for (const [path, order] of Object.entries(orders))
-      expect((await passing.call("POST", `/api/v1/${path}`, { ...order, orderId: path })).status, path).toBe(200);
+      expect(
+        (await passing.call("POST", `/api/v1/${path}`, { ...order, orderId: path })).status,
+        path,
+      ).toBe(200);
     for (const path of ["/transactions?limit=1", "/supportedCurrency", "/balance/eth"])
       expect((await passing.call("GET", `/api/v1${path}`)).status, path).toBe(200);
     await passing.close();

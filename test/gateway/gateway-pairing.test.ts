@@ -50,8 +50,15 @@ describe("pairing", () => {
     const sealed = gateway.sealed();
     const answer = await gateway.register(sealed);
     expect(answer.status).toBe(200);
-    const { grant, gatewayKey } = openGrant(parseSealedGrant(answer.text), { fingerprint, transcript: sealed.transcript });
-    expect(grant).toMatchObject({ merchant: gateway.merchant.merchantId, ledgerEpoch: 1, agent: agentRow().id });
+    const { grant, gatewayKey } = openGrant(parseSealedGrant(answer.text), {
+      fingerprint,
+      transcript: sealed.transcript,
+    });
+    expect(grant).toMatchObject({
+      merchant: gateway.merchant.merchantId,
+      ledgerEpoch: 1,
+      agent: agentRow().id,
+    });
     expect(gatewayKey).toBe(gateway.service.key.publicKey);
     const [line] = listAgents(gateway.operator);
     expect(line).toMatchObject({
@@ -67,7 +74,11 @@ describe("pairing", () => {
     await gateway.pair();
     const { id } = agentRow();
     const again = await gateway.pair();
-    expect([again.status, JSON.parse(again.body.grant).ledgerEpoch, JSON.parse(again.body.grant).agent]).toEqual([200, 2, id]);
+    expect([
+      again.status,
+      JSON.parse(again.body.grant).ledgerEpoch,
+      JSON.parse(again.body.grant).agent,
+    ]).toEqual([200, 2, id]);
     const otherKeys = newAgentKeys();
     const taken = await gateway.pair({}, undefined, otherKeys);
     expect([taken.status, taken.body.code, taken.body.agent]).toEqual([409, "pairing_taken", id]);
@@ -88,7 +99,9 @@ describe("pairing", () => {
     expect(JSON.parse(again.body.grant)).toMatchObject({ agent: id, ledgerEpoch: 2 });
     await auto({ orderId: "order-2" });
     caughtUp();
-    expect(parseJob(db().get<JobRow>("SELECT * FROM jobs WHERE sequence = 2")?.text ?? "")).toMatchObject({
+    expect(
+      parseJob(db().get<JobRow>("SELECT * FROM jobs WHERE sequence = 2")?.text ?? ""),
+    ).toMatchObject({
       ledgerEpoch: 2,
       sequence: 2,
     });
@@ -97,14 +110,26 @@ describe("pairing", () => {
   it("is the right of one of the merchant's two keys, which has no other; the shop's has every other", async () => {
     const { apiKey, shopKey } = gateway.merchant;
     const noPairing = await gateway.pair({}, shopKey);
-    expect([noPairing.status, noPairing.body.code, noPairing.body.scope]).toEqual([403, "scope_missing", "agent:pair"]);
+    expect([noPairing.status, noPairing.body.code, noPairing.body.scope]).toEqual([
+      403,
+      "scope_missing",
+      "agent:pair",
+    ]);
     await ready();
     const asks: ["GET" | "POST", string, object?][] = [
       ["GET", "/api/v1/supportedCurrency"],
       ["GET", "/api/v1/transactions"],
       ["GET", "/api/v1/balance/eth"],
-      ["POST", "/api/v1/createTransactionRequest", { currency: "eth", amount: "1", orderId: "in-1" }],
-      ["POST", "/api/v1/autoWithdraw", { currency: "eth", amount: "1", address: receiver, orderId: "out-1" }],
+      [
+        "POST",
+        "/api/v1/createTransactionRequest",
+        { currency: "eth", amount: "1", orderId: "in-1" },
+      ],
+      [
+        "POST",
+        "/api/v1/autoWithdraw",
+        { currency: "eth", amount: "1", address: receiver, orderId: "out-1" },
+      ],
       ["POST", "/api/v1/manualWithdraw", { currency: "eth", amount: "1", orderId: "out-2" }],
     ];
     for (const [method, path, body] of asks) {
@@ -113,18 +138,31 @@ describe("pairing", () => {
       expect([refused.status, refused.body.code], path).toEqual([403, "scope_missing"]);
       expect((await gateway.call(method, path, body)).status, path).toBe(200);
     }
-    const strict = createMerchant(gateway.operator, { name: "Strict", language: "en", profile: "strict" });
-    const profiles = db().all("SELECT profile FROM keys WHERE id IN (?, ?) ORDER BY profile", strict.keyId, strict.shopKeyId);
+    const strict = createMerchant(gateway.operator, {
+      name: "Strict",
+      language: "en",
+      profile: "strict",
+    });
+    const profiles = db().all(
+      "SELECT profile FROM keys WHERE id IN (?, ?) ORDER BY profile",
+      strict.keyId,
+      strict.shopKeyId,
+    );
     expect(profiles).toEqual([{ profile: "compatible" }, { profile: "strict" }]);
     expect(shopKey).not.toBe(apiKey);
   });
 
   it("is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
-    const named = (family: string): PairedAccount[] => wallet.accounts.map((account) => ({ ...account, family }));
+    const named = (family: string): PairedAccount[] =>
+      wallet.accounts.map((account) => ({ ...account, family }));
     for (const accounts of [named("other"), [...wallet.accounts, ...named("other")]]) {
       const change = { wallet: walletFingerprintOf(accounts), accounts };
       const answer = await gateway.pair(change);
-      expect([answer.status, answer.body.code, answer.body.reason]).toEqual([400, "pairing_invalid", "PAIRING_TRANSCRIPT"]);
+      expect([answer.status, answer.body.code, answer.body.reason]).toEqual([
+        400,
+        "pairing_invalid",
+        "PAIRING_TRANSCRIPT",
+      ]);
       expect(countOf("agents")).toBe(0);
     }
     expect((await gateway.pair()).status).toBe(200);
@@ -137,8 +175,15 @@ describe("pairing", () => {
     await auto({ orderId: "order-2" });
     caughtUpNow();
     const words = "2 withdrawals and sweeps are open with this server, and no other can end them";
-    expect(unpairAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_AGENT_OPEN", detail: words });
-    expect([agentRow().id, db().all("SELECT 1 FROM audit WHERE act = 'agent unpaired'")]).toEqual([id, []]);
+    expect(unpairAgent(gateway.operator, id)).toEqual({
+      ok: false,
+      code: "GATEWAY_AGENT_OPEN",
+      detail: words,
+    });
+    expect([agentRow().id, db().all("SELECT 1 FROM audit WHERE act = 'agent unpaired'")]).toEqual([
+      id,
+      [],
+    ]);
     expect(unpairAgent(gateway.operator, id, "open")).toEqual({ ok: true, openWithdrawals: 2 });
     expect(db().get("SELECT detail FROM audit WHERE act = 'agent unpaired'")).toEqual({
       detail: `${gateway.merchant.merchantId}, open: 2`,
@@ -161,13 +206,17 @@ describe("pairing", () => {
   describe("keeps to one merchant", () => {
     const foreign = walletFrom(deriveAccounts(new Uint8Array(64).fill(7), ["evm"]));
     const [account0, account1] = wallet.nodes as readonly [WalletAccount, WalletAccount];
-    const [otherHotWallet, otherDeposits] = foreign.nodes as readonly [WalletAccount, WalletAccount];
+    const [otherHotWallet, otherDeposits] = foreign.nodes as readonly [
+      WalletAccount,
+      WalletAccount,
+    ];
     /**
      * The same key and so the same addresses in another text: nothing checks which parent an xpub
      * names.
      */
     const otherText = (xpub: string): string => {
-      const { publicKey, chainCode, depth, index, parentFingerprint, versions } = HDKey.fromExtendedKey(xpub);
+      const { publicKey, chainCode, depth, index, parentFingerprint, versions } =
+        HDKey.fromExtendedKey(xpub);
       const same = {
         publicKey: publicKey!,
         chainCode: chainCode!,
@@ -179,7 +228,10 @@ describe("pairing", () => {
       return new HDKey(same).publicExtendedKey;
     };
     /** Another merchant with the keys of `nodes`, who may name other accounts than theirs. */
-    const pairOutsider = async (nodes: readonly WalletAccount[], accounts = namedAccounts(nodes)): Promise<Answered> => {
+    const pairOutsider = async (
+      nodes: readonly WalletAccount[],
+      accounts = namedAccounts(nodes),
+    ): Promise<Answered> => {
       const outsider = createMerchant(gateway.operator, { name: "Other", language: "en" });
       const change = { wallet: walletFingerprintOf(accounts), accounts };
       return gateway.pair(change, outsider.apiKey, newAgentKeys(), nodes);
@@ -191,21 +243,32 @@ describe("pairing", () => {
       ["a whole wallet", wallet.nodes],
       ["a hot wallet address", [account0, otherDeposits]],
       ["a deposit key", [otherHotWallet, account1]],
-      ["a deposit key in another text", [otherHotWallet, account1], [foreign.accounts[0] as PairedAccount, inOtherText]],
-    ])("pairing keeps to one merchant: %s, even after its agent was released", async (_name, nodes, named) => {
-      await gateway.pair();
-      const refused = async (): Promise<void> => {
-        const answer = await pairOutsider(nodes, named);
-        expect([answer.status, answer.body.code]).toEqual([409, "pairing_wallet_taken"]);
-        expect(countOf("agents")).toBe(1);
-      };
-      await refused();
-      db().run("UPDATE agents SET accounts = replace(accounts, ?, lower(?))", hotWallet.id, hotWallet.id);
-      await refused();
-      release();
-      await refused();
-      expect((await pairOutsider(foreign.nodes)).status).toBe(200);
-    });
+      [
+        "a deposit key in another text",
+        [otherHotWallet, account1],
+        [foreign.accounts[0] as PairedAccount, inOtherText],
+      ],
+    ])(
+      "pairing keeps to one merchant: %s, even after its agent was released",
+      async (_name, nodes, named) => {
+        await gateway.pair();
+        const refused = async (): Promise<void> => {
+          const answer = await pairOutsider(nodes, named);
+          expect([answer.status, answer.body.code]).toEqual([409, "pairing_wallet_taken"]);
+          expect(countOf("agents")).toBe(1);
+        };
+        await refused();
+        db().run(
+          "UPDATE agents SET accounts = replace(accounts, ?, lower(?))",
+          hotWallet.id,
+          hotWallet.id,
+        );
+        await refused();
+        release();
+        await refused();
+        expect((await pairOutsider(foreign.nodes)).status).toBe(200);
+      },
+    );
 
     it.each<[string, PairedAccount[]]>([
       ["hot wallet address", [hotWallet, foreign.accounts[1] as PairedAccount]],
@@ -215,7 +278,11 @@ describe("pairing", () => {
       async (_name, named) => {
         const answer = await pairOutsider(foreign.nodes, named);
         const theirs = named.find((account) => account === hotWallet || account === deposits);
-        expect([answer.status, answer.body.code, answer.body.account]).toEqual([401, "pairing_unproven", theirs?.id]);
+        expect([answer.status, answer.body.code, answer.body.account]).toEqual([
+          401,
+          "pairing_unproven",
+          theirs?.id,
+        ]);
         expect(countOf("agents")).toBe(0);
         expect((await gateway.pair()).status).toBe(200);
         expect((await pairOutsider(foreign.nodes)).status).toBe(200); // with his own keys he may
@@ -238,13 +305,15 @@ describe("pairing", () => {
   it("refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
     const recorded = gateway.sealed();
     const newer = gateway.sealed();
-    for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).status).toBe(200);
+    for (const sealed of [recorded, newer])
+      expect((await gateway.register(sealed)).status).toBe(200);
     const before = agentRow();
     const replayed = await gateway.register(recorded);
     expect([replayed.status, replayed.body.code]).toEqual([409, "pairing_replayed"]);
     expect(agentRow()).toEqual(before);
     release();
-    for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).body.code).toBe("pairing_replayed");
+    for (const sealed of [recorded, newer])
+      expect((await gateway.register(sealed)).body.code).toBe("pairing_replayed");
     expect(agentRow()).toBeUndefined();
     expect((await gateway.pair()).status).toBe(200);
   });
@@ -265,7 +334,11 @@ describe("pairing", () => {
     ];
     for (const other of others) {
       const answer = await gateway.register({ ...sealed, [field]: other });
-      expect([answer.status, answer.body.code, answer.body.key]).toEqual([401, "pairing_unsigned", key]);
+      expect([answer.status, answer.body.code, answer.body.key]).toEqual([
+        401,
+        "pairing_unsigned",
+        key,
+      ]);
     }
     expect(countOf("agents")).toBe(0);
     expect((await gateway.register(sealed)).status).toBe(200);
@@ -275,7 +348,8 @@ describe("pairing", () => {
     const sealed = gateway.sealed();
     const [hotWallet = "", deposits = ""] = sealed.proofs;
     const [oldHotWallet = "", oldDeposits = ""] = gateway.sealed().proofs;
-    const parity = (proof: string): string => `${proof.slice(0, -1)}${proof.endsWith("1") ? "0" : "1"}`;
+    const parity = (proof: string): string =>
+      `${proof.slice(0, -1)}${proof.endsWith("1") ? "0" : "1"}`;
     const malleated = (proof: string): string => {
       const s = secp256k1.CURVE.n - BigInt(`0x${proof.slice(64, 128)}`);
       return parity(`${proof.slice(0, 64)}${s.toString(16).padStart(64, "0")}${proof.slice(128)}`);
@@ -295,25 +369,64 @@ describe("pairing", () => {
       [`${"00".repeat(64)}00`, deposits],
     ]) {
       const answer = await gateway.register({ ...sealed, proofs });
-      expect([answer.status, answer.body.code], JSON.stringify(proofs)).toEqual([401, "pairing_unproven"]);
+      expect([answer.status, answer.body.code], JSON.stringify(proofs)).toEqual([
+        401,
+        "pairing_unproven",
+      ]);
     }
     expect(countOf("agents")).toBe(0);
     expect((await gateway.register(sealed)).status).toBe(200);
   });
 
-  const currency = { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" };
-  const usdt = { id: "usdt", network: "eip155:31337", contract: usdtContract, decimal: 6, maxFee: "0.01" };
+  const currency = {
+    id: "eth",
+    network: "eip155:31337",
+    contract: "",
+    decimal: 18,
+    maxFee: "0.01",
+  };
+  const usdt = {
+    id: "usdt",
+    network: "eip155:31337",
+    contract: usdtContract,
+    decimal: 6,
+    maxFee: "0.01",
+  };
   const wrong: Record<string, [change: object, status: number, code: string]> = {
-    "another gateway's fingerprint": [{ gatewayFingerprint: "0".repeat(32) }, 400, "pairing_other_gateway"],
+    "another gateway's fingerprint": [
+      { gatewayFingerprint: "0".repeat(32) },
+      400,
+      "pairing_other_gateway",
+    ],
     "an unknown key": [{ keyId: "k_0000000000000000" }, 401, "pairing_key_invalid"],
-    "a clock ten minutes slow": [{ at: Date.parse("2026-01-02T03:04:05.678Z") - 600_001 }, 400, "pairing_clock"],
-    "a network nobody here has": [{ networks: ["eip155:1", "eip155:31337"] }, 400, "pairing_network_differs"],
-    "a currency nobody here has": [{ currencies: [{ ...currency, id: "doge" }] }, 400, "pairing_currency_differs"],
+    "a clock ten minutes slow": [
+      { at: Date.parse("2026-01-02T03:04:05.678Z") - 600_001 },
+      400,
+      "pairing_clock",
+    ],
+    "a network nobody here has": [
+      { networks: ["eip155:1", "eip155:31337"] },
+      400,
+      "pairing_network_differs",
+    ],
+    "a currency nobody here has": [
+      { currencies: [{ ...currency, id: "doge" }] },
+      400,
+      "pairing_currency_differs",
+    ],
     "other decimals": [{ currencies: [{ ...usdt, decimal: 18 }] }, 400, "pairing_currency_differs"],
-    "another contract": [{ currencies: [{ ...usdt, contract: receiver }] }, 400, "pairing_currency_differs"],
+    "another contract": [
+      { currencies: [{ ...usdt, contract: receiver }] },
+      400,
+      "pairing_currency_differs",
+    ],
     "a wallet that is not its account's": [{ wallet: "0".repeat(32) }, 400, "pairing_invalid"],
     "a field too many": [{ extra: 1 }, 400, "pairing_invalid"],
-    "one key for both": [{ signerKey: "1".repeat(64), linkKey: "1".repeat(64) }, 400, "pairing_invalid"],
+    "one key for both": [
+      { signerKey: "1".repeat(64), linkKey: "1".repeat(64) },
+      400,
+      "pairing_invalid",
+    ],
   };
   for (const [name, [change, status, code]] of Object.entries(wrong)) {
     it(`is refused with ${name}, and uses nothing up`, async () => {
@@ -329,14 +442,23 @@ describe("pairing", () => {
     const forged = `${keyId}.${Buffer.alloc(32).toString("base64url")}.${fingerprint}`;
     expect((await gateway.pair({}, forged)).body.code).toBe("pairing_key_invalid");
     const narrow = gateway.key({ scopes: ["read"] });
-    expect((await gateway.pair({}, narrow.apiKey)).body).toMatchObject({ code: "scope_missing", scope: "agent:pair" });
+    expect((await gateway.pair({}, narrow.apiKey)).body).toMatchObject({
+      code: "scope_missing",
+      scope: "agent:pair",
+    });
     const seedKey = gateway.key({ alg: "EdDSA" });
     expect((await gateway.pair({}, seedKey.apiKey)).body.code).toBe("pairing_key_invalid");
     const revoked = gateway.key({ scopes: ["agent:pair"] });
     db().run("UPDATE keys SET revokedAt = 1 WHERE id = ?", revoked.keyId);
     expect((await gateway.pair({}, revoked.apiKey)).body.code).toBe("key_revoked");
     const bare = { transcript: "{}", mac: "0".repeat(64), signature: "0".repeat(128) };
-    for (const body of ["", "{}", "[]", JSON.stringify({ ...bare, mac: "00" }), JSON.stringify(bare)]) {
+    for (const body of [
+      "",
+      "{}",
+      "[]",
+      JSON.stringify({ ...bare, mac: "00" }),
+      JSON.stringify(bare),
+    ]) {
       const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body };
       expect((await gateway.send("/agent/v1/pair", sent)).body.code, body).toBe("pairing_invalid");
     }
@@ -347,7 +469,11 @@ describe("pairing", () => {
     await anotherGateway();
     for (let i = 0; i < 5; i += 1) expect((await gateway.pair()).status).toBe(200);
     const away = await gateway.pair();
-    expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([429, "rate_limited", "12"]);
+    expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([
+      429,
+      "rate_limited",
+      "12",
+    ]);
     gateway.clock.nowMs += 12_000;
     expect((await gateway.pair()).status).toBe(200);
   });

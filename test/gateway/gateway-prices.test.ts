@@ -34,29 +34,73 @@ const text = (price: bigint | null | undefined): string | null =>
  */
 const shapes: Readonly<Record<SourceName, (price: string, at: number, mark: number) => unknown>> = {
   coinbase: (price, at, mark) => ({
-    ...{ ask: price, bid: price, volume: "53602.03940154", trade_id: mark, price, size: "0.00698254" },
+    ...{
+      ask: price,
+      bid: price,
+      volume: "53602.03940154",
+      trade_id: mark,
+      price,
+      size: "0.00698254",
+    },
     time: new Date(at).toISOString(),
   }),
   kraken: (price, _at, mark) => ({
     error: [],
     result: {
       XETHZUSD: {
-        ...{ a: [price, "1", "1.000"], b: [price, "1", "1.000"], c: [price, "0.00371000"], v: ["1", "2"], p: [price, price] },
+        ...{
+          a: [price, "1", "1.000"],
+          b: [price, "1", "1.000"],
+          c: [price, "0.00371000"],
+          v: ["1", "2"],
+          p: [price, price],
+        },
         ...{ t: [1, mark], l: [price, price], h: [price, price], o: price },
       },
     },
   }),
   bitstamp: (price, at, mark) => ({
-    ...{ timestamp: `${Math.trunc(at / 1000)}`, open: price, high: price, low: price, last: price, volume: `${mark}` },
-    ...{ vwap: price, bid: price, ask: price, side: "0", open_24: price, percent_change_24: "13.57" },
+    ...{
+      timestamp: `${Math.trunc(at / 1000)}`,
+      open: price,
+      high: price,
+      low: price,
+      last: price,
+      volume: `${mark}`,
+    },
+    ...{
+      vwap: price,
+      bid: price,
+      ask: price,
+      side: "0",
+      open_24: price,
+      percent_change_24: "13.57",
+    },
   }),
-  coingecko: (price, at) => ({ ethereum: { usd: price, eur: price, last_updated_at: Math.trunc(at / 1000) } }),
+  coingecko: (price, at) => ({
+    ethereum: { usd: price, eur: price, last_updated_at: Math.trunc(at / 1000) },
+  }),
   btcturk: (price, at, mark) => ({
     data: [
       { pair: "BTCTRY", pairNormalized: "BTC_TRY", timestamp: at, last: "1", volume: "1" },
       {
-        ...{ pair: "ETHTRY", pairNormalized: "ETH_TRY", timestamp: at, last: price, high: price, low: price, bid: price },
-        ...{ ask: price, open: price, volume: mark, average: price, daily: "-95", dailyPercent: "-0.38" },
+        ...{
+          pair: "ETHTRY",
+          pairNormalized: "ETH_TRY",
+          timestamp: at,
+          last: price,
+          high: price,
+          low: price,
+          bid: price,
+        },
+        ...{
+          ask: price,
+          open: price,
+          volume: mark,
+          average: price,
+          daily: "-95",
+          dailyPercent: "-0.38",
+        },
         ...{ denominatorSymbol: "TRY", numeratorSymbol: "ETH", order: 2001 },
       },
     ],
@@ -65,13 +109,35 @@ const shapes: Readonly<Record<SourceName, (price: string, at: number, mark: numb
   paribu: (price, _at, mark) => ({
     BTC_TL: { lowestAsk: "1", highestBid: "1", last: "1", volume: "1" },
     ETH_TL: {
-      ...{ lowestAsk: price, highestBid: price, low24hr: price, high24hr: price, avg24hr: price, volume: mark, last: price },
+      ...{
+        lowestAsk: price,
+        highestBid: price,
+        low24hr: price,
+        high24hr: price,
+        avg24hr: price,
+        volume: mark,
+        last: price,
+      },
       ...{ change: "-95", percentChange: "-0.38", chartData: [] },
     },
   }),
   binance: (price, at, mark) => ({
-    ...{ symbol: "ETHTRY", openPrice: price, highPrice: price, lowPrice: price, lastPrice: price, volume: "8913.3" },
-    ...{ quoteVolume: "1", openTime: at - 1, closeTime: at, firstId: 28_385, lastId: mark, count: 76 },
+    ...{
+      symbol: "ETHTRY",
+      openPrice: price,
+      highPrice: price,
+      lowPrice: price,
+      lastPrice: price,
+      volume: "8913.3",
+    },
+    ...{
+      quoteVolume: "1",
+      openTime: at - 1,
+      closeTime: at,
+      firstId: 28_385,
+      lastId: mark,
+      count: 76,
+    },
   }),
 };
 
@@ -143,7 +209,10 @@ const { eth } = testConfig.currencies;
  * Local markets in the place of these sources, each with a price; one gateway's feed on them, whose
  * clock the test moves.
  */
-async function world(prices: Partial<Record<SourceName, string>>, settings: object = {}): Promise<World> {
+async function world(
+  prices: Partial<Record<SourceName, string>>,
+  settings: object = {},
+): Promise<World> {
   const clock = { nowMs: start };
   let mark = 0;
   const moving = (name: SourceName, price: string): Behaviour => {
@@ -153,15 +222,21 @@ async function world(prices: Partial<Record<SourceName, string>>, settings: obje
     };
   };
   const entries = Object.entries(prices) as [SourceName, string][];
-  const local = await Promise.all(entries.map(([name, price]) => startMarket(name, moving(name, price))));
+  const local = await Promise.all(
+    entries.map(([name, price]) => startMarket(name, moving(name, price))),
+  );
   const sources = Object.fromEntries(local.map(({ name, url }) => [name, { url }]));
   const raw = { ...testConfig, currencies: { eth }, prices: { sources, ...settings } };
   const config = parseConfig(JSON.stringify(raw), "/nowhere", start);
   const db = gatewayDatabase();
   const board = createBoard(config, () => clock.nowMs);
   const events: string[] = [];
-  const log = pino({ level: "info" }, { write: (line: string) => void events.push(JSON.parse(line).event) });
-  const ask: Ask = (url, signal) => createAsk(local.find((one) => url.startsWith(one.url))?.waitMs)(url, signal);
+  const log = pino(
+    { level: "info" },
+    { write: (line: string) => void events.push(JSON.parse(line).event) },
+  );
+  const ask: Ask = (url, signal) =>
+    createAsk(local.find((one) => url.startsWith(one.url))?.waitMs)(url, signal);
   const feed = createFeed({ config, board, store: db.store, ask, log, clock: () => clock.nowMs });
   close = async () => {
     feed.close();
@@ -176,7 +251,9 @@ async function world(prices: Partial<Record<SourceName, string>>, settings: obje
     canHave: (fiat) => board.canHave(currency, fiat),
     price(fiat) {
       const found = board.of(currency, fiat);
-      expect(boardOf({ config, store: db.store, clock: () => clock.nowMs }).of(currency, fiat)).toEqual(found);
+      expect(
+        boardOf({ config, store: db.store, clock: () => clock.nowMs }).of(currency, fiat),
+      ).toEqual(found);
       return found === null ? null : { price: priceText(found.price), isStale: found.isStale };
     },
     leftOut: (fiat) =>
@@ -193,7 +270,8 @@ async function world(prices: Partial<Record<SourceName, string>>, settings: obje
   };
 }
 
-const marketOf = (one: World, name: SourceName): LocalMarket => one.markets.find((market) => market.name === name) as LocalMarket;
+const marketOf = (one: World, name: SourceName): LocalMarket =>
+  one.markets.find((market) => market.name === name) as LocalMarket;
 
 describe("a price", () => {
   it("is read digit by digit, never as a float", () => {
@@ -222,7 +300,14 @@ describe("a price", () => {
       c: { "1": true },
     });
     const never = `"${"\\".repeat(400_001)}`;
-    for (const bad of ["", "<html>", '{"a": 1', never, `"${'\\"'.repeat(400_000)}`, "[".repeat(100)])
+    for (const bad of [
+      "",
+      "<html>",
+      '{"a": 1',
+      never,
+      `"${'\\"'.repeat(400_000)}`,
+      "[".repeat(100),
+    ])
       expect(parseExact(bad)).toBeNull();
   });
 });
@@ -238,10 +323,15 @@ describe("the markets", () => {
       const answer = answerOf(name, "2211.05", start, 7);
       const said = market.read(parseExact(answer) ?? "", pair);
       expect(text(said?.price)).toBe("2211.05");
-      expect(market.read(parseExact(answerOf(name, "2211.05", start, 7)) ?? "", pair)?.mark).toBe(said?.mark);
+      expect(market.read(parseExact(answerOf(name, "2211.05", start, 7)) ?? "", pair)?.mark).toBe(
+        said?.mark,
+      );
       void fc.assert(
         fc.property(fc.jsonValue(), fc.integer({ min: 1, max: answer.length }), (other, at) => {
-          for (const text of [JSON.stringify(other), `${answer.slice(0, at)}${answer.slice(at + 1)}`]) {
+          for (const text of [
+            JSON.stringify(other),
+            `${answer.slice(0, at)}${answer.slice(at + 1)}`,
+          ]) {
             const value = parseExact(text);
             const read = value === null ? null : market.read(value, pair);
             expect(read === null || read.price > 0n).toBe(true);
@@ -255,7 +345,10 @@ describe("the markets", () => {
   }
 
   it("two markets at least trade against each money, and only markets in liras against liras", () => {
-    for (const fiat of fiats) expect(sourceNames.filter((name) => markets[name].fiats.includes(fiat)).length).toBeGreaterThan(1);
+    for (const fiat of fiats)
+      expect(
+        sourceNames.filter((name) => markets[name].fiats.includes(fiat)).length,
+      ).toBeGreaterThan(1);
     const lira = sourceNames.filter((name) => markets[name].fiats.includes("TRY"));
     expect(lira).toEqual(["btcturk", "paribu", "binance"]);
   });
@@ -265,7 +358,12 @@ describe("the judgement", () => {
   const rules = { guardPercent: 5, readingMsMax: 180_000, stuckMs: 900_000 };
   const readings = (...prices: readonly number[]): Reading[] =>
     prices.map((price, place) => ({
-      ...{ source: sourceNames[place] as SourceName, price: BigInt(price) * 10n ** 18n, mark: "", atMs: null },
+      ...{
+        source: sourceNames[place] as SourceName,
+        price: BigInt(price) * 10n ** 18n,
+        mark: "",
+        atMs: null,
+      },
       ...{ readAtMs: start + place, markSinceMs: start },
     }));
   const judged = (...prices: readonly number[]): string => {
@@ -295,7 +393,9 @@ describe("the judgement", () => {
       fc.property(set, (prices) => {
         const all = readings(...prices);
         const { price, leftOut, atMs } = judge(all, rules, start);
-        const counted = all.filter(({ source }) => leftOut.get(source) === "").map((one) => one.price);
+        const counted = all
+          .filter(({ source }) => leftOut.get(source) === "")
+          .map((one) => one.price);
         expect(judge([...all].reverse(), rules, start).price).toBe(price);
         if (price === null) {
           expect([counted, atMs]).toEqual([[], 0]);
@@ -325,10 +425,15 @@ describe("the feed", () => {
     expect(one.price("USD")).toEqual({ price: "3001", isStale: false });
     expect(one.price("TRY")).toEqual({ price: "126050", isStale: false });
     expect(one.leftOut("TRY")).toEqual({ btcturk: "", paribu: "", binance: "" });
-    expect(marketOf(one, "coinbase").asked).toEqual(["/products/ETH-USD/ticker", "/products/ETH-EUR/ticker"]);
+    expect(marketOf(one, "coinbase").asked).toEqual([
+      "/products/ETH-USD/ticker",
+      "/products/ETH-EUR/ticker",
+    ]);
     expect(marketOf(one, "paribu").asked).toEqual(["/ticker"]);
     one.clock.nowMs += 7_000;
-    expect(one.lines()).toMatch(/^eth USD {2}3001 {2}markets, 7 s ago\n {2}coinbase {3}3000\.5 +7 s ago +counts$/m);
+    expect(one.lines()).toMatch(
+      /^eth USD {2}3001 {2}markets, 7 s ago\n {2}coinbase {3}3000\.5 +7 s ago +counts$/m,
+    );
     expect(one.events).toEqual([]);
   });
 
@@ -352,7 +457,10 @@ describe("the feed", () => {
     expect(paribu.asked.length).toBe(3);
     await one.round(20);
     expect([paribu.asked.length, one.leftOut("TRY").paribu]).toEqual([4, ""]);
-    expect(one.events.filter((event) => event !== "price-stale")).toEqual(["price-source-failed", "price-source-answers"]);
+    expect(one.events.filter((event) => event !== "price-stale")).toEqual([
+      "price-source-failed",
+      "price-source-answers",
+    ]);
   });
 
   const failures: Readonly<Record<string, Behaviour>> = {
@@ -408,7 +516,12 @@ describe("the feed", () => {
     await one.round();
     expect(one.price("TRY")).toEqual({ price: "126050", isStale: true });
     expect(one.lines()).toMatch(/^eth TRY {2}126050 {2}markets, \d+ min ago, stale: no quotes$/m);
-    expect(one.events).toEqual(["price-stale", "price-stale", "price-source-failed", "price-stale"]);
+    expect(one.events).toEqual([
+      "price-stale",
+      "price-stale",
+      "price-source-failed",
+      "price-stale",
+    ]);
   });
 
   it("of prices leaves out a stuck price: no trade, or a clock that stands", async () => {
@@ -430,7 +543,8 @@ describe("the feed", () => {
     const before = one.price("USD");
     const well = one.names.map((name) => [name, marketOf(one, name).behaves] as const);
     for (const status of [404, 400]) {
-      for (const [name] of well) marketOf(one, name).behaves = says('{"message":"NotFound"}', status);
+      for (const [name] of well)
+        marketOf(one, name).behaves = says('{"message":"NotFound"}', status);
       await one.round();
       for (const [name, behaves] of well) marketOf(one, name).behaves = behaves;
       await one.round();
@@ -442,13 +556,15 @@ describe("the feed", () => {
 
   it("a pair that no source lists is told apart from one that has no price now", async () => {
     const one = await world({ coinbase: "3000", kraken: "3000" });
-    for (const name of one.names) marketOf(one, name).behaves = says('{"error":["EQuery:Unknown asset pair"]}');
+    for (const name of one.names)
+      marketOf(one, name).behaves = says('{"error":["EQuery:Unknown asset pair"]}');
     await one.round();
     expect(one.canHave("USD")).toBe(true);
     for (let i = 0; i < 3; i += 1) await one.round();
     expect(one.canHave("USD")).toBe(false);
     expect(one.lines()).toContain("no price in the answer: EQuery:Unknown asset pair");
-    for (const name of one.names) marketOf(one, name).behaves = says(answerOf(name, "3000", start, 1));
+    for (const name of one.names)
+      marketOf(one, name).behaves = says(answerOf(name, "3000", start, 1));
     await one.round();
     expect(one.canHave("USD")).toBe(true);
   });

@@ -5,7 +5,16 @@
 import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:http";
 import { get as getSecure } from "node:https";
 import { type AddressInfo, connect, createServer } from "node:net";
@@ -58,7 +67,9 @@ describe("startGateway", () => {
     for (const socket of [silent, half]) socket.on("error", () => {});
     await Promise.all([once(silent, "connect"), once(half, "connect")]);
     half.write("POST /api/v1/autoWithdraw HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
-    const over = Promise.all([silent, half].map((socket) => new Promise((done) => socket.once("close", done))));
+    const over = Promise.all(
+      [silent, half].map((socket) => new Promise((done) => socket.once("close", done))),
+    );
     // Node itself would end them with an answer: the half request by a 408, the silent one later.
     const told: string[] = [];
     for (const socket of [silent, half]) socket.on("data", (part) => told.push(String(part)));
@@ -107,7 +118,9 @@ describe("startGateway", () => {
     socket.on("error", () => {});
     await running.close();
     await running.close();
-    expect(await askHealth({ ...config, listen: { ...config.listen, port } })).toMatchObject({ reached: false });
+    expect(await askHealth({ ...config, listen: { ...config.listen, port } })).toMatchObject({
+      reached: false,
+    });
     running = await startGateway(config, deps); // the database is free again
   });
 
@@ -122,33 +135,66 @@ describe("startGateway", () => {
       message: `the gateway cannot listen at 127.0.0.1:${port}: EADDRINUSE`,
     });
     await expect(startGateway(config, deps)).rejects.toMatchObject({ code: "GATEWAY_STORE_OWNED" });
-    await expect(startGateway({ ...other, keyFile: config.keyFile }, deps)).rejects.toMatchObject({ code: "GATEWAY_KEY_OTHER" });
+    await expect(startGateway({ ...other, keyFile: config.keyFile }, deps)).rejects.toMatchObject({
+      code: "GATEWAY_KEY_OTHER",
+    });
     await running.close();
     running = await startGateway(config, deps); // released with the process that held it
     await running.close();
-    await expect(startGateway({ ...config, keyFile: join(dir, "no.key") }, deps)).rejects.toMatchObject({
+    await expect(
+      startGateway({ ...config, keyFile: join(dir, "no.key") }, deps),
+    ).rejects.toMatchObject({
       code: "GATEWAY_KEY_MISSING",
     });
-    await expect(startGateway({ ...config, database: join(dir, "no.db") }, deps)).rejects.toMatchObject({
+    await expect(
+      startGateway({ ...config, database: join(dir, "no.db") }, deps),
+    ).rejects.toMatchObject({
       code: "GATEWAY_STORE_MISSING",
     });
     const tls = { certificate: join(dir, "no.pem"), key: join(dir, "no.pem") };
-    await expect(startGateway({ ...config, listen: { ...config.listen, tls } }, deps)).rejects.toMatchObject({
+    await expect(
+      startGateway({ ...config, listen: { ...config.listen, tls } }, deps),
+    ).rejects.toMatchObject({
       code: "GATEWAY_TLS",
     });
     // The twin of a taken port: a name without an address, which name servers may know later.
     const nowhere = { ...config, listen: { ...config.listen, host: "nowhere.invalid" } };
-    await expect(startGateway(nowhere, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN_NAME" });
+    await expect(startGateway(nowhere, deps)).rejects.toMatchObject({
+      code: "GATEWAY_LISTEN_NAME",
+    });
   });
 
   it("speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
-    if (spawnSync("openssl", ["version"]).status !== 0) context.skip("this machine lacks openssl: apt-get install openssl");
+    if (spawnSync("openssl", ["version"]).status !== 0)
+      context.skip("this machine lacks openssl: apt-get install openssl");
     const own = mkdtempSync(join(dir, "tls-"));
     const [key, certificate] = [join(own, "key.pem"), join(own, "cert.pem")];
-    const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "1"];
-    execFileSync("openssl", ["req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", key, "-out", certificate, ...subject], {
-      stdio: "ignore",
-    });
+    const subject = [
+      "-subj",
+      "/CN=localhost",
+      "-addext",
+      "subjectAltName=DNS:localhost",
+      "-days",
+      "1",
+    ];
+    execFileSync(
+      "openssl",
+      [
+        "req",
+        "-x509",
+        "-newkey",
+        "ed25519",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        certificate,
+        ...subject,
+      ],
+      {
+        stdio: "ignore",
+      },
+    );
     const config = prepare(own, {
       listen: { host: "127.0.0.1", port: 0, tls: { certificate, key } },
       publicUrl: "https://localhost",
@@ -172,7 +218,11 @@ describe("startGateway", () => {
     expect(await askHealth(asked)).toMatchObject({ reached: true, untrusted: "" });
     const other = join(own, "other.pem");
     const files = ["-keyout", join(own, "other-key.pem"), "-out", other];
-    execFileSync("openssl", ["req", "-x509", "-newkey", "ed25519", "-nodes", ...files, ...subject], { stdio: "ignore" });
+    execFileSync(
+      "openssl",
+      ["req", "-x509", "-newkey", "ed25519", "-nodes", ...files, ...subject],
+      { stdio: "ignore" },
+    );
     const tls = { certificate: other, key };
     const seen = await askHealth({ ...asked, listen: { ...asked.listen, tls } });
     expect(seen).toMatchObject({ reached: true, ready: false });
@@ -204,9 +254,14 @@ describe("the command line", () => {
   /** A command as it is typed: one that starts the gateway, and the first of the others. */
   const runProcess = (...args: string[]): Promise<Ran> =>
     new Promise((resolve) => {
-      execFile(process.execPath, [launcher, ...args], { cwd: tmpdir() }, (error, stdout, stderr) => {
-        resolve({ status: error === null ? 0 : Number(error.code), output: stdout + stderr });
-      });
+      execFile(
+        process.execPath,
+        [launcher, ...args],
+        { cwd: tmpdir() },
+        (error, stdout, stderr) => {
+          resolve({ status: error === null ? 0 : Number(error.code), output: stdout + stderr });
+        },
+      );
     });
 
   it("says in clear words that nothing is built", () => {
@@ -214,9 +269,14 @@ describe("the command line", () => {
     mkdirSync(join(bare, "gateway"));
     writeFileSync(join(bare, "package.json"), '{"type":"module"}');
     copyFileSync(launcher, join(bare, "gateway", "gateway.js"));
-    const ran = spawnSync(process.execPath, [join(bare, "gateway", "gateway.js"), "health"], { encoding: "utf8" });
+    const ran = spawnSync(process.execPath, [join(bare, "gateway", "gateway.js"), "health"], {
+      encoding: "utf8",
+    });
     rmSync(bare, { recursive: true, force: true });
-    expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(/^autowithdraw-gateway: nothing is built yet\nhint: /)]);
+    expect([ran.status, ran.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^autowithdraw-gateway: nothing is built yet\nhint: /),
+    ]);
   });
 
   it("goes from init to a first answered request, typed by hand", async () => {
@@ -230,12 +290,37 @@ describe("the command line", () => {
     ]);
     const settings = JSON.parse(readFileSync(config, "utf8"));
     expect(Object.keys(settings.prices.sources)).toHaveLength(6);
-    writeFileSync(config, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port: 0 }, prices: {} }));
+    writeFileSync(
+      config,
+      JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port: 0 }, prices: {} }),
+    );
     const out = join(dir, "config.json");
-    const nowhere = await run("merchant", "create", "Shop", "--config", config, "--config-out", join(dir, "no", "config.json"));
-    expect([nowhere.status, nowhere.output]).toEqual([2, expect.stringMatching(/^autowithdraw-gateway: /)]);
-    expect(JSON.parse((await run("merchant", "list", "--config", config, "--json")).output)).toEqual([]);
-    const made = await run("merchant", "create", "Shop", "--config", config, "--json", "--config-out", out);
+    const nowhere = await run(
+      "merchant",
+      "create",
+      "Shop",
+      "--config",
+      config,
+      "--config-out",
+      join(dir, "no", "config.json"),
+    );
+    expect([nowhere.status, nowhere.output]).toEqual([
+      2,
+      expect.stringMatching(/^autowithdraw-gateway: /),
+    ]);
+    expect(
+      JSON.parse((await run("merchant", "list", "--config", config, "--json")).output),
+    ).toEqual([]);
+    const made = await run(
+      "merchant",
+      "create",
+      "Shop",
+      "--config",
+      config,
+      "--json",
+      "--config-out",
+      out,
+    );
     const merchant = JSON.parse(made.output);
     expect(merchant).toMatchObject({
       merchantId: expect.stringMatching(/^m_/),
@@ -259,13 +344,22 @@ describe("the command line", () => {
       config,
       "--json",
     );
-    expect(JSON.parse(strict.output)).toMatchObject({ scopes: ["read", "deposit"], profile: "strict", alg: "HS256" });
-    const child = spawn(process.execPath, [launcher, "start", "--config", config], { stdio: ["ignore", "pipe", "ignore"] });
+    expect(JSON.parse(strict.output)).toMatchObject({
+      scopes: ["read", "deposit"],
+      profile: "strict",
+      alg: "HS256",
+    });
+    const child = spawn(process.execPath, [launcher, "start", "--config", config], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
     const [line] = await once(child.stdout, "data");
     const url = /^gateway: listens at (http\S+)\n/.exec(String(line))?.[1] ?? "";
     const ask = (apiKey: string): Promise<Response> =>
       fetch(`${url}/api/v1/supportedCurrency`, {
-        headers: { signatureToken: createTokenMaker({ apiKey })(), "Content-Type": "application/json" },
+        headers: {
+          signatureToken: createTokenMaker({ apiKey })(),
+          "Content-Type": "application/json",
+        },
       });
     expect((await ask(merchant.apiKey)).status).toBe(403); // it pairs, and nothing else
     expect((await ask(merchant.shopKey)).status).toBe(200);
@@ -288,7 +382,10 @@ describe("the command line", () => {
       expect.stringMatching(/^autowithdraw-gateway: .* cannot listen at .*EADDRINUSE\nhint: /),
     ]);
     await new Promise((resolve) => other.close(resolve));
-    writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", prot: port } }));
+    writeFileSync(
+      taken,
+      JSON.stringify({ ...settings, listen: { host: "127.0.0.1", prot: port } }),
+    );
     expect((await run("start", "--config", taken)).status).toBe(2);
   });
 
@@ -299,9 +396,12 @@ describe("the command line", () => {
     free.close();
     const settings = { ...JSON.parse(readFileSync(config, "utf8")), listen };
     const own = join(dir, "hup.json");
-    const write = (change: object): void => writeFileSync(own, JSON.stringify({ ...settings, ...change }));
+    const write = (change: object): void =>
+      writeFileSync(own, JSON.stringify({ ...settings, ...change }));
     write({});
-    const child = spawn(process.execPath, [launcher, "start", "--config", own], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, [launcher, "start", "--config", own], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     onTestFinished(() => void child.kill("SIGKILL"));
     let said = "";
     child.stderr.on("data", (chunk) => {
@@ -370,7 +470,10 @@ describe("the command line", () => {
       expect.stringMatching(/^autowithdraw-gateway: there is no such API key.*\nhint: /),
     ]);
     expect((await run("agents", "unpair", "none", "--config", config)).status).toBe(1);
-    expect(await run("agents", "--config", config, "--json")).toMatchObject({ status: 0, output: "[]\n" });
+    expect(await run("agents", "--config", config, "--json")).toMatchObject({
+      status: 0,
+      output: "[]\n",
+    });
     const key = ["key", "create", "--merchant", "m_0", "--config", config];
     for (const args of [
       [],
@@ -390,7 +493,10 @@ describe("the command line", () => {
     writeFileSync(join(dir, "bad.json"), "{");
     expect((await run("health", "--config", join(dir, "bad.json"))).status).toBe(2);
     const closed = JSON.parse(readFileSync(config, "utf8"));
-    writeFileSync(join(dir, "closed.json"), JSON.stringify({ ...closed, listen: { host: "127.0.0.1", port: 9 } }));
+    writeFileSync(
+      join(dir, "closed.json"),
+      JSON.stringify({ ...closed, listen: { host: "127.0.0.1", port: 9 } }),
+    );
     expect((await run("health", "--config", join(dir, "closed.json"))).status).toBe(3);
     for (const [name, bytes, words] of [
       [
@@ -398,22 +504,44 @@ describe("the command line", () => {
         "no database ".repeat(1000),
         /^autowithdraw-gateway: .*garbage\.db cannot be used as a database: .*\nhint: .*\n$/,
       ],
-      ["empty.db", "", /^autowithdraw-gateway: .*empty\.db is empty and was not made by init\nhint: .*\n$/],
+      [
+        "empty.db",
+        "",
+        /^autowithdraw-gateway: .*empty\.db is empty and was not made by init\nhint: .*\n$/,
+      ],
     ] as const) {
       writeFileSync(join(dir, name), bytes);
-      writeFileSync(join(dir, "other.json"), JSON.stringify({ ...closed, database: `sqlite:${name}` }));
+      writeFileSync(
+        join(dir, "other.json"),
+        JSON.stringify({ ...closed, database: `sqlite:${name}` }),
+      );
       const ran = await run("start", "--config", join(dir, "other.json"));
       expect([ran.status, ran.output]).toEqual([2, expect.stringMatching(words)]);
       expect(readFileSync(join(dir, name), "utf8")).toBe(bytes);
     }
-    for (const name of ["merchant", "merchants", "key", "agents", "deposits", "withdrawals", "sweeps", "callbacks"])
+    for (const name of [
+      "merchant",
+      "merchants",
+      "key",
+      "agents",
+      "deposits",
+      "withdrawals",
+      "sweeps",
+      "callbacks",
+    ])
       expect((await run(name, "--config", config)).status, name).toBe(0);
     const mistyped = await run("withdrawals", "shw", "--config", config);
     expect(mistyped).toMatchObject({
       status: 2,
       output: expect.stringContaining("unknown command 'withdrawals shw'; there are list, show"),
     });
-    const piped = spawnSync("sh", ["-c", `"$0" "$1" agents --config "$2" | true`, process.execPath, launcher, config]);
+    const piped = spawnSync("sh", [
+      "-c",
+      `"$0" "$1" agents --config "$2" | true`,
+      process.execPath,
+      launcher,
+      config,
+    ]);
     expect(String(piped.stderr)).toBe("");
     expect((await runProcess("--help")).status).toBe(0);
   });

@@ -44,23 +44,40 @@ describe("a deposit in fiat money", () => {
       expect.objectContaining({
         ...{ currency: "usdt", amount: "23.809524", status: 0, stage: "waiting" },
         paymentUri: `ethereum:${usdtContract}@31337/transfer?address=${first.body.address}&uint256=23809524`,
-        quote: { fiatCurrency: "TRY", fiatAmount: "1000", price: "42", priceUpdatedAt: "2026-01-02T03:04:05.678Z" },
+        quote: {
+          fiatCurrency: "TRY",
+          fiatAmount: "1000",
+          price: "42",
+          priceUpdatedAt: "2026-01-02T03:04:05.678Z",
+        },
       }),
     ]);
-    Object.assign(gateway.service.config.prices.manual, { usdt: { usd: "1", eur: "1", try: "84", atMs: null } });
+    Object.assign(gateway.service.config.prices.manual, {
+      usdt: { usd: "1", eur: "1", try: "84", atMs: null },
+    });
     expect((await inFiat()).body).toEqual(first.body);
     const record = (await read(`/transaction/${first.body.transactionId}?transactionType=1`)).body;
-    expect(record).toMatchObject({ amount: "23.809524", quote: first.body.quote, paymentUri: first.body.paymentUri });
+    expect(record).toMatchObject({
+      amount: "23.809524",
+      quote: first.body.quote,
+      paymentUri: first.body.paymentUri,
+    });
     expect((await read("/transactions")).body[0]).toEqual(record);
-    expect((await inFiat({ orderId: "order-2" })).body).toMatchObject({ amount: "11.904762", quote: { price: "84" } });
+    expect((await inFiat({ orderId: "order-2" })).body).toMatchObject({
+      amount: "11.904762",
+      quote: { price: "84" },
+    });
     for (const other of [{ fiatAmount: "1000.01" }, { fiatCurrency: "USD" }, { currency: "eth" }])
       expect((await inFiat(other)).body.code, JSON.stringify(other)).toBe("order_id_reused");
-    expect((await deposit({ currency: "usdt", amount: "23.809524" })).body.code).toBe("order_id_reused");
+    expect((await deposit({ currency: "usdt", amount: "23.809524" })).body.code).toBe(
+      "order_id_reused",
+    );
   });
 
   it("has an amount that a customer can send: eight decimals at most, rounded up", async () => {
     await ready();
-    const { amount } = (await inFiat({ currency: "eth", fiatCurrency: "EUR", fiatAmount: "100" })).body;
+    const { amount } = (await inFiat({ currency: "eth", fiatCurrency: "EUR", fiatAmount: "100" }))
+      .body;
     expect(amount).toBe("0.03570791");
   });
 
@@ -70,7 +87,11 @@ describe("a deposit in fiat money", () => {
     gateway.clock.nowMs += 25 * 3_600_000;
     const stale = await inFiat({ orderId: "order-2" });
     // Only an operator renews a typed price, so no time to wait is named.
-    expect([stale.status, stale.body.code, stale.headers["retry-after"]]).toEqual([503, "price_stale", undefined]);
+    expect([stale.status, stale.body.code, stale.headers["retry-after"]]).toEqual([
+      503,
+      "price_stale",
+      undefined,
+    ]);
     expect((await inFiat()).body.transactionId).toBe(first.body.transactionId);
     expect((await deposit({ currency: "usdt", amount: "5", orderId: "order-2" })).status).toBe(200);
     gateway.clock.nowMs -= 25 * 3_600_000;
@@ -86,7 +107,11 @@ describe("a deposit in fiat money", () => {
       await anotherGateway({ ...many, prices: { sources } });
       await ready();
       const answer = await inFiat();
-      expect([answer.status, answer.body.code, answer.headers["retry-after"]]).toEqual([status, code, later]);
+      expect([answer.status, answer.body.code, answer.headers["retry-after"]]).toEqual([
+        status,
+        code,
+        later,
+      ]);
       expect(countOf("transactions")).toBe(0);
     }
   });
@@ -111,9 +136,15 @@ describe("a deposit in fiat money", () => {
       [{ address: receiver }, "field_unknown", "address"],
     ] as const) {
       const answer = await inFiat(change);
-      expect([answer.status, answer.body.code, answer.body.field], JSON.stringify(change)).toEqual([400, code, field]);
+      expect([answer.status, answer.body.code, answer.body.field], JSON.stringify(change)).toEqual([
+        400,
+        code,
+        field,
+      ]);
     }
-    expect((await gateway.call("POST", "/api/v1/createTransactionRequest", '{"fiatAmount": 1.5}')).body).toMatchObject({
+    expect(
+      (await gateway.call("POST", "/api/v1/createTransactionRequest", '{"fiatAmount": 1.5}')).body,
+    ).toMatchObject({
       ...{ code: "amount_format", field: "fiatAmount" },
     });
     expect(countOf("transactions")).toBe(0);
@@ -128,7 +159,10 @@ describe("a deposit in fiat money", () => {
     const asked = await client.createTransactionRequest({
       ...{ currency: "usdt", fiatCurrency: "USD", fiatAmount: "9.99", orderId: "order-1" },
     });
-    expect(asked).toMatchObject({ ok: true, value: { amount: "9.99", quote: { fiatCurrency: "USD", price: "1" } } });
+    expect(asked).toMatchObject({
+      ok: true,
+      value: { amount: "9.99", quote: { fiatCurrency: "USD", price: "1" } },
+    });
     gateway.clock.nowMs += 25 * 3_600_000;
     const late = await client.createTransactionRequest({
       ...{ currency: "usdt", fiatCurrency: "USD", fiatAmount: "9.99", orderId: "order-2" },
@@ -146,9 +180,15 @@ describe("a quote", () => {
     };
     void fc.assert(
       fc.property(fc.record(bigints), ({ price, cents, decimal }) => {
-        const prices: Prices = { of: () => ({ price, atMs: 0, isStale: false, origin: "markets" }), canHave: () => true };
+        const prices: Prices = {
+          of: () => ({ price, atMs: 0, isStale: false, origin: "markets" }),
+          canHave: () => true,
+        };
         const fiatAmount = `${cents / 100n}.${(cents % 100n).toString().padStart(2, "0")}`;
-        const made = quote(prices, { decimal } as GatewayCurrency, { fiatCurrency: "USD", fiatAmount });
+        const made = quote(prices, { decimal } as GatewayCurrency, {
+          fiatCurrency: "USD",
+          fiatAmount,
+        });
         const steps = Math.min(decimal, 8);
         const units = made.ok ? parseAmount(made.amount, steps) : null;
         if (units?.ok !== true) throw new Error("no quote");
@@ -172,8 +212,12 @@ describe("a payment link", () => {
     expect(paymentUri({ network: "eip155:1", contract, receiver: to, units: 1n })).toBe(
       `ethereum:${contract}@1/transfer?address=${to}&uint256=1`,
     );
-    expect(() => paymentUri({ network: "tron:1", contract: "", receiver: to, units: 1n })).toThrow();
-    expect(paymentUri({ network: "eip155:1", contract: "", receiver: to, units: 0n })).toBe(`ethereum:${to}@1`);
+    expect(() =>
+      paymentUri({ network: "tron:1", contract: "", receiver: to, units: 1n }),
+    ).toThrow();
+    expect(paymentUri({ network: "eip155:1", contract: "", receiver: to, units: 0n })).toBe(
+      `ethereum:${to}@1`,
+    );
     expect(paymentUri({ network: "eip155:1", contract, receiver: to, units: 0n })).toBe(
       `ethereum:${contract}@1/transfer?address=${to}`,
     );
@@ -186,7 +230,9 @@ describe("a payment link", () => {
     db().run("UPDATE transactions SET currency = 'gone' WHERE id = ?", transactionId);
     expect((await read("/transactions?transactionType=1")).body[0].paymentUri).toBe("");
     await auto();
-    expect((await read("/transactions?transactionType=2")).body[0]).not.toHaveProperty("paymentUri");
+    expect((await read("/transactions?transactionType=2")).body[0]).not.toHaveProperty(
+      "paymentUri",
+    );
   });
 });
 
@@ -214,12 +260,24 @@ describe("the board", () => {
 
   it("the price cache puts a typed price before the markets', and forgets no last good one", () => {
     let nowMs = gateway.clock.nowMs;
-    const one = board({ manual: { typed: { usd: "5", eur: "5", try: "5", atMs: null } } }, () => nowMs);
+    const one = board(
+      { manual: { typed: { usd: "5", eur: "5", try: "5", atMs: null } } },
+      () => nowMs,
+    );
     one.publish({ asset: "ETH", fiat: "USD", price: readPrice("3000") as bigint, atMs: nowMs });
-    expect(one.of(currency("typed"), "USD")).toMatchObject({ price: readPrice("5"), origin: "typed" });
-    expect(one.of(currency("asked"), "USD")).toMatchObject({ price: readPrice("3000"), isStale: false });
+    expect(one.of(currency("typed"), "USD")).toMatchObject({
+      price: readPrice("5"),
+      origin: "typed",
+    });
+    expect(one.of(currency("asked"), "USD")).toMatchObject({
+      price: readPrice("3000"),
+      isStale: false,
+    });
     expect(one.of(currency("asked"), "EUR")).toBeNull();
     nowMs += 5 * 60_000 + 1;
-    expect(one.of(currency("asked"), "USD")).toMatchObject({ price: readPrice("3000"), isStale: true });
+    expect(one.of(currency("asked"), "USD")).toMatchObject({
+      price: readPrice("3000"),
+      isStale: true,
+    });
   });
 });

@@ -41,14 +41,20 @@ describe("createTransactionRequest", () => {
       address: depositAddressOf(wallet.depositXpub, 0),
       amount: "1.5",
       tag: "",
-      transactionId: transactionIdOf({ merchant: gateway.merchant.merchantId, operation: "deposit", orderId: "order-1" }),
+      transactionId: transactionIdOf({
+        merchant: gateway.merchant.merchantId,
+        operation: "deposit",
+        orderId: "order-1",
+      }),
     });
     expect((await deposit({ amount: "1.5" })).body).toEqual(first.body);
     expect((await deposit({ amount: "2" })).body).toMatchObject({
       code: "order_id_reused",
       transactionId: first.body.transactionId,
     });
-    const more = await Promise.all(Array.from({ length: 10 }, (_, i) => deposit({ orderId: `more-${i}` })));
+    const more = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => deposit({ orderId: `more-${i}` })),
+    );
     expect(new Set(more.map((answer) => answer.body.address)).size).toBe(10);
     expect(agentRow().nextDepositIndex).toBe(11);
     expect(row(first.body.transactionId)).toMatchObject({
@@ -62,9 +68,18 @@ describe("createTransactionRequest", () => {
     await ready();
     const first = await deposit();
     expect(first.body).toMatchObject({ status: 0, stage: "waiting" });
-    db().run("UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?", first.body.transactionId);
-    expect((await deposit()).body).toMatchObject({ address: first.body.address, status: 2, stage: "expired" });
-    Object.assign(gateway.service, { outOfService: (currency: string) => (currency === "usdt" ? "WATCHER_DECIMALS: …" : "") });
+    db().run(
+      "UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?",
+      first.body.transactionId,
+    );
+    expect((await deposit()).body).toMatchObject({
+      address: first.body.address,
+      status: 2,
+      stage: "expired",
+    });
+    Object.assign(gateway.service, {
+      outOfService: (currency: string) => (currency === "usdt" ? "WATCHER_DECIMALS: …" : ""),
+    });
     const refused = await deposit({ currency: "usdt", amount: "5", orderId: "order-2" });
     expect([refused.status, refused.body.reason]).toEqual([503, "currency_out_of_service"]);
     expect((await deposit({ orderId: "order-3" })).status).toBe(200);
@@ -84,7 +99,10 @@ describe("createTransactionRequest", () => {
       const answer = await deposit({ currency: "off", amount: "1" });
       expect([answer.status, answer.body.code]).toEqual([status, code]);
       expect((await auto({ currency: "off" })).body.code).toBe("currency_not_payable");
-      expect((await read("/supportedCurrency")).body.at(-1)).toMatchObject({ id: "off", depositOnly });
+      expect((await read("/supportedCurrency")).body.at(-1)).toMatchObject({
+        id: "off",
+        depositOnly,
+      });
     }
   });
 
@@ -95,7 +113,10 @@ describe("createTransactionRequest", () => {
       code: "amount_below_minimum",
       minimum: "5",
     });
-    expect((await deposit({ address: receiver })).body).toMatchObject({ code: "field_unknown", field: "address" });
+    expect((await deposit({ address: receiver })).body).toMatchObject({
+      code: "field_unknown",
+      field: "address",
+    });
     expect((await deposit({ amount: 1 })).body.code).toBe("amount_format");
     expect((await deposit({ currency: "usdt", amount: "5" })).status).toBe(200);
   });
@@ -106,7 +127,9 @@ describe("createTransactionRequest", () => {
     release();
     const again = await gateway.pair({}, undefined, newAgentKeys());
     expect(again.status).toBe(200);
-    expect((await deposit({ orderId: "order-2" })).body.address).toBe(depositAddressOf(wallet.depositXpub, 1));
+    expect((await deposit({ orderId: "order-2" })).body.address).toBe(
+      depositAddressOf(wallet.depositXpub, 1),
+    );
   });
 });
 
@@ -138,7 +161,9 @@ describe("transaction and transactions", () => {
       stage: "waiting",
     });
     db().run("UPDATE transactions SET late = 1 WHERE id = ?", into.transactionId);
-    expect((await read(`/transaction/${into.transactionId}?transactionType=1`)).body.late).toBe(true);
+    expect((await read(`/transaction/${into.transactionId}?transactionType=1`)).body.late).toBe(
+      true,
+    );
     expect((await deposit({ orderId: into.orderId ?? "order-1" })).body.late).toBe(true);
     expect(one.body.late).toBeUndefined();
   });
@@ -147,7 +172,11 @@ describe("transaction and transactions", () => {
     await ready();
     const id = (await auto()).body.transactionId;
     expect((await read(`/transaction/${id}?transactionType=2`)).status).toBe(200);
-    for (const path of [`${id}?transactionType=1`, `${"0".repeat(32)}?transactionType=2`, "x'--?transactionType=2"]) {
+    for (const path of [
+      `${id}?transactionType=1`,
+      `${"0".repeat(32)}?transactionType=2`,
+      "x'--?transactionType=2",
+    ]) {
       const answer = await read(`/transaction/${path}`);
       expect([answer.status, answer.body.code], path).toEqual([404, "transaction_not_found"]);
     }
@@ -162,8 +191,13 @@ describe("transaction and transactions", () => {
       expect([answer.status, answer.body.code], query).toEqual([400, "transaction_type_invalid"]);
     }
     const outsider = createMerchant(gateway.operator, { name: "Other", language: "tr" });
-    const headers = { "Content-Type": "application/json", signatureToken: handmadeToken(outsider.shopKey, gateway.clock.nowMs) };
-    expect((await gateway.send(`/api/v1/transaction/${id}?transactionType=2`, { headers })).status).toBe(404);
+    const headers = {
+      "Content-Type": "application/json",
+      signatureToken: handmadeToken(outsider.shopKey, gateway.clock.nowMs),
+    };
+    expect(
+      (await gateway.send(`/api/v1/transaction/${id}?transactionType=2`, { headers })).status,
+    ).toBe(404);
     expect((await gateway.send("/api/v1/transactions", { headers })).body).toEqual([]);
   });
 
@@ -174,7 +208,11 @@ describe("transaction and transactions", () => {
       await deposit({ orderId: `o-${i}` });
     }
     await auto();
-    const all = (await read("/transactions")).body as { transactionId: string; createdAt: string; orderId: string }[];
+    const all = (await read("/transactions")).body as {
+      transactionId: string;
+      createdAt: string;
+      orderId: string;
+    }[];
     expect(all).toHaveLength(8);
     const times = all.map((record) => record.createdAt);
     expect(times).toEqual([...times].sort().reverse());
@@ -187,7 +225,9 @@ describe("transaction and transactions", () => {
     }
     expect(seen).toEqual(all.map((record) => record.transactionId));
     expect((await read("/transactions?transactionType=2")).body).toHaveLength(1);
-    expect((await read("/transactions?orderId=o-3&status=0&currency=eth&transactionType=1")).body).toHaveLength(1);
+    expect(
+      (await read("/transactions?orderId=o-3&status=0&currency=eth&transactionType=1")).body,
+    ).toHaveLength(1);
     expect((await read("/transactions?status=1")).body).toEqual([]);
     expect((await read(`/transactions?from=${all[0]?.createdAt}`)).body).toHaveLength(2);
     expect((await read(`/transactions?to=${all[0]?.createdAt}`)).body).toHaveLength(6);
@@ -226,10 +266,13 @@ describe("transaction and transactions", () => {
     const rest = "tag, status, stage, createdAt, changedAt, expiresAt";
     const copy = `INSERT INTO transactions (id, orderId, ${columns}, ${rest}) SELECT ?, ?, ${columns}, ${rest} FROM transactions LIMIT 1`;
     gateway.service.store.write((database) => {
-      for (let i = 0; i < 1_201; i += 1) database.run(copy, i.toString(16).padStart(32, "0"), `copy-${i}`);
+      for (let i = 0; i < 1_201; i += 1)
+        database.run(copy, i.toString(16).padStart(32, "0"), `copy-${i}`);
     });
     const all = (await read("/transactions")).body as { transactionId: string }[];
-    expect([all.length, new Set(all.map(({ transactionId }) => transactionId)).size]).toEqual([1_202, 1_202]);
+    expect([all.length, new Set(all.map(({ transactionId }) => transactionId)).size]).toEqual([
+      1_202, 1_202,
+    ]);
     expect((await read("/transactions?orderId=copy-7")).body).toHaveLength(1);
     const token = handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs);
     const headers = { "Content-Type": "application/json", signatureToken: token };
@@ -243,7 +286,9 @@ describe("transaction and transactions", () => {
     for (let i = 0; i < 3; i += 1) await deposit({ orderId: `o-${i}` });
     const page = await read("/transactions");
     expect(page.body).toHaveLength(2);
-    expect((await gateway.call("GET", /<([^>]+)>/.exec(String(page.headers.link))?.[1] ?? "")).body).toHaveLength(1);
+    expect(
+      (await gateway.call("GET", /<([^>]+)>/.exec(String(page.headers.link))?.[1] ?? "")).body,
+    ).toHaveLength(1);
   });
 });
 
@@ -251,7 +296,11 @@ describe("a read that takes no parameter", () => {
   it("says so of one that comes, as the list does", async () => {
     await ready();
     const id = (await auto()).body.transactionId;
-    for (const path of ["/supportedCurrency?x=1", "/balance/eth?at=now", `/transaction/${id}?transactionType=2&verbose=1`]) {
+    for (const path of [
+      "/supportedCurrency?x=1",
+      "/balance/eth?at=now",
+      `/transaction/${id}?transactionType=2&verbose=1`,
+    ]) {
       const answer = await read(path);
       expect([answer.status, answer.body.code], path).toEqual([400, "query_invalid"]);
       const bare = path.replace(/[?&](?:x|at|verbose)=\w+/, "");
@@ -275,7 +324,10 @@ describe("supportedCurrency", () => {
     const eth = { usd: "3000", eur: "2800.5", try: "126000", at: "2026-01-02T01:00Z" };
     await anotherGateway({ ...many, prices: { manual: { eth }, manualHoursMax: 3 } });
     const listed = async () => (await read("/supportedCurrency")).body[0];
-    expect(await listed()).toMatchObject({ priceStale: false, priceUpdatedAt: "2026-01-02T01:00:00.000Z" });
+    expect(await listed()).toMatchObject({
+      priceStale: false,
+      priceUpdatedAt: "2026-01-02T01:00:00.000Z",
+    });
     gateway.clock.nowMs = Date.parse("2026-01-02T04:00:00.001Z");
     expect((await listed()).priceStale).toBe(true);
   });
@@ -283,8 +335,13 @@ describe("supportedCurrency", () => {
   it("lists what is switched on and priced; one without a price only where the operator says so, and none is invented", async () => {
     const { eth } = testConfig.prices.manual;
     await anotherGateway({ ...many, prices: { manual: { eth } } });
-    expect((await read("/supportedCurrency")).body.map(({ id }: { id: string }) => id)).toEqual(["eth"]);
-    const currencies = { ...testConfig.currencies, usdt: { ...testConfig.currencies.usdt, listUnpriced: true } };
+    expect((await read("/supportedCurrency")).body.map(({ id }: { id: string }) => id)).toEqual([
+      "eth",
+    ]);
+    const currencies = {
+      ...testConfig.currencies,
+      usdt: { ...testConfig.currencies.usdt, listUnpriced: true },
+    };
     await anotherGateway({ ...many, currencies, prices: { manual: { eth } } });
     const { body } = await read("/supportedCurrency");
     expect(body.map((currency: { id: string }) => currency.id)).toEqual(["eth", "usdt"]);

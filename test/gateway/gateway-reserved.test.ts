@@ -31,9 +31,26 @@ const idOf = (number: number): string => number.toString(16).padStart(32, "0");
 function orderOf(number: number, seeded: Seeded) {
   const units = 10n ** BigInt(seeded.below(60)) + BigInt(seeded.below(1_000));
   return {
-    ...({ id: idOf(number), merchant: "m1", mode: "auto", orderId: `o-${number}`, contentHash: "00" } as const),
-    ...{ currency: seeded.pick(currencies), network: seeded.pick(networks), amount: "1", amountUnits: `${units}` },
-    ...{ receiverAddress: "0xc", depositAddress: seeded.pick(accounts), tag: "", refundOf: "", stage: "queued" },
+    ...({
+      id: idOf(number),
+      merchant: "m1",
+      mode: "auto",
+      orderId: `o-${number}`,
+      contentHash: "00",
+    } as const),
+    ...{
+      currency: seeded.pick(currencies),
+      network: seeded.pick(networks),
+      amount: "1",
+      amountUnits: `${units}`,
+    },
+    ...{
+      receiverAddress: "0xc",
+      depositAddress: seeded.pick(accounts),
+      tag: "",
+      refundOf: "",
+      stage: "queued",
+    },
     ...{ createdAt: number, changedAt: number, expiresAt: 10_000_000, metadata: "" },
   };
 }
@@ -48,7 +65,8 @@ function act(number: number, seeded: Seeded): void {
       () => moveWithdrawal(database, id, { stage: "broadcast", txHash: "0x02", changedAt: 1 }),
       () => endWithdrawal(database, id, { status: 1, stage: "completed", code: "", ...place }),
       () => endWithdrawal(database, id, { status: 2, stage: "failed", code: "reverted", ...place }),
-      () => updateWithdrawal(database, id, { status: 2, stage: "refused", code: "POLICY_DENIED" }, 1),
+      () =>
+        updateWithdrawal(database, id, { status: 2, stage: "refused", code: "POLICY_DENIED" }, 1),
       () => updateWithdrawal(database, id, { stage: "signed" }, 1),
       () => replaceWithdrawal(database, id, orderOf(number, seeded)),
     ];
@@ -57,31 +75,45 @@ function act(number: number, seeded: Seeded): void {
 }
 
 describe("the reserved sums", () => {
-  it.each(seedsOfRun(share(3, 1)))("are what hundreds of withdrawals make after each act, seed %i", (seed) => {
-    const seeded = new Seeded(seed);
-    let made = 0;
-    for (let step = 0; step < share(1_200, 400); step += 1) {
-      if (step % 4 === 0) {
-        made += 1;
-        db.store.write((database) => insertWithdrawal(database, orderOf(made - 1, seeded)));
-      } else act(made, seeded);
-      if (step % 10 === 0) expect(mendReserved(db.store.database), `step ${step}`).toBe(0);
-    }
-    expect(mendReserved(db.store.database)).toBe(0);
-    const kept = accounts.flatMap((account) => networks.flatMap((network) => listReserved(db.store.database, account, network)));
-    expect(kept.reduce((sum, row) => sum + row.withdrawals, 0)).toBe(
-      db.store.database.get<{ n: number }>("SELECT count(*) AS n FROM transactions WHERE status = 0")?.n,
-    );
-  });
+  it.each(seedsOfRun(share(3, 1)))(
+    "are what hundreds of withdrawals make after each act, seed %i",
+    (seed) => {
+      const seeded = new Seeded(seed);
+      let made = 0;
+      for (let step = 0; step < share(1_200, 400); step += 1) {
+        if (step % 4 === 0) {
+          made += 1;
+          db.store.write((database) => insertWithdrawal(database, orderOf(made - 1, seeded)));
+        } else act(made, seeded);
+        if (step % 10 === 0) expect(mendReserved(db.store.database), `step ${step}`).toBe(0);
+      }
+      expect(mendReserved(db.store.database)).toBe(0);
+      const kept = accounts.flatMap((account) =>
+        networks.flatMap((network) => listReserved(db.store.database, account, network)),
+      );
+      expect(kept.reduce((sum, row) => sum + row.withdrawals, 0)).toBe(
+        db.store.database.get<{ n: number }>(
+          "SELECT count(*) AS n FROM transactions WHERE status = 0",
+        )?.n,
+      );
+    },
+  );
 
   it("count no deposit", () => {
     const { mode: _mode, ...deposit } = orderOf(1, new Seeded(1));
     insertDeposit(db.store.database, { ...deposit, depositAddress: "0xa", quote: "" });
-    expect(networks.flatMap((network) => listReserved(db.store.database, "0xa", network))).toEqual([]);
+    expect(networks.flatMap((network) => listReserved(db.store.database, "0xa", network))).toEqual(
+      [],
+    );
   });
 
   it("stay as they were when the transaction around a withdrawal is taken back", () => {
-    const order = { ...orderOf(1, new Seeded(1)), network: "eip155:1", depositAddress: "0xa", amountUnits: "5" };
+    const order = {
+      ...orderOf(1, new Seeded(1)),
+      network: "eip155:1",
+      depositAddress: "0xa",
+      amountUnits: "5",
+    };
     const failing = () =>
       db.store.write((database) => {
         insertWithdrawal(database, order);
@@ -90,11 +122,19 @@ describe("the reserved sums", () => {
     expect(failing).toThrow("no");
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toEqual([]);
     db.store.write((database) => insertWithdrawal(database, order));
-    expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "5" }]);
+    expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([
+      { withdrawals: 1, units: "5" },
+    ]);
   });
 
   it("are corrected when a row went past them, and that is told by a number", () => {
-    const order = { ...orderOf(1, new Seeded(1)), network: "eip155:1", depositAddress: "0xa", currency: "eth", amountUnits: "5" };
+    const order = {
+      ...orderOf(1, new Seeded(1)),
+      network: "eip155:1",
+      depositAddress: "0xa",
+      currency: "eth",
+      amountUnits: "5",
+    };
     insertWithdrawal(db.store.database, order);
     expect(mendReserved(db.store.database)).toBe(0);
     db.store.database.run("UPDATE transactions SET status = 1");
@@ -102,6 +142,8 @@ describe("the reserved sums", () => {
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toEqual([]);
     db.store.database.run("UPDATE transactions SET status = 0, amountUnits = '9'");
     expect(mendReserved(db.store.database)).toBe(1);
-    expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "9" }]);
+    expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([
+      { withdrawals: 1, units: "9" },
+    ]);
   });
 });

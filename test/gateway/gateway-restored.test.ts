@@ -3,7 +3,15 @@
  * the old database, and nothing may play them into the copy.
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -34,7 +42,10 @@ function writeAndDie(rows: number): void {
 }
 
 const command = (...words: readonly string[]) =>
-  spawnSync(process.execPath, ["gateway/gateway.js", ...words], { cwd: projectRoot, encoding: "utf8" });
+  spawnSync(process.execPath, ["gateway/gateway.js", ...words], {
+    cwd: projectRoot,
+    encoding: "utf8",
+  });
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "aw-gateway-restored-"));
@@ -42,19 +53,29 @@ beforeEach(() => {
   // By other processes: this one would keep a hand on the database until its garbage is collected.
   expect(command("init", "--dir", dir)).toMatchObject({ status: 0 });
   writeAndDie(20);
-  expect(command("backup", join(dir, "gateway.backup"), "--config", config)).toMatchObject({ status: 0 });
+  expect(command("backup", join(dir, "gateway.backup"), "--config", config)).toMatchObject({
+    status: 0,
+  });
   writeAndDie(200);
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const attempts = (name: string): readonly number[] => [...readFileSync(join(dir, name)).subarray(18, 20)];
+const attempts = (name: string): readonly number[] => [
+  ...readFileSync(join(dir, name)).subarray(18, 20),
+];
 const bytes = (): Record<string, string> =>
-  Object.fromEntries(readdirSync(dir).map((name) => [name, readFileSync(join(dir, name)).toString("base64")]));
+  Object.fromEntries(
+    readdirSync(dir).map((name) => [name, readFileSync(join(dir, name)).toString("base64")]),
+  );
 
 function rowsIn(path: string): number {
   const store = openStore(path, silentLog);
   try {
-    return store.database.get<{ n: number }>("SELECT count(*) AS n FROM audit WHERE act = 'before the kill'")?.n ?? -1;
+    return (
+      store.database.get<{ n: number }>(
+        "SELECT count(*) AS n FROM audit WHERE act = 'before the kill'",
+      )?.n ?? -1
+    );
   } finally {
     store.close();
   }
@@ -79,7 +100,9 @@ it("a copy beside another database's write-ahead file is opened by nothing, ever
   const refused = `GATEWAY_STORE_WAL ${database()}-wal is of another database: move it and ${database()}-shm away; nothing was changed`;
   expect(faultOf(() => openStore(database(), silentLog))).toBe(refused);
   expect(faultOf(() => checkBackup(database(), null))).toBe(refused);
-  const found = (await checkGateway(config, 1_000)).map(({ code, severity }) => `${code} ${severity}`);
+  const found = (await checkGateway(config, 1_000)).map(
+    ({ code, severity }) => `${code} ${severity}`,
+  );
   expect(found).toContain("GATEWAY_STORE_WAL error");
   for (const words of [["start"], ["merchant", "list"]]) {
     const done = command(...words, "--config", config);
@@ -88,7 +111,8 @@ it("a copy beside another database's write-ahead file is opened by nothing, ever
   }
   expect(bytes()).toEqual(before);
   mkdirSync(join(dir, "old"));
-  for (const end of ["-wal", "-shm"]) renameSync(`${database()}${end}`, join(dir, "old", `gateway.db${end}`));
+  for (const end of ["-wal", "-shm"])
+    renameSync(`${database()}${end}`, join(dir, "old", `gateway.db${end}`));
   expect(command("merchant", "list", "--config", config)).toMatchObject({ status: 0 });
   expect(rowsIn(database())).toBe(20);
 });

@@ -7,7 +7,17 @@ import { listTransactions } from "../../gateway/api/transactions.ts";
 import { fundsOf } from "../../gateway/balance/funds.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { handmadeToken, testConfig } from "../../lab/kit/gateway-server.ts";
-import { agentRow, anotherGateway, auto, db, deposit, eachTestItsGateway, gateway, many, ready } from "../support/shop.ts";
+import {
+  agentRow,
+  anotherGateway,
+  auto,
+  db,
+  deposit,
+  eachTestItsGateway,
+  gateway,
+  many,
+  ready,
+} from "../support/shop.ts";
 
 eachTestItsGateway();
 
@@ -38,7 +48,10 @@ function turnCounter(): { count: number; stop(): void } {
 
 const asked = (path: string) => {
   const signatureToken = handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs);
-  return gateway.server.inject({ url: path, headers: { "content-type": "application/json", signaturetoken: signatureToken } });
+  return gateway.server.inject({
+    url: path,
+    headers: { "content-type": "application/json", signaturetoken: signatureToken },
+  });
 };
 
 it("requests whose work fills a turn have one each, though they come together", async () => {
@@ -51,7 +64,9 @@ it("requests whose work fills a turn have one each, though they come together", 
       return null;
     },
   });
-  const answers = await Promise.all([1, 2, 3, 4, 5, 6].map(() => asked("/api/v1/supportedCurrency")));
+  const answers = await Promise.all(
+    [1, 2, 3, 4, 5, 6].map(() => asked("/api/v1/supportedCurrency")),
+  );
   counter.stop();
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200, 200, 200]);
   expect(turns).toHaveLength(6);
@@ -82,7 +97,12 @@ it("a whole list is read from the database only as far as its reader took it", a
     read += 1;
     return null;
   };
-  const answer = listTransactions({ ...service, confirmations }, merchant.merchantId, {}, { headers: {}, isInterface: false });
+  const answer = listTransactions(
+    { ...service, confirmations },
+    merchant.merchantId,
+    {},
+    { headers: {}, isInterface: false },
+  );
   if (answer.kind !== "list") throw new Error("no list");
   const parts = (answer.parts as Iterable<string>)[Symbol.iterator]();
   expect(read).toBe(0);

@@ -18,7 +18,13 @@ import { operatorHeaders } from "../../gateway/operator/health.ts";
 import { listFaults } from "../../gateway/store/faults.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, type Lie, Refused, serveChain } from "../../lab/kit/fake-chain.ts";
+import {
+  type ChainNode,
+  FakeChain,
+  type Lie,
+  Refused,
+  serveChain,
+} from "../../lab/kit/fake-chain.ts";
 import { depositXpub } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { until } from "../support/until.ts";
@@ -79,8 +85,13 @@ async function checked(): Promise<{ readonly status: number; readonly token: Che
 
 /** As the operator's own commands ask, unless a test says how. */
 async function askReady(headers?: Readonly<Record<string, string>>) {
-  const answer = await fetch(`${running?.url}/ready`, { headers: headers ?? operatorHeaders(taken) });
-  const { checks, figures } = (await answer.json()) as { readonly checks: readonly Check[]; readonly figures?: object };
+  const answer = await fetch(`${running?.url}/ready`, {
+    headers: headers ?? operatorHeaders(taken),
+  });
+  const { checks, figures } = (await answer.json()) as {
+    readonly checks: readonly Check[];
+    readonly figures?: object;
+  };
   return {
     status: answer.status,
     figures,
@@ -89,7 +100,9 @@ async function askReady(headers?: Readonly<Record<string, string>>) {
 }
 
 /** Waits until the chain's check has these words, and returns its state. */
-async function chainSays(words: RegExp): Promise<{ readonly status: number; readonly ok: boolean; readonly detail: string }> {
+async function chainSays(
+  words: RegExp,
+): Promise<{ readonly status: number; readonly ok: boolean; readonly detail: string }> {
   for (let tries = 0; tries < 200; tries += 1) {
     const { status, named } = await askReady();
     const { ok = false, detail = "nothing" } = named("chain local") ?? {};
@@ -100,7 +113,8 @@ async function chainSays(words: RegExp): Promise<{ readonly status: number; read
 }
 
 /** The log's own words for it are waited for, then /ready is asked. */
-const saidOnce = (event: string): Promise<void> => until(() => lines.some((line) => line.event === event));
+const saidOnce = (event: string): Promise<void> =>
+  until(() => lines.some((line) => line.event === event));
 
 it("a token whose contract counts otherwise is named at /ready and once in the log, and comes back by itself", async () => {
   node.lie = answering(`0x${"12".padStart(64, "0")}`);
@@ -118,7 +132,12 @@ it("a token whose contract counts otherwise is named at /ready and once in the l
   expect(out).toMatchObject([{ chain: "local", currency: "usdt", code: "WATCHER_DECIMALS" }]);
   node.lie = answering(`0x${"6".padStart(64, "0")}`);
   await until(() => lines.some((line) => line.event === "currency-back"));
-  expect((await checked()).token).toEqual({ name: "currency usdt", ok: true, detail: "", aloneOut: true });
+  expect((await checked()).token).toEqual({
+    name: "currency usdt",
+    ok: true,
+    detail: "",
+    aloneOut: true,
+  });
 });
 
 it("a token whose contract breaks while the gateway runs goes out by itself, an operator has it tried, and it comes back", async () => {
@@ -132,7 +151,13 @@ it("a token whose contract breaks while the gateway runs goes out by itself, an 
   const store = openStore(config.database, log);
   store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m_a', 'Shop', 0)");
   const firstDepositAddress = depositAddressOf(depositXpub, 0);
-  addReceivingKey(store.database, { merchant: "m_a", family: "evm", xpub: depositXpub, firstDepositAddress, createdAt: 0 });
+  addReceivingKey(store.database, {
+    merchant: "m_a",
+    family: "evm",
+    xpub: depositXpub,
+    firstDepositAddress,
+    createdAt: 0,
+  });
   store.close();
   const { store: served } = await begin(config);
   await saidOnce("chain-read");
@@ -147,7 +172,10 @@ it("a token whose contract breaks while the gateway runs goes out by itself, an 
   expect((await chainSays(/^$/)).status).toBe(200);
   node.lie = decimals;
   const by = { store: served, actor: "ayse", nowMs: 1, clock: () => 1 } as unknown as Operator;
-  expect(retryFault(by, "currency/eip155:31337/usdc")).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_FAULT" });
+  expect(retryFault(by, "currency/eip155:31337/usdc")).toMatchObject({
+    ok: false,
+    code: "GATEWAY_UNKNOWN_FAULT",
+  });
   expect(retryFault(by, "currency/eip155:31337/usdt")).toEqual({ ok: true });
   await until(() => listFaults(served.database).length === 0);
 }, 20_000);
@@ -167,11 +195,15 @@ it("/ready says which of three nodes is out and since when, while the chain is r
     expect(await chainSays(/^$/)).toMatchObject({ status: 200, ok: true });
     const before = Date.now();
     others[0]!.isDown = true;
-    const words = new RegExp(`^2 of 3 nodes answer; ${others[0]!.url} cannot be reached since (\\S+) UTC: [A-Z]+$`);
+    const words = new RegExp(
+      `^2 of 3 nodes answer; ${others[0]!.url} cannot be reached since (\\S+) UTC: [A-Z]+$`,
+    );
     const { status, ok, detail } = await chainSays(words);
     expect([status, ok]).toEqual([200, true]);
     const after = Date.now();
-    const today = Date.parse(`${new Date(after).toISOString().slice(0, 10)}T${words.exec(detail)?.[1]}.999Z`);
+    const today = Date.parse(
+      `${new Date(after).toISOString().slice(0, 10)}T${words.exec(detail)?.[1]}.999Z`,
+    );
     // A time that is still to come today was yesterday's: midnight has passed since.
     const since = today > after + 1_000 ? today - 86_400_000 : today;
     expect(since).toBeGreaterThanOrEqual(before - 1);
@@ -179,10 +211,20 @@ it("/ready says which of three nodes is out and since when, while the chain is r
     // a proxy there may ask for an outsider and add no header.
     const { "operator-proof": proof = "" } = operatorHeaders(taken);
     const ofAnotherRun = operatorProof(running!.key, "another run");
-    const outsiders = [{}, { "x-forwarded-for": "203.0.113.5" }, { "operator-proof": "" }, { "operator-proof": ofAnotherRun }];
-    for (const headers of [...outsiders, { "operator-proof": `${proof.slice(0, -1)}${proof.endsWith("0") ? "1" : "0"}` }]) {
+    const outsiders = [
+      {},
+      { "x-forwarded-for": "203.0.113.5" },
+      { "operator-proof": "" },
+      { "operator-proof": ofAnotherRun },
+    ];
+    for (const headers of [
+      ...outsiders,
+      { "operator-proof": `${proof.slice(0, -1)}${proof.endsWith("0") ? "1" : "0"}` },
+    ]) {
       const { named, figures } = await askReady(headers);
-      expect(named("chain local")?.detail).toMatch(/^2 of 3 nodes answer; node 1 cannot be reached since [0-9:]{8} UTC$/);
+      expect(named("chain local")?.detail).toMatch(
+        /^2 of 3 nodes answer; node 1 cannot be reached since [0-9:]{8} UTC$/,
+      );
       expect(figures).toBeUndefined();
     }
     expect((await askReady()).figures).toMatchObject({ agentsConnected: 0 });
@@ -201,7 +243,10 @@ it("reserved sums that are not what the withdrawals make are counted again at th
   const { store } = await begin(config);
   expect(told()).toEqual([]);
   const sum = ["0xa", "eip155:31337", "eth", 1, "5"] as const;
-  store.database.run("INSERT INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)", ...sum);
+  store.database.run(
+    "INSERT INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)",
+    ...sum,
+  );
   await running?.close();
   const again = await begin(config);
   expect(told()).toMatchObject([{ wrong: 1 }]);
@@ -211,7 +256,9 @@ it("reserved sums that are not what the withdrawals make are counted again at th
 it("a start that fails at the prices of the database leaves nothing running: the next start has the database to itself", async () => {
   const config = prepared();
   const held = openStore(config.database, log);
-  const [{ sql } = { sql: "" }] = held.database.all<{ sql: string }>("SELECT sql FROM sqlite_master WHERE name = 'prices'");
+  const [{ sql } = { sql: "" }] = held.database.all<{ sql: string }>(
+    "SELECT sql FROM sqlite_master WHERE name = 'prices'",
+  );
   held.write((database) => database.run("DROP TABLE prices"));
   await expect(begin(config)).rejects.toThrow("prices");
   held.write((database) => database.run(sql));

@@ -44,7 +44,9 @@ describe("timeSlices", () => {
     const fault = timeSlices.run(() => {
       throw new Error("no");
     });
-    const waits = timeSlices.run(() => new Promise<string>((resolve) => setImmediate(resolve, "late")));
+    const waits = timeSlices.run(
+      () => new Promise<string>((resolve) => setImmediate(resolve, "late")),
+    );
     const other = timeSlices.run(work("other", 1));
     await expect(fault).rejects.toThrow("no");
     expect(await other).toBe("other");

@@ -48,7 +48,8 @@ function waitLong(): void {
 describe("autoWithdraw", () => {
   it("makes no order that a ledger far ahead would call over at once: 503, and 200 once its time is right", async () => {
     await ready();
-    const setAhead = (ms: number) => db().run("UPDATE agents SET ledgerAt = ?", gateway.clock.nowMs + ms);
+    const setAhead = (ms: number) =>
+      db().run("UPDATE agents SET ledgerAt = ?", gateway.clock.nowMs + ms);
     setAhead(30 * 3_600_000);
     const refused = await auto();
     expect(refused).toMatchObject({ status: 503, body: { code: "agent_clock_ahead" } });
@@ -62,9 +63,16 @@ describe("autoWithdraw", () => {
     await ready();
     waitLong();
     const answer = await auto();
-    const id = transactionIdOf({ merchant: gateway.merchant.merchantId, operation: "withdraw", orderId: "order-1" });
+    const id = transactionIdOf({
+      merchant: gateway.merchant.merchantId,
+      operation: "withdraw",
+      orderId: "order-1",
+    });
     expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({ message: "The withdrawal request was sent.", transactionId: id });
+    expect(answer.body).toMatchObject({
+      message: "The withdrawal request was sent.",
+      transactionId: id,
+    });
     expect(row(id)).toMatchObject({
       status: 0,
       stage: "queued",
@@ -92,8 +100,16 @@ describe("autoWithdraw", () => {
       address: receiver,
       tag: "",
     });
-    expect([agent.jobSequence, agent.jobHash, job.hash]).toEqual([1, jobHashOf(job.text), jobHashOf(job.text)]);
-    expect((await read("/balance/eth")).body).toMatchObject({ available: "8.99", reserved: "1.01", total: "10" });
+    expect([agent.jobSequence, agent.jobHash, job.hash]).toEqual([
+      1,
+      jobHashOf(job.text),
+      jobHashOf(job.text),
+    ]);
+    expect((await read("/balance/eth")).body).toMatchObject({
+      available: "8.99",
+      reserved: "1.01",
+      total: "10",
+    });
   });
 
   it("chains jobs: each names the hash of the one before", async () => {
@@ -102,7 +118,11 @@ describe("autoWithdraw", () => {
     caughtUp();
     const jobs = db().all<JobRow>("SELECT * FROM jobs ORDER BY sequence");
     expect(jobs.map((job) => parseJob(job.text).sequence)).toEqual([1, 2, 3]);
-    expect(jobs.map((job) => parseJob(job.text).previous)).toEqual([zeroHash, jobs[0]?.hash, jobs[1]?.hash]);
+    expect(jobs.map((job) => parseJob(job.text).previous)).toEqual([
+      zeroHash,
+      jobs[0]?.hash,
+      jobs[1]?.hash,
+    ]);
   });
 
   it("answers 200 when the agent approves or holds, 422 when it refuses, each within the short wait", async () => {
@@ -189,9 +209,17 @@ describe("autoWithdraw", () => {
   it("knows the same content in another spelling, and answers 409 for other content", async () => {
     await ready();
     const first = await auto();
-    for (const same of [{}, { amount: "1.000" }, { address: receiver.toLowerCase() }, { tag: "" }]) {
+    for (const same of [
+      {},
+      { amount: "1.000" },
+      { address: receiver.toLowerCase() },
+      { tag: "" },
+    ]) {
       const answer = await auto(same);
-      expect([answer.status, answer.body.transactionId], JSON.stringify(same)).toEqual([200, first.body.transactionId]);
+      expect([answer.status, answer.body.transactionId], JSON.stringify(same)).toEqual([
+        200,
+        first.body.transactionId,
+      ]);
     }
     for (const other of [
       { amount: "2" },
@@ -201,11 +229,10 @@ describe("autoWithdraw", () => {
       { currency: "gone" },
     ]) {
       const answer = await auto(other);
-      expect([answer.status, answer.body.code, answer.body.transactionId], JSON.stringify(other)).toEqual([
-        409,
-        "order_id_reused",
-        first.body.transactionId,
-      ]);
+      expect(
+        [answer.status, answer.body.code, answer.body.transactionId],
+        JSON.stringify(other),
+      ).toEqual([409, "order_id_reused", first.body.transactionId]);
     }
     const asManual = await manual({ address: receiver });
     expect([asManual.status, asManual.body.transactionId]).toEqual([409, first.body.transactionId]);
@@ -229,10 +256,22 @@ describe("a withdrawal's body", () => {
     "is empty": ["", 400, "json_invalid"],
     "is a list": ["[]", 400, "json_invalid"],
     "is null": ["null", 400, "json_invalid"],
-    "has the same key twice": [`{"amount":"1",${JSON.stringify(withdrawal).slice(1)}`, 400, "json_invalid"],
+    "has the same key twice": [
+      `{"amount":"1",${JSON.stringify(withdrawal).slice(1)}`,
+      400,
+      "json_invalid",
+    ],
     "has something after it": [`${JSON.stringify(withdrawal)} x`, 400, "json_invalid"],
-    "has half a surrogate pair": [JSON.stringify(withdrawal).replace("order-1", "\\ud800"), 400, "json_invalid"],
-    "has __proto__": [`{"__proto__":{},${JSON.stringify(withdrawal).slice(1)}`, 400, "json_invalid"],
+    "has half a surrogate pair": [
+      JSON.stringify(withdrawal).replace("order-1", "\\ud800"),
+      400,
+      "json_invalid",
+    ],
+    "has __proto__": [
+      `{"__proto__":{},${JSON.stringify(withdrawal).slice(1)}`,
+      400,
+      "json_invalid",
+    ],
     "has a byte order mark": [`\ufeff${JSON.stringify(withdrawal)}`, 400, "json_invalid"],
     "has a field nobody knows": [{ adress: receiver }, 400, "field_unknown"],
     "lacks currency": [{ currency: undefined }, 400, "field_missing"],
@@ -244,8 +283,16 @@ describe("a withdrawal's body", () => {
     "has a number as currency": [{ currency: 1 }, 400, "currency_unknown"],
     "has a currency that is off": [{ currency: "off" }, 400, "currency_disabled"],
     "has a number as amount": [{ amount: 1 }, 400, "amount_format"],
-    "has a fraction as amount": [JSON.stringify(withdrawal).replace('"1"', "1.5"), 400, "amount_format"],
-    "has a fraction elsewhere": [JSON.stringify(withdrawal).replace('"order-1"', "1.5"), 400, "json_invalid"],
+    "has a fraction as amount": [
+      JSON.stringify(withdrawal).replace('"1"', "1.5"),
+      400,
+      "amount_format",
+    ],
+    "has a fraction elsewhere": [
+      JSON.stringify(withdrawal).replace('"order-1"', "1.5"),
+      400,
+      "json_invalid",
+    ],
     "has amount null": [{ amount: null }, 400, "amount_format"],
     "has amount zero": [{ amount: "0" }, 400, "amount_format"],
     "has a negative amount": [{ amount: "-1" }, 400, "amount_format"],
@@ -264,10 +311,18 @@ describe("a withdrawal's body", () => {
     "is below the minimum": [{ amount: "0.0009" }, 400, "amount_below_minimum"],
     "has an empty address": [{ address: "" }, 400, "address_invalid"],
     "has a short address": [{ address: receiver.slice(0, -1) }, 400, "address_invalid"],
-    "has an address with a wrong checksum": [{ address: receiver.replace("C7", "c7") }, 400, "address_invalid"],
+    "has an address with a wrong checksum": [
+      { address: receiver.replace("C7", "c7") },
+      400,
+      "address_invalid",
+    ],
     "has the zero address": [{ address: `0x${"0".repeat(40)}` }, 400, "address_invalid"],
     "has a number as address": [{ address: 1 }, 400, "address_invalid"],
-    "pays the token's own contract": [{ currency: "usdt", address: usdtContract }, 400, "address_contract"],
+    "pays the token's own contract": [
+      { currency: "usdt", address: usdtContract },
+      400,
+      "address_contract",
+    ],
     "pays the hot wallet itself": [{ address: wallet.hotWalletAddress }, 400, "address_own"],
     "has a tag where there is none": [{ tag: "1" }, 400, "tag_not_supported"],
     "has an empty orderId": [{ orderId: "" }, 400, "order_id_invalid"],
@@ -281,7 +336,8 @@ describe("a withdrawal's body", () => {
   for (const [name, [change, status, code]] of Object.entries(fields)) {
     it(`that ${name} is ${status} ${code}, and creates nothing`, async () => {
       await ready();
-      const body = typeof change === "string" ? change : JSON.stringify({ ...withdrawal, ...change });
+      const body =
+        typeof change === "string" ? change : JSON.stringify({ ...withdrawal, ...change });
       const answer = await gateway.call("POST", "/api/v1/autoWithdraw", body);
       expect([answer.status, answer.body.code]).toEqual([status, code]);
       expect(answer.body).toMatchObject({
@@ -296,13 +352,17 @@ describe("a withdrawal's body", () => {
   it("may have the largest orderId and the smallest amount, in any spelling of the address", async () => {
     await ready();
     expect((await auto({ orderId: "~".repeat(128), amount: "0.001" })).status).toBe(200);
-    expect((await auto({ orderId: "upper", address: `0x${receiver.slice(2).toUpperCase()}` })).status).toBe(200);
+    expect(
+      (await auto({ orderId: "upper", address: `0x${receiver.slice(2).toUpperCase()}` })).status,
+    ).toBe(200);
   });
 
   it("needs an agent, and a currency the agent pays", async () => {
     expect((await auto()).body.code).toBe("agent_not_paired");
     await gateway.pair({
-      currencies: [{ id: "usdt", network: "eip155:31337", contract: usdtContract, decimal: 6, maxFee: "0.02" }],
+      currencies: [
+        { id: "usdt", network: "eip155:31337", contract: usdtContract, decimal: 6, maxFee: "0.02" },
+      ],
     });
     gateway.fund("eth", 10n * ether);
     gateway.fund("usdt", 1_000_000_000n);
@@ -323,7 +383,10 @@ describe("manualWithdraw", () => {
   it("takes an address or none, is held for an operator, and lives longer", async () => {
     await ready();
     const answer = await manual();
-    expect([answer.status, answer.body.message]).toEqual([200, "The withdrawal request was sent and awaits approval."]);
+    expect([answer.status, answer.body.message]).toEqual([
+      200,
+      "The withdrawal request was sent and awaits approval.",
+    ]);
     expect(row(answer.body.transactionId)).toMatchObject({
       stage: "awaiting_approval",
       mode: "manual",
@@ -331,11 +394,16 @@ describe("manualWithdraw", () => {
       expiresAt: gateway.clock.nowMs + 7 * 86_400_000,
     });
     caughtUp();
-    expect(parseJob(db().get<JobRow>("SELECT * FROM jobs")?.text ?? "")).toMatchObject({ mode: "manual", address: "" });
+    expect(parseJob(db().get<JobRow>("SELECT * FROM jobs")?.text ?? "")).toMatchObject({
+      mode: "manual",
+      address: "",
+    });
     expect((await manual({ address: "" })).body.transactionId).toBe(answer.body.transactionId);
     expect((await manual({ address: receiver })).status).toBe(409);
     expect((await manual({ orderId: "order-2", address: receiver })).status).toBe(200);
-    expect((await manual({ orderId: "order-3", address: "0x1" })).body.code).toBe("address_invalid");
+    expect((await manual({ orderId: "order-3", address: "0x1" })).body.code).toBe(
+      "address_invalid",
+    );
     expect((await read("/balance/eth")).body.reserved).toBe("2.02");
   });
 });

@@ -16,7 +16,9 @@ type CallAll = (baseUrl: string, apiKey: string, orders: Orders) => Promise<Call
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway({ limits: { readsPerSecond: 1_000, writesPerSecond: 1_000, withdrawalWaitMs: 0 } });
+  gateway = await startTestGateway({
+    limits: { readsPerSecond: 1_000, writesPerSecond: 1_000, withdrawalWaitMs: 0 },
+  });
   gateway.runClock();
   Object.assign(gateway.service.config.prices, { changedAtMs: Date.now() });
   expect((await gateway.pair()).status).toBe(200);
@@ -27,30 +29,60 @@ afterAll(() => gateway.close());
 const folder = join(projectRoot, "test", "gateway", "generated-clients");
 
 describe("the generated clients", () => {
-  it.each(["openapi-fetch", "hey-api"])("the client of %s makes every call of the description", async (name) => {
-    // Named by a variable, because the compiler reads these files with settings of their own.
-    const { callAll } = (await import(/* @vite-ignore */ join(folder, `${name}-calls.ts`))) as { callAll: CallAll };
-    let count = 0;
-    const orders = { currency: "eth", address: receiver, orderId: (side: string) => `${side}-${name}-${++count}` };
-    const { apiKey } = gateway.key({
-      scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual", "withdraw:cancel", "callbacks"],
-    });
-    const { status, read } = await callAll(gateway.url, apiKey, orders);
-    const { paths } = await readDescription(gateway);
-    const operations = paths.map(({ operation }) => operation.operationId);
-    expect(Object.keys(status).sort()).toEqual(operations.sort());
-    expect(Object.entries(status).filter(([, one]) => one !== 200)).toEqual([]);
-    expect(read).toMatchObject({ money: "1000", many: 200, held: "awaiting_approval", record: {}, list: 2, balance: "eth" });
-    expect(read).toMatchObject({ currencies: ["eth", "usdt"], refused: ["amount_format", "amount"] });
-  });
+  it.each(["openapi-fetch", "hey-api"])(
+    "the client of %s makes every call of the description",
+    async (name) => {
+      // Named by a variable, because the compiler reads these files with settings of their own.
+      const { callAll } = (await import(/* @vite-ignore */ join(folder, `${name}-calls.ts`))) as {
+        callAll: CallAll;
+      };
+      let count = 0;
+      const orders = {
+        currency: "eth",
+        address: receiver,
+        orderId: (side: string) => `${side}-${name}-${++count}`,
+      };
+      const { apiKey } = gateway.key({
+        scopes: [
+          "read",
+          "deposit",
+          "withdraw:auto",
+          "withdraw:manual",
+          "withdraw:cancel",
+          "callbacks",
+        ],
+      });
+      const { status, read } = await callAll(gateway.url, apiKey, orders);
+      const { paths } = await readDescription(gateway);
+      const operations = paths.map(({ operation }) => operation.operationId);
+      expect(Object.keys(status).sort()).toEqual(operations.sort());
+      expect(Object.entries(status).filter(([, one]) => one !== 200)).toEqual([]);
+      expect(read).toMatchObject({
+        money: "1000",
+        many: 200,
+        held: "awaiting_approval",
+        record: {},
+        list: 2,
+        balance: "eth",
+      });
+      expect(read).toMatchObject({
+        currencies: ["eth", "usdt"],
+        refused: ["amount_format", "amount"],
+      });
+    },
+  );
 
   it("the compiler takes the calls by the generated types, and no order that the gateway refuses", () => {
     const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
-    const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", folder], { encoding: "utf8" });
+    const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", folder], {
+      encoding: "utf8",
+    });
     expect([status, stdout]).toEqual([0, ""]);
   });
 
   it("the clients are made from today's description: npm run client -- --generated", () => {
-    expect(readFileSync(join(projectRoot, "test", "generated", "README.md"), "utf8")).toContain(inputDigest());
+    expect(readFileSync(join(projectRoot, "test", "generated", "README.md"), "utf8")).toContain(
+      inputDigest(),
+    );
   });
 });

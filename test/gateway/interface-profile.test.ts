@@ -16,8 +16,20 @@ const tables: Readonly<Record<string, Readonly<Record<string, "string" | "number
   deposit: { address: "string", amount: "string", tag: "string", transactionId: "string" },
   withdrawal: { message: "string", transactionId: "string" },
   transaction: {
-    ...{ transactionId: "string", receiverAddress: "string", depositAddress: "string", orderId: "string", tag: "string" },
-    ...{ currency: "string", amount: "string", callbackStatus: "number", createdAt: "string", status: "number" },
+    ...{
+      transactionId: "string",
+      receiverAddress: "string",
+      depositAddress: "string",
+      orderId: "string",
+      tag: "string",
+    },
+    ...{
+      currency: "string",
+      amount: "string",
+      callbackStatus: "number",
+      createdAt: "string",
+      status: "number",
+    },
   },
   currency: {
     ...{ id: "string", name: "string", symbol: "string", decimal: "number" },
@@ -36,20 +48,31 @@ function readStrictly(table: string, value: unknown): Record<string, never> {
   if (unknown.length > 0) throw new Error(`${table}: unknown fields ${unknown.join(", ")}`);
   for (const [name, type] of Object.entries(fields)) {
     const isMissing = found[name] === undefined;
-    if (isMissing ? name !== "tag" : typeof found[name] !== type) throw new Error(`${table}: ${name} is not a ${type}`);
+    if (isMissing ? name !== "tag" : typeof found[name] !== type)
+      throw new Error(`${table}: ${name} is not a ${type}`);
   }
   return found as Record<string, never>;
 }
 
 interface StrictClient {
-  ask(method: "GET" | "POST", path: string, kind: string, body?: object): Promise<Record<string, never>>;
+  ask(
+    method: "GET" | "POST",
+    path: string,
+    kind: string,
+    body?: object,
+  ): Promise<Record<string, never>>;
   askList(path: string, kind: string): Promise<readonly Record<string, never>[]>;
 }
 
 function clientWith(profile: "interface" | "compatible" | "strict"): StrictClient {
-  const { apiKey } = gateway.key({ profile, scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"] });
+  const { apiKey } = gateway.key({
+    profile,
+    scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"],
+  });
   const call = async (method: "GET" | "POST", path: string, body?: object) =>
-    gateway.call(method, `/api/v1${path}`, body, { signatureToken: handmadeToken(apiKey, gateway.clock.nowMs) });
+    gateway.call(method, `/api/v1${path}`, body, {
+      signatureToken: handmadeToken(apiKey, gateway.clock.nowMs),
+    });
   return {
     async ask(method, path, kind, body) {
       const { status, body: answered } = await call(method, path, body);
@@ -71,14 +94,21 @@ describe("a client of the interface's fields alone", () => {
     answering({ status: 0, stage: "queued" });
     const client = clientWith("interface");
     const deposit = await client.ask("POST", "/createTransactionRequest", "deposit", order("in-1"));
-    const auto = await client.ask("POST", "/autoWithdraw", "withdrawal", { ...order("out-1"), address: receiver });
+    const auto = await client.ask("POST", "/autoWithdraw", "withdrawal", {
+      ...order("out-1"),
+      address: receiver,
+    });
     const manual = await client.ask("POST", "/manualWithdraw", "withdrawal", order("out-2"));
     for (const [{ transactionId }, type] of [
       [deposit, 1],
       [auto, 2],
       [manual, 2],
     ] as const) {
-      const record = await client.ask("GET", `/transaction/${transactionId}?transactionType=${type}`, "transaction");
+      const record = await client.ask(
+        "GET",
+        `/transaction/${transactionId}?transactionType=${type}`,
+        "transaction",
+      );
       expect(record).toMatchObject({ transactionId, status: 0, amount: "0.5" });
     }
     expect(await client.askList("/transactions", "transaction")).toHaveLength(3);
@@ -100,9 +130,14 @@ describe("a client of the interface's fields alone", () => {
     await ready();
     answering({ status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" });
     const client = clientWith("interface");
-    const failed = await client.ask("POST", "/autoWithdraw", "withdrawal", { ...order("out-1"), address: receiver });
+    const failed = await client.ask("POST", "/autoWithdraw", "withdrawal", {
+      ...order("out-1"),
+      address: receiver,
+    });
     expect(Object.keys(failed).sort()).toEqual(["message", "transactionId"]);
-    expect(db().get("SELECT 1 FROM transactions WHERE id = ?", failed.transactionId ?? "")).toBeDefined();
+    expect(
+      db().get("SELECT 1 FROM transactions WHERE id = ?", failed.transactionId ?? ""),
+    ).toBeDefined();
     for (const [path, body] of [
       ["/createTransactionRequest", { ...order("x"), amount: "0" }],
       ["/createTransactionRequest", { ...order("x"), currency: "unknown" }],
@@ -121,9 +156,15 @@ describe("a client of the interface's fields alone", () => {
   it("refuses the project's own fields of a compatible key", async () => {
     await ready();
     const client = clientWith("compatible");
-    await expect(client.ask("POST", "/createTransactionRequest", "deposit", order("in-1"))).rejects.toThrow(/unknown fields/);
-    await expect(client.askList("/supportedCurrency", "currency")).rejects.toThrow(/unknown fields/);
+    await expect(
+      client.ask("POST", "/createTransactionRequest", "deposit", order("in-1")),
+    ).rejects.toThrow(/unknown fields/);
+    await expect(client.askList("/supportedCurrency", "currency")).rejects.toThrow(
+      /unknown fields/,
+    );
     await expect(client.ask("GET", "/balance/eth", "balance")).rejects.toThrow(/unknown fields/);
-    await expect(client.ask("GET", "/balance/unknown", "balance")).rejects.toThrow(/unknown fields code, requestId/);
+    await expect(client.ask("GET", "/balance/unknown", "balance")).rejects.toThrow(
+      /unknown fields code, requestId/,
+    );
   });
 });

@@ -26,9 +26,14 @@ function run(text: string): { readonly messages: readonly string[]; readonly std
     const log = makeLog("info");
     ${text}`;
   const args = ["--input-type=module", "-e", script];
-  const { stdout } = spawnSync(process.execPath, args, { stdio: ["ignore", "pipe", fd], encoding: "utf8" });
+  const { stdout } = spawnSync(process.execPath, args, {
+    stdio: ["ignore", "pipe", fd],
+    encoding: "utf8",
+  });
   closeSync(fd);
-  const messages = [...readFileSync(file, "utf8").matchAll(/"message":"([^"]*)"|^autowithdraw-gateway: (.*)$/gm)];
+  const messages = [
+    ...readFileSync(file, "utf8").matchAll(/"message":"([^"]*)"|^autowithdraw-gateway: (.*)$/gm),
+  ];
   return { messages: messages.map(([, one, other]) => one ?? other ?? ""), stdout };
 }
 
@@ -72,7 +77,9 @@ it("a gateway whose log and output nobody reads any more goes on, and ends with 
     const log = makeLog("info");
     const all = () => { print("x"); log.error({ event: "bug" }, "x"); answer("config-reload", "x"); complain("x", ""); };
     process.stdin.on("end", () => { all(); setTimeout(() => { all(); setTimeout(() => process.exit(7), 10); }, 10); }).resume();`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   child.stdout.destroy();
   child.stderr.destroy();
   child.stdin.end();

@@ -16,7 +16,10 @@ let gateway: TestGateway;
 let payPath = "";
 
 beforeAll(async () => {
-  gateway = await startTestGateway(many, pino({ level: "debug" }, { write: (line: string) => void lines.push(line) }));
+  gateway = await startTestGateway(
+    many,
+    pino({ level: "debug" }, { write: (line: string) => void lines.push(line) }),
+  );
   await gateway.pair();
   const order = { currency: "eth", amount: "1", orderId: "order-1" };
   const { body } = await gateway.call("POST", "/api/v1/createTransactionRequest", order);
@@ -25,11 +28,17 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** The paths that the log has of a request, and whether it has the secret. */
-async function logged(path: string, secret: string, sent: Parameters<TestGateway["send"]>[1] = {}): Promise<readonly unknown[]> {
+async function logged(
+  path: string,
+  secret: string,
+  sent: Parameters<TestGateway["send"]>[1] = {},
+): Promise<readonly unknown[]> {
   lines.length = 0;
   await gateway.send(path, sent);
   await expect.poll(() => lines.some((line) => JSON.parse(line).event === "request")).toBe(true);
-  const paths = lines.map((line) => JSON.parse(line)).flatMap((line) => (line.event === "request" ? [line.path] : []));
+  const paths = lines
+    .map((line) => JSON.parse(line))
+    .flatMap((line) => (line.event === "request" ? [line.path] : []));
   return [...paths, lines.join("").includes(secret)];
 }
 
@@ -39,7 +48,11 @@ describe("the log of a request", () => {
     ["a payment page", () => payPath, "/pay/…"],
     ["its state", () => `${payPath}/state`, "/pay/…/state"],
     ["a payment page with a query", () => `${payPath}?lang=tr`, "/pay/…"],
-    ["a payment page under another spelling of its path", () => payPath.replace("pay", "p%61y"), "/pay/…"],
+    [
+      "a payment page under another spelling of its path",
+      () => payPath.replace("pay", "p%61y"),
+      "/pay/…",
+    ],
     ["a page that is not there", () => `${payPath}/receipt`, "/pay/…/receipt"],
     ["a page in capitals", () => payPath.replace("pay", "PAY"), "/PAY/…"],
     ["a page with two slashes", () => payPath.replace("pay", "pay/"), "/pay//…"],
@@ -69,23 +82,41 @@ describe("the log of a request", () => {
       [secret, { headers: { ...json, signatureToken: secret } }],
       [secret, { headers: { ...json, Authorization: `Bearer ${secret}` } }],
       [secret, { headers: { "operator-proof": secret } }],
-      [secret, { method: "POST", headers: { ...json, signatureToken }, body: JSON.stringify({ orderId: secret }) }],
+      [
+        secret,
+        {
+          method: "POST",
+          headers: { ...json, signatureToken },
+          body: JSON.stringify({ orderId: secret }),
+        },
+      ],
       [secret, { method: "POST", headers: json, body: `{"${secret}` }],
     ];
     for (const [hidden, sent] of cases)
       expect(await logged("/api/v1/balances", hidden, sent)).toEqual(["/api/v1/balances", false]);
-    expect(await logged(`/agent/v1/pair?key=${secret}`, secret, { method: "POST", headers: json, body: secret })).toEqual([
-      "/agent/v1/pair",
-      false,
-    ]);
+    expect(
+      await logged(`/agent/v1/pair?key=${secret}`, secret, {
+        method: "POST",
+        headers: json,
+        body: secret,
+      }),
+    ).toEqual(["/agent/v1/pair", false]);
   });
 });
 
 /** Secrets in addresses that the product asks itself, with the test that looks for them. */
 const asked: readonly (readonly [place: string, file: string, title: string])[] = [
   ["the key in a node's words", "test/chains/node-quota.test.ts", "without what may be a key"],
-  ["the address of an alert's receiver", "test/protocol/alerts.test.ts", "no word shows the address"],
-  ["mnemonic, encKey and the keys made of them", "test/system/secrecy.test.ts", "places of the planted secrets"],
+  [
+    "the address of an alert's receiver",
+    "test/protocol/alerts.test.ts",
+    "no word shows the address",
+  ],
+  [
+    "mnemonic, encKey and the keys made of them",
+    "test/system/secrecy.test.ts",
+    "places of the planted secrets",
+  ],
 ];
 
 it.each(asked)("%s stays out of every log by a test of its own", (_place, file, title) => {

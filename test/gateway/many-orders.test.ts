@@ -5,7 +5,17 @@
 import { describe, expect, it } from "vitest";
 import { createClient } from "../../client/client.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
-import { anotherGateway, answering, auto, countOf, eachTestItsGateway, gateway, online, ready, row } from "../support/shop.ts";
+import {
+  anotherGateway,
+  answering,
+  auto,
+  countOf,
+  eachTestItsGateway,
+  gateway,
+  online,
+  ready,
+  row,
+} from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
 eachTestItsGateway();
@@ -17,7 +27,8 @@ const order = (orderId: string, change: object = {}) => ({
   orderId,
   ...change,
 });
-const many = (orders: unknown) => gateway.call("POST", "/api/v1/autoWithdraws", { orders } as object);
+const many = (orders: unknown) =>
+  gateway.call("POST", "/api/v1/autoWithdraws", { orders } as object);
 
 describe("autoWithdraws", () => {
   it("answers each order as autoWithdraw would, and one takes nothing from another", async () => {
@@ -64,9 +75,13 @@ describe("autoWithdraws", () => {
     const first = await many(orders);
     const again = await many(orders);
     expect(again.body).toEqual(first.body);
-    expect(new Set(first.body.answers.map((one: { answer: { transactionId: string } }) => one.answer.transactionId)).size).toBe(
-      100,
-    );
+    expect(
+      new Set(
+        first.body.answers.map(
+          (one: { answer: { transactionId: string } }) => one.answer.transactionId,
+        ),
+      ).size,
+    ).toBe(100);
     expect([countOf("transactions"), countOf("jobs")]).toEqual([100, 100]);
   });
 
@@ -74,10 +89,19 @@ describe("autoWithdraws", () => {
     await ready();
     online();
     answering({ status: 2, stage: "refused", code: "POLICY_DENIED" });
-    const { body } = await gateway.call("POST", "/api/v1/autoWithdraws", { orders: [order("a")] }, { "Accept-Language": "tr" });
+    const { body } = await gateway.call(
+      "POST",
+      "/api/v1/autoWithdraws",
+      { orders: [order("a")] },
+      { "Accept-Language": "tr" },
+    );
     expect(body.answers[0]).toMatchObject({
       httpStatus: 422,
-      answer: { code: "withdrawal_failed", reason: "POLICY_DENIED", message: "Çekim işlemi başarısız oldu." },
+      answer: {
+        code: "withdrawal_failed",
+        reason: "POLICY_DENIED",
+        message: "Çekim işlemi başarısız oldu.",
+      },
     });
     expect(row(body.answers[0].answer.transactionId)?.status).toBe(2);
   });
@@ -96,30 +120,41 @@ describe("autoWithdraws", () => {
     const orders = ["a", "b", "c"].map((orderId) => order(orderId));
     const first = await many(orders);
     expect(isHeld).toBe(true);
-    expect(first.body.answers.map((one: { httpStatus: number }) => one.httpStatus)).toEqual([200, 200, 503]);
+    expect(first.body.answers.map((one: { httpStatus: number }) => one.httpStatus)).toEqual([
+      200, 200, 503,
+    ]);
     other.exec("ROLLBACK");
     other.close();
     // A file that was held is looked at again a quarter of a second later.
     await until(() => gateway.service.store.trouble === "");
     const second = await many(orders);
-    expect(second.body.answers.map((one: { httpStatus: number }) => one.httpStatus)).toEqual([200, 200, 200]);
+    expect(second.body.answers.map((one: { httpStatus: number }) => one.httpStatus)).toEqual([
+      200, 200, 200,
+    ]);
     expect(countOf("transactions")).toBe(3);
   });
 
   it("lets a run of 1,000 through in a minute at the default rate, a hundred at a time or alone", async () => {
     await anotherGateway({ limits: { withdrawalWaitMs: 0 } });
     const began = gateway.clock.nowMs;
-    const run = async (calls: number, body: (call: number) => object, path: string): Promise<number> => {
+    const run = async (
+      calls: number,
+      body: (call: number) => object,
+      path: string,
+    ): Promise<number> => {
       const from = gateway.clock.nowMs;
       for (let call = 0; call < calls; ) {
         const answer = await gateway.call("POST", `/api/v1/${path}`, body(call));
-        if (answer.status === 429) gateway.clock.nowMs += Number(answer.headers["retry-after"]) * 1000;
+        if (answer.status === 429)
+          gateway.clock.nowMs += Number(answer.headers["retry-after"]) * 1000;
         else call += 1;
       }
       return gateway.clock.nowMs - from;
     };
     // Orders that are refused count as well, and cost the test less time.
-    const hundred = { orders: Array.from({ length: 100 }, (_, index) => order(`${index}`, { amount: "x" })) };
+    const hundred = {
+      orders: Array.from({ length: 100 }, (_, index) => order(`${index}`, { amount: "x" })),
+    };
     expect(await run(10, () => hundred, "autoWithdraws")).toBeLessThan(60_000);
     expect(gateway.clock.nowMs - began).toBeGreaterThan(40_000); // all of them counted
     gateway.clock.nowMs += 10_000; // nothing is owed any more
@@ -145,9 +180,16 @@ describe("autoWithdraws", () => {
       ok: true,
       value: [
         { orderId: "a", result: { ok: true, value: { status: 0 } } },
-        { orderId: "b", result: { ok: false, status: 400, code: "balance_insufficient", retry: "later" } },
+        {
+          orderId: "b",
+          result: { ok: false, status: 400, code: "balance_insufficient", retry: "later" },
+        },
       ],
     });
-    expect(await client.autoWithdraws([])).toMatchObject({ ok: false, status: 400, code: "orders_count" });
+    expect(await client.autoWithdraws([])).toMatchObject({
+      ok: false,
+      status: 400,
+      code: "orders_count",
+    });
   });
 });

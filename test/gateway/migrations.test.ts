@@ -5,7 +5,16 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,7 +24,12 @@ import { AgentError } from "../../base/fault.ts";
 import { compareMarks } from "../../gateway/deposits/ceilings.ts";
 import { checkCopy } from "../../gateway/store/copy.ts";
 import { inspectStore } from "../../gateway/store/inspect.ts";
-import { copyBefore, type MigrateOptions, migrateStore, missingRoomBytes } from "../../gateway/store/migrate.ts";
+import {
+  copyBefore,
+  type MigrateOptions,
+  migrateStore,
+  missingRoomBytes,
+} from "../../gateway/store/migrate.ts";
 import {
   digestOfVersion,
   type Migration,
@@ -57,7 +71,11 @@ END;
 `;
 const first = migrations[0] as Migration;
 const stepOf = (sql: string): Migration => ({ version: 2, name: "made-up", sql });
-const made: readonly Migration[] = [first, stepOf(rebuilding), { version: 3, name: "more", sql: "CREATE TABLE more (a);\n" }];
+const made: readonly Migration[] = [
+  first,
+  stepOf(rebuilding),
+  { version: 3, name: "more", sql: "CREATE TABLE more (a);\n" },
+];
 
 const fill = `INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0), ('m2', 'Other', 0);
 INSERT INTO keys (id, merchant, scopes, profile, alg, createdAt) VALUES ('k1', 'm1', 'read', 'strict', 'HS256', 0);`;
@@ -72,8 +90,10 @@ function faultOf(act: () => unknown): AgentError {
   throw new Error("no fault");
 }
 const codeOf = (act: () => unknown): string => faultOf(act).code;
-const sumOf = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex");
-const stateOf = (path: string): readonly string[] => seenIn(path, (raw) => [...catalogueOf(raw), ...contentOf(raw)]);
+const sumOf = (path: string): string =>
+  createHash("sha256").update(readFileSync(path)).digest("hex");
+const stateOf = (path: string): readonly string[] =>
+  seenIn(path, (raw) => [...catalogueOf(raw), ...contentOf(raw)]);
 const upTo3: MigrateOptions = { ...options, steps: made };
 
 /** A database of the first version with `fill`, in the file `name`. */
@@ -100,25 +120,45 @@ let endState: readonly string[] | null = null;
 
 describe("the files", () => {
   it("a database of the first version is known by the digest that it was made with", () => {
-    expect(digestOfVersion(1)).toBe("73bd33f2a4c9224d6026b8923a39a11d34dc3958e4cf68fdb38b559a45ac9085");
-    expect(migrations.map(({ version }) => version)).toEqual(migrations.map((_, place) => place + 1));
-    expect(schemaVersion).toBe(readdirSync(join(projectRoot, "gateway", "store", "migrations")).length);
+    expect(digestOfVersion(1)).toBe(
+      "73bd33f2a4c9224d6026b8923a39a11d34dc3958e4cf68fdb38b559a45ac9085",
+    );
+    expect(migrations.map(({ version }) => version)).toEqual(
+      migrations.map((_, place) => place + 1),
+    );
+    expect(schemaVersion).toBe(
+      readdirSync(join(projectRoot, "gateway", "store", "migrations")).length,
+    );
     expect(() => migrationsOf({ "0001-a.sql": "", "0003-c.sql": "" })).toThrow("0003-c.sql");
-    expect(migrationsOf({ "0002-b.sql": "y", "0001-a.sql": "x" }).map(({ sql }) => sql)).toEqual(["x", "y"]);
+    expect(migrationsOf({ "0002-b.sql": "y", "0001-a.sql": "x" }).map(({ sql }) => sql)).toEqual([
+      "x",
+      "y",
+    ]);
   });
 
-  it.each(migrations)("file $version falls into statements that make the same as the whole file", ({ version, sql }) => {
-    const [whole, split] = [new DatabaseSync(":memory:"), new DatabaseSync(":memory:")];
-    for (const earlier of migrations.slice(0, version - 1)) for (const raw of [whole, split]) raw.exec(earlier.sql);
-    whole.exec(sql);
-    for (const statement of statementsOf(sql)) split.exec(statement);
-    expect(catalogueOf(split)).toEqual(catalogueOf(whole));
-    expect(() => statementsOf(`${sql}\nCREATE TABLE unfinished (`)).toThrow("unfinished");
-  });
+  it.each(migrations)(
+    "file $version falls into statements that make the same as the whole file",
+    ({ version, sql }) => {
+      const [whole, split] = [new DatabaseSync(":memory:"), new DatabaseSync(":memory:")];
+      for (const earlier of migrations.slice(0, version - 1))
+        for (const raw of [whole, split]) raw.exec(earlier.sql);
+      whole.exec(sql);
+      for (const statement of statementsOf(sql)) split.exec(statement);
+      expect(catalogueOf(split)).toEqual(catalogueOf(whole));
+      expect(() => statementsOf(`${sql}\nCREATE TABLE unfinished (`)).toThrow("unfinished");
+    },
+  );
 
   it("the bundle of the gateway holds the texts themselves", async () => {
-    const { bundle } = (await import(pathToFileURL(join(projectRoot, "scripts", "bundle.js")).href)) as {
-      bundle: (root: string, name: string, outdir: string, entries: Record<string, string>) => Promise<unknown>;
+    const { bundle } = (await import(
+      pathToFileURL(join(projectRoot, "scripts", "bundle.js")).href
+    )) as {
+      bundle: (
+        root: string,
+        name: string,
+        outdir: string,
+        entries: Record<string, string>,
+      ) => Promise<unknown>;
     };
     await bundle(projectRoot, "gateway", at("out"), { texts: "gateway/store/migrations.ts" });
     const script = `import(${JSON.stringify(pathToFileURL(at("out/texts.js")).href)}).then((one) => console.log(one.schemaDigest))`;
@@ -159,12 +199,30 @@ describe("a new database and a migrated one", () => {
   const added = (sql: string) => (): readonly string[] => changed(sql);
   it.each([
     ["a column", added("ALTER TABLE cursors ADD COLUMN more TEXT")],
-    ["a type", written("block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT", "block TEXT NOT NULL, hash TEXT NOT NULL) STRICT")],
-    ["a default", written("language TEXT NOT NULL DEFAULT 'en'", "language TEXT NOT NULL DEFAULT 'tr'")],
+    [
+      "a type",
+      written(
+        "block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT",
+        "block TEXT NOT NULL, hash TEXT NOT NULL) STRICT",
+      ),
+    ],
+    [
+      "a default",
+      written("language TEXT NOT NULL DEFAULT 'en'", "language TEXT NOT NULL DEFAULT 'tr'"),
+    ],
     ["a check", written("CHECK (status IN (0,1,2))", "CHECK (status IN (0,1,2,3))")],
-    ["a key", written("merchant TEXT NOT NULL REFERENCES merchants(id), scopes", "merchant TEXT NOT NULL, scopes")],
+    [
+      "a key",
+      written(
+        "merchant TEXT NOT NULL REFERENCES merchants(id), scopes",
+        "merchant TEXT NOT NULL, scopes",
+      ),
+    ],
     ["an index", added("DROP INDEX sweepsUnreached")],
-    ["the condition of an index", added("DROP INDEX jobsUnanswered; CREATE INDEX jobsUnanswered ON jobs (agent, sequence)")],
+    [
+      "the condition of an index",
+      added("DROP INDEX jobsUnanswered; CREATE INDEX jobsUnanswered ON jobs (agent, sequence)"),
+    ],
     ["a trigger", added("DROP TRIGGER recallEnded")],
     ["a view", added("CREATE VIEW records AS SELECT id FROM transactions")],
     ["rows that are not strict", written("value TEXT NOT NULL) STRICT", "value TEXT NOT NULL)")],
@@ -182,14 +240,22 @@ describe("a migration", () => {
       info: (line: { event: string }) => void lines.push(line.event),
     } as unknown as MigrateOptions["log"];
     const before = stateOf(at("a.db"));
-    expect(migrateStore(at("a.db"), { ...upTo3, log })).toEqual({ from: 1, to: 3, copy: at("a.db.before-2") });
+    expect(migrateStore(at("a.db"), { ...upTo3, log })).toEqual({
+      from: 1,
+      to: 3,
+      copy: at("a.db.before-2"),
+    });
     expect(lines).toEqual(["database-copied", "database-upgraded", "database-upgraded"]);
     expect(inspectStore(at("a.db"), made)).toMatchObject({ version: 3, isOlder: false });
     expect(stateOf(at("a.db"))).toContain('merchants {"id":"m2","name":"Other","kind":"new"}');
     const copied = `meta {"name":"copiedAt","value":"${nowMs}"}`;
     expect([...stateOf(at("a.db.before-2"))].sort()).toEqual([...before, copied].sort());
     expect(statSync(at("a.db.before-2")).mode & 0o777).toBe(0o600);
-    expect(checkCopy(at("a.db.before-2"))).toMatchObject({ schema: 1, merchants: 2, copiedAt: nowMs });
+    expect(checkCopy(at("a.db.before-2"))).toMatchObject({
+      schema: 1,
+      merchants: 2,
+      copiedAt: nowMs,
+    });
     const sum = sumOf(at("a.db"));
     expect(migrateStore(at("a.db"), { ...upTo3, log })).toEqual({ from: 3, to: 3, copy: "" });
     expect([sumOf(at("a.db")), lines.length]).toEqual([sum, 3]);
@@ -246,11 +312,19 @@ describe("a migration", () => {
     old("a.db");
     const sum = sumOf(at("a.db"));
     const needed = 2 * statSync(at("a.db")).size;
-    const full = faultOf(() => migrateStore(at("a.db"), { ...options, freeBytes: () => needed - 7 }));
-    expect([full.code, full.context.missingBytes, sumOf(at("a.db"))]).toEqual(["GATEWAY_DISK_FULL", 7, sum]);
+    const full = faultOf(() =>
+      migrateStore(at("a.db"), { ...options, freeBytes: () => needed - 7 }),
+    );
+    expect([full.code, full.context.missingBytes, sumOf(at("a.db"))]).toEqual([
+      "GATEWAY_DISK_FULL",
+      7,
+      sum,
+    ]);
     expect(missingRoomBytes(at("a.db"), () => needed - 7)).toBe(7);
     expect(readdirSync(dir).filter((name) => name.includes("before"))).toEqual([]);
-    expect(migrateStore(at("a.db"), { ...options, freeBytes: () => needed }).to).toBe(schemaVersion);
+    expect(migrateStore(at("a.db"), { ...options, freeBytes: () => needed }).to).toBe(
+      schemaVersion,
+    );
   });
 
   it("does nothing while another gateway runs on the database", () => {
@@ -263,16 +337,29 @@ describe("a migration", () => {
 
   it.each([
     ["leaves a row that refers to nothing", "DELETE FROM merchants WHERE id = 'm1';\n"],
-    ["fails a check of its own", "DELETE FROM jtis;\n-- check: SELECT count(*) = 3 FROM merchants\n"],
-    ["breaks a rule of the tables", "INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Twice', 0);\n"],
+    [
+      "fails a check of its own",
+      "DELETE FROM jtis;\n-- check: SELECT count(*) = 3 FROM merchants\n",
+    ],
+    [
+      "breaks a rule of the tables",
+      "INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Twice', 0);\n",
+    ],
     ["is no SQL", "CREATE TABLE;\n"],
   ])("a step that %s is taken back whole", (_, sql) => {
     old("a.db");
     const before = stateOf(at("a.db"));
     const steps = [first, stepOf(`CREATE TABLE begun (a);\n${sql}`)];
-    expect(codeOf(() => migrateStore(at("a.db"), { ...options, steps }))).toBe("GATEWAY_STORE_UPGRADE");
+    expect(codeOf(() => migrateStore(at("a.db"), { ...options, steps }))).toBe(
+      "GATEWAY_STORE_UPGRADE",
+    );
     expect(stateOf(at("a.db"))).toEqual(before);
-    const good = [first, stepOf("CREATE TABLE begun (a);\nDELETE FROM jtis;\n-- check: SELECT count(*) = 2 FROM merchants\n")];
+    const good = [
+      first,
+      stepOf(
+        "CREATE TABLE begun (a);\nDELETE FROM jtis;\n-- check: SELECT count(*) = 2 FROM merchants\n",
+      ),
+    ];
     expect(migrateStore(at("a.db"), { ...options, steps: good }).to).toBe(2);
   });
 });
@@ -300,25 +387,37 @@ describe("the step to owners of accounts", () => {
           request("2", "rA", "rA:2", 9),
           request("3", "rA", "rA:3", 7),
         ],
-        ...[given("rA:1", "'a1'", 1, "1"), given("rA:2", "'a2'", 1, "2"), given("rA:3", "NULL", 3, "3")],
+        ...[
+          given("rA:1", "'a1'", 1, "1"),
+          given("rA:2", "'a2'", 1, "2"),
+          given("rA:3", "NULL", 3, "3"),
+        ],
         request("4", "rB", "rB:1", 5), // a stray: nobody was given its address
         ...[request("5", "0xC", "0xC", 5), given("0xC", "'a1'", 4, "5")],
       ].join("\n"),
     );
     migrateStore(at("a.db"), options);
-    const owners = () => seenIn(at("a.db"), (raw) => contentOf(raw).filter((line) => line.startsWith("accountOwners ")));
-    expect(owners()).toEqual(['accountOwners {"network":"xrpl:1","account":"rA","merchant":"m1","agent":"a2"}']);
+    const owners = () =>
+      seenIn(at("a.db"), (raw) =>
+        contentOf(raw).filter((line) => line.startsWith("accountOwners ")),
+      );
+    expect(owners()).toEqual([
+      'accountOwners {"network":"xrpl:1","account":"rA","merchant":"m1","agent":"a2"}',
+    ]);
   });
 });
 
 describe("an interrupted migration", () => {
-  const statements = made.slice(1).flatMap(({ sql }) => ["BEGIN", ...statementsOf(sql), "version", "digest", "COMMIT"]);
+  const statements = made
+    .slice(1)
+    .flatMap(({ sql }) => ["BEGIN", ...statementsOf(sql), "version", "digest", "COMMIT"]);
   const places = statements.map((statement, place) => [place, statement.slice(0, 30)] as const);
 
   /** All that a kill at this moment would leave on disk. */
   function copyFiles(): void {
     mkdirSync(at("killed"));
-    for (const name of readdirSync(dir)) if (name.startsWith("old.db")) copyFileSync(at(name), at(`killed/${name}`));
+    for (const name of readdirSync(dir))
+      if (name.startsWith("old.db")) copyFileSync(at(name), at(`killed/${name}`));
   }
 
   it.each(places)(
@@ -333,7 +432,9 @@ describe("an interrupted migration", () => {
         }
         done += 1;
       };
-      expect(codeOf(() => migrateStore(at("old.db"), { ...upTo3, onStatement }))).toBe("GATEWAY_DISK_FAILED");
+      expect(codeOf(() => migrateStore(at("old.db"), { ...upTo3, onStatement }))).toBe(
+        "GATEWAY_DISK_FAILED",
+      );
       const version = place < statementsOf(rebuilding).length + 4 ? 1 : 2;
       for (const path of [at("old.db"), at("killed/old.db")]) {
         expect(inspectStore(path, made).version).toBe(version);

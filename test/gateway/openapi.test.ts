@@ -32,13 +32,36 @@ const unpaid = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 const settings = {
   chains: {
     ...testConfig.chains,
-    tagged: { family: "xrp", chainId: 1, nodes: ["http://127.0.0.1:9"], confirmations: "finalized" },
+    tagged: {
+      family: "xrp",
+      chainId: 1,
+      nodes: ["http://127.0.0.1:9"],
+      confirmations: "finalized",
+    },
   },
-  limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, pairingsPerMinute: 10_000, withdrawalWaitMs: 0 },
+  limits: {
+    readsPerSecond: 100_000,
+    writesPerSecond: 100_000,
+    pairingsPerMinute: 10_000,
+    withdrawalWaitMs: 0,
+  },
   currencies: {
     ...testConfig.currencies,
-    extra: { chain: "local", decimal: 6, contract: unpaid, name: "Extra", symbol: "EXT", minPaymentAmount: "1" },
-    tagged: { chain: "tagged", decimal: 6, name: "Tagged", symbol: "TAG", minPaymentAmount: "0.01" },
+    extra: {
+      chain: "local",
+      decimal: 6,
+      contract: unpaid,
+      name: "Extra",
+      symbol: "EXT",
+      minPaymentAmount: "1",
+    },
+    tagged: {
+      chain: "tagged",
+      decimal: 6,
+      name: "Tagged",
+      symbol: "TAG",
+      minPaymentAmount: "0.01",
+    },
   },
 };
 
@@ -61,32 +84,63 @@ const good: Readonly<Record<string, () => Record<string, unknown>>> = {
       tolerancePercent: "0.5",
     },
   }),
-  autoWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
+  autoWithdraw: () => ({
+    currency: "eth",
+    amount: "0.01",
+    address: receiver,
+    orderId: orderId(),
+    tag: "",
+    metadata: {},
+  }),
   autoWithdraws: () => ({ orders: [good.autoWithdraw!()] }),
-  manualWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
+  manualWithdraw: () => ({
+    currency: "eth",
+    amount: "0.01",
+    address: receiver,
+    orderId: orderId(),
+    tag: "",
+    metadata: {},
+  }),
   cancelWithdraw: () => ({ transactionId: known.withdrawal }),
 };
 /** A good body for each operation on a callback target. */
 const onTargets: Readonly<Record<string, () => Record<string, unknown>>> = {
-  createCallback: () => ({ url: `https://shop.example/${++orders}`, events: ["deposit.completed"] }),
+  createCallback: () => ({
+    url: `https://shop.example/${++orders}`,
+    events: ["deposit.completed"],
+  }),
   pauseCallback: () => ({ callbackId: known.target }),
   resumeCallback: () => ({ callbackId: known.target }),
   removeCallback: () => ({ callbackId: known.spare }),
   testCallback: () => ({ callbackId: known.target }),
   redeliverCallback: () => ({ callbackId: known.target, since: "2026-01-02" }),
 };
-const allScopes = ["read", "deposit", "withdraw:auto", "withdraw:manual", "withdraw:cancel", "callbacks"] as const;
+const allScopes = [
+  "read",
+  "deposit",
+  "withdraw:auto",
+  "withdraw:manual",
+  "withdraw:cancel",
+  "callbacks",
+] as const;
 const fiat = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000" };
 /** Other good orders, of fields that exclude those of the first. */
 const others: Readonly<Record<string, () => Record<string, unknown>>> = {
-  createTransactionRequest: () => ({ ...fiat, orderId: orderId(), returnUrl: "https://shop.example.com/thanks" }),
+  createTransactionRequest: () => ({
+    ...fiat,
+    orderId: orderId(),
+    returnUrl: "https://shop.example.com/thanks",
+  }),
 };
 const withdrawals = ["autoWithdraw", "manualWithdraw"];
 let known: { deposit: string; withdrawal: string; target: string; spare: string };
 let shopKey = "";
 
 /** The path of a good request, and its body. */
-function request(place: DescribedPath): { readonly path: string; readonly body: string | undefined } {
+function request(place: DescribedPath): {
+  readonly path: string;
+  readonly body: string | undefined;
+} {
   const { operationId } = place.operation;
   const path = place.path
     .replace("{transactionId}", known.withdrawal)
@@ -108,7 +162,11 @@ interface Malformed {
 }
 
 async function ask(place: DescribedPath, malformed: Malformed = {}): Promise<Answered> {
-  const { to = gateway, headers = {}, key = to === gateway ? shopKey : to.merchant.shopKey } = malformed;
+  const {
+    to = gateway,
+    headers = {},
+    key = to === gateway ? shopKey : to.merchant.shopKey,
+  } = malformed;
   const usual = request(place);
   const { path = usual.path } = malformed;
   const body =
@@ -128,7 +186,8 @@ async function ask(place: DescribedPath, malformed: Malformed = {}): Promise<Ans
 }
 
 /** Asks, and gives the code that came in the place of an answer. */
-const code = async (place: DescribedPath, malformed: Malformed = {}): Promise<string> => (await ask(place, malformed)).body.code;
+const code = async (place: DescribedPath, malformed: Malformed = {}): Promise<string> =>
+  (await ask(place, malformed)).body.code;
 
 const at = (operationId: string): DescribedPath => places[operationId]!;
 
@@ -137,14 +196,24 @@ beforeAll(async () => {
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 19n);
   gateway.fund("usdt", 10n ** 9n);
-  changePage(gateway.operator, gateway.merchant.merchantId, { origins: ["https://shop.example.com"] });
+  changePage(gateway.operator, gateway.merchant.merchantId, {
+    origins: ["https://shop.example.com"],
+  });
   about = await readDescription(gateway);
   places = Object.fromEntries(about.paths.map((place) => [place.operation.operationId, place]));
   shop = about.paths.filter(({ operation }) => operation.security.length > 0);
-  const made = await gateway.call("POST", "/api/v1/createTransactionRequest", good.createTransactionRequest!());
+  const made = await gateway.call(
+    "POST",
+    "/api/v1/createTransactionRequest",
+    good.createTransactionRequest!(),
+  );
   const paid = await gateway.call("POST", "/api/v1/autoWithdraw", good.autoWithdraw!());
   const target = (path: string): string => {
-    const wanted = { merchant: gateway.merchant.merchantId, url: `https://shop.example/${path}`, events: [] };
+    const wanted = {
+      merchant: gateway.merchant.merchantId,
+      url: `https://shop.example/${path}`,
+      events: [],
+    };
     const added = addCallback(gateway.operator, wanted, gateway.service.config.callbacks);
     if (!added.ok) throw new Error(added.code);
     return added.callbackId;
@@ -166,10 +235,16 @@ describe("/openapi.json", () => {
   });
 
   it("has each operation of the routes with its method and scope, and no other under /api", () => {
-    const served = operations.map(({ method, path, scope }) => `${method} /api/v1${path.replace(/:(\w+)/g, "{$1}")} ${scope}`);
-    const shown = shop.map(({ method, path, operation }) => `${method} ${path} ${operation.security[0]?.signatureToken}`);
+    const served = operations.map(
+      ({ method, path, scope }) => `${method} /api/v1${path.replace(/:(\w+)/g, "{$1}")} ${scope}`,
+    );
+    const shown = shop.map(
+      ({ method, path, operation }) => `${method} ${path} ${operation.security[0]?.signatureToken}`,
+    );
     expect(shown.sort()).toEqual(served.sort());
-    const names = at("transactions").operation.parameters?.flatMap(({ name, in: where }) => (where === "query" ? [name] : []));
+    const names = at("transactions").operation.parameters?.flatMap(({ name, in: where }) =>
+      where === "query" ? [name] : [],
+    );
     expect(names).toEqual(listParameterNames);
   });
 
@@ -178,9 +253,15 @@ describe("/openapi.json", () => {
       const place = at(operationId);
       const order = make();
       const schema =
-        about.schemas[`${place.operation.requestBody?.content["application/json"]?.schema.$ref}`.split("/").pop() ?? ""];
+        about.schemas[
+          `${place.operation.requestBody?.content["application/json"]?.schema.$ref}`
+            .split("/")
+            .pop() ?? ""
+        ];
       const other = others[operationId]?.() ?? {};
-      const forms = schema?.oneOf?.map(({ $ref = "" }) => about.schemas[$ref.split("/").pop() ?? ""]) ?? [schema];
+      const forms = schema?.oneOf?.map(
+        ({ $ref = "" }) => about.schemas[$ref.split("/").pop() ?? ""],
+      ) ?? [schema];
       const fields = new Set(forms.flatMap((form) => Object.keys(form?.properties ?? {})));
       // These need an earlier record, and have tests of their own.
       for (const name of ["renew", "refundOf"]) fields.delete(name);
@@ -197,9 +278,14 @@ describe("/openapi.json", () => {
       if (others[operationId] !== undefined) malformed.push(others[operationId]());
       for (const body of malformed) {
         const { status } = await ask(place, { body });
-        expect([JSON.stringify(body), status === 200]).toEqual([JSON.stringify(body), about.takes(place, body)]);
+        expect([JSON.stringify(body), status === 200]).toEqual([
+          JSON.stringify(body),
+          about.takes(place, body),
+        ]);
       }
-      const { example } = place.operation.requestBody?.content["application/json"] ?? { example: {} };
+      const { example } = place.operation.requestBody?.content["application/json"] ?? {
+        example: {},
+      };
       const isMade = operationId !== "cancelWithdraw"; // the example's withdrawal is not here
       expect((await ask(place, { body: example })).status, operationId).toBe(isMade ? 200 : 404);
     }
@@ -211,19 +297,26 @@ describe("/openapi.json", () => {
     for (const { name = "", in: where, schema } of place.operation.parameters ?? []) {
       if (where !== "query" || name === "cursor") continue;
       const value = values[name] ?? `${schema?.examples?.[0]}`;
-      expect((await ask(place, { path: `/api/v1/transactions?${name}=${value}` })).status, name).toBe(200);
+      expect(
+        (await ask(place, { path: `/api/v1/transactions?${name}=${value}` })).status,
+        name,
+      ).toBe(200);
     }
     const { headers } = await ask(place, { path: "/api/v1/transactions?limit=1" });
     const next = /<([^>]+cursor=[^>]+)>/.exec(`${headers.link}`)?.[1];
     expect((await ask(place, { path: next ?? "" })).status).toBe(200);
-    const documented = Object.keys(place.operation.responses[200]?.headers ?? {}).map((name) => name.toLowerCase());
+    const documented = Object.keys(place.operation.responses[200]?.headers ?? {}).map((name) =>
+      name.toLowerCase(),
+    );
     expect(documented.filter((name) => headers[name] === undefined)).toEqual([]);
   });
 });
 
 describe("each documented code comes, and no other: ", () => {
   it("each documented code comes, and no other: what any operation may answer", async () => {
-    const strict = await startTestGateway({ limits: { readsPerSecond: 1, writesPerSecond: 1, burst: 1 } });
+    const strict = await startTestGateway({
+      limits: { readsPerSecond: 1, writesPerSecond: 1, burst: 1 },
+    });
     // A gateway of its own, because on a busy machine a good request would be too slow for it.
     const hasty = await startTestGateway();
     hasty.server.server.headersTimeout = 100;
@@ -246,12 +339,18 @@ describe("each documented code comes, and no other: ", () => {
         const off = createMerchant(gateway.operator, { name: "Switched off", language: "en" });
         const { database } = gateway.service.store;
         database.run("UPDATE keys SET expiresAt = 1 WHERE id = ?", ended.keyId);
-        database.run("UPDATE keys SET allowedAddresses = '203.0.113.0/24' WHERE id = ?", elsewhere.keyId);
+        database.run(
+          "UPDATE keys SET allowedAddresses = '203.0.113.0/24' WHERE id = ?",
+          elsewhere.keyId,
+        );
         database.run("UPDATE merchants SET disabledAt = 1 WHERE id = ?", off.merchantId);
         const busy = strict.key({ scopes: allScopes }).apiKey;
         await strict.send(path, {
           method: place.method,
-          headers: { "Content-Type": "application/json", signatureToken: handmadeToken(busy, strict.clock.nowMs) },
+          headers: {
+            "Content-Type": "application/json",
+            signatureToken: handmadeToken(busy, strict.clock.nowMs),
+          },
           body,
         });
         const far = await gateway.server.inject({
@@ -273,12 +372,20 @@ describe("each documented code comes, and no other: ", () => {
         expect(await code(place, { key: ended.apiKey })).toBe("key_expired");
         expect(await code(place, { key: elsewhere.apiKey })).toBe("address_not_allowed");
         expect(await code(place, { key: off.shopKey })).toBe("merchant_disabled");
-        expect(await code(place, { headers: { "Content-Type": "text/plain" } })).toBe("content_type");
-        expect(await code(place, { headers: { "Content-Encoding": "gzip" } })).toBe("content_encoding");
+        expect(await code(place, { headers: { "Content-Type": "text/plain" } })).toBe(
+          "content_type",
+        );
+        expect(await code(place, { headers: { "Content-Encoding": "gzip" } })).toBe(
+          "content_encoding",
+        );
         expect(await code(place, { to: strict, key: busy })).toBe("rate_limited");
         expect(await raw(`${top}Connection: close\r\n\r\n`)).toBe("request_invalid");
-        expect(await raw(`${top}Host: x\r\nExpect: tea\r\nConnection: close\r\n\r\n`)).toBe("expectation_failed");
-        expect(await raw(`${top}Host: x\r\nA: ${"a".repeat(20_000)}\r\n\r\n`)).toBe("headers_too_large");
+        expect(await raw(`${top}Host: x\r\nExpect: tea\r\nConnection: close\r\n\r\n`)).toBe(
+          "expectation_failed",
+        );
+        expect(await raw(`${top}Host: x\r\nA: ${"a".repeat(20_000)}\r\n\r\n`)).toBe(
+          "headers_too_large",
+        );
         expect(await raw(`${top}Host: x\r\n`, hasty)).toBe("request_timeout");
       }),
     );
@@ -286,7 +393,10 @@ describe("each documented code comes, and no other: ", () => {
   });
 
   it("each documented code comes, and no other: what is wrong with an order", async () => {
-    const outsider = createMerchant(gateway.operator, { name: "Not paired", language: "en" }).shopKey;
+    const outsider = createMerchant(gateway.operator, {
+      name: "Not paired",
+      language: "en",
+    }).shopKey;
     for (const [operationId, make] of Object.entries(good)) {
       if (operationId === "autoWithdraws" || operationId === "cancelWithdraw") continue; // below
       const place = at(operationId);
@@ -304,16 +414,23 @@ describe("each documented code comes, and no other: ", () => {
         order_id_invalid: { body: { ...make(), orderId: "a b" } },
         body_too_large: { body: `${JSON.stringify(make())}${" ".repeat(300_000)}` },
       };
-      for (const [name, malformed] of Object.entries(expected)) expect(await code(place, malformed), operationId).toBe(name);
+      for (const [name, malformed] of Object.entries(expected))
+        expect(await code(place, malformed), operationId).toBe(name);
       const first = make();
       expect((await ask(place, { body: first })).status).toBe(200);
       expect(await code(place, { body: { ...first, amount: "0.02" } })).toBe("order_id_reused");
       if (operationId === "createTransactionRequest") {
         await wrongSums(place, others[operationId]!);
-        expect(await code(place, { body: { ...make(), expiresInMinutes: 4 } })).toBe("lifetime_invalid");
-        expect(await code(place, { body: { ...make(), tolerancePercent: "10.01" } })).toBe("tolerance_invalid");
+        expect(await code(place, { body: { ...make(), expiresInMinutes: 4 } })).toBe(
+          "lifetime_invalid",
+        );
+        expect(await code(place, { body: { ...make(), tolerancePercent: "10.01" } })).toBe(
+          "tolerance_invalid",
+        );
       } else await wrongRefunds(place, make);
-      const notPaired = withdrawals.includes(operationId) ? "agent_not_paired" : "deposits_not_ready";
+      const notPaired = withdrawals.includes(operationId)
+        ? "agent_not_paired"
+        : "deposits_not_ready";
       expect(await code(place, { key: outsider })).toBe(notPaired);
     }
   });
@@ -324,7 +441,9 @@ describe("each documented code comes, and no other: ", () => {
     expect(await code(place, { body: "{" })).toBe("json_invalid");
     expect(await code(place, { body: {} })).toBe("field_missing");
     expect(await code(place, { body: { ...order, more: "1" } })).toBe("field_unknown");
-    expect(await code(place, { body: `${JSON.stringify(order)}${" ".repeat(300_000)}` })).toBe("body_too_large");
+    expect(await code(place, { body: `${JSON.stringify(order)}${" ".repeat(300_000)}` })).toBe(
+      "body_too_large",
+    );
     for (const transactionId of ["0".repeat(32), "x", 1])
       expect(await code(place, { body: { transactionId } })).toBe("transaction_not_found");
     expect(await code(place, { body: { transactionId: known.deposit } })).toBe("not_cancellable");
@@ -335,38 +454,69 @@ describe("each documented code comes, and no other: ", () => {
     for (const operationId of ["createTransactionRequest", ...withdrawals]) {
       const place = at(operationId);
       const order = good[operationId]!();
-      expect(await code(place, { body: { ...order, renew: "0".repeat(32) } }), operationId).toBe("renew_invalid");
+      expect(await code(place, { body: { ...order, renew: "0".repeat(32) } }), operationId).toBe(
+        "renew_invalid",
+      );
       const { transactionId } = (await ask(place, { body: order })).body;
       const again = { ...order, renew: transactionId };
       expect(about.takes(place, again), operationId).toBe(true);
       expect(await code(place, { body: again }), operationId).toBe("not_renewable");
-      const end = "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?";
+      const end =
+        "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?";
       gateway.service.store.database.run(end, transactionId);
-      expect((await ask(place, { body: again })).body, operationId).toMatchObject({ renews: transactionId, status: 0 });
-      gateway.service.store.database.run(end, (await ask(place, { body: again })).body.transactionId);
+      expect((await ask(place, { body: again })).body, operationId).toMatchObject({
+        renews: transactionId,
+        status: 0,
+      });
+      gateway.service.store.database.run(
+        end,
+        (await ask(place, { body: again })).body.transactionId,
+      );
       const own = withdrawals.includes(operationId) ? 422 : 200;
-      expect(await ask(place, { body: again }), operationId).toMatchObject({ status: own, body: { renews: transactionId } });
+      expect(await ask(place, { body: again }), operationId).toMatchObject({
+        status: own,
+        body: { renews: transactionId },
+      });
       const { body } = await ask(place, { body: order });
-      expect([body.transactionId, typeof body.renewedBy], operationId).toEqual([transactionId, "string"]);
+      expect([body.transactionId, typeof body.renewedBy], operationId).toEqual([
+        transactionId,
+        "string",
+      ]);
     }
   });
 
-  async function wrongRefunds(place: DescribedPath, make: () => Record<string, unknown>): Promise<void> {
+  async function wrongRefunds(
+    place: DescribedPath,
+    make: () => Record<string, unknown>,
+  ): Promise<void> {
     const refund = { ...make(), refundOf: known.deposit };
     expect(about.takes(place, refund)).toBe(true);
-    expect(await code(place, { body: { ...refund, refundOf: known.withdrawal } })).toBe("refund_invalid");
+    expect(await code(place, { body: { ...refund, refundOf: known.withdrawal } })).toBe(
+      "refund_invalid",
+    );
     expect(await code(place, { body: refund })).toBe("refund_above_received");
     const { database } = gateway.service.store;
-    database.run("UPDATE transactions SET amountReceivedUnits = ? WHERE id = ?", `${10n ** 18n}`, known.deposit);
+    database.run(
+      "UPDATE transactions SET amountReceivedUnits = ? WHERE id = ?",
+      `${10n ** 18n}`,
+      known.deposit,
+    );
     expect(await ask(place, { body: refund })).toMatchObject({ status: 200 });
     database.run("UPDATE transactions SET amountReceivedUnits = '0' WHERE id = ?", known.deposit);
   }
 
-  async function wrongSums(place: DescribedPath, make: () => Record<string, unknown>): Promise<void> {
+  async function wrongSums(
+    place: DescribedPath,
+    make: () => Record<string, unknown>,
+  ): Promise<void> {
     expect(await code(place, { body: { ...make(), amount: "1" } })).toBe("amount_twice");
-    expect(await code(place, { body: { ...make(), fiatCurrency: "GBP" } })).toBe("fiat_currency_unknown");
+    expect(await code(place, { body: { ...make(), fiatCurrency: "GBP" } })).toBe(
+      "fiat_currency_unknown",
+    );
     expect(await code(place, { body: { ...make(), currency: "extra" } })).toBe("currency_unpriced");
-    expect(await code(place, { body: { ...make(), returnUrl: "https://elsewhere.example/" } })).toBe("return_url_invalid");
+    expect(
+      await code(place, { body: { ...make(), returnUrl: "https://elsewhere.example/" } }),
+    ).toBe("return_url_invalid");
     const { prices } = gateway.service.config;
     const { changedAtMs } = prices;
     Object.assign(prices, { changedAtMs: 0 });
@@ -390,12 +540,14 @@ describe("each documented code comes, and no other: ", () => {
         expect(await code(place, { body: { ...make(), ...change } }), operationId).toBe(name);
       }
       const order = make();
-      const setLedger = (atMs: number) => gateway.service.store.database.run("UPDATE agents SET ledgerAt = ?", atMs);
+      const setLedger = (atMs: number) =>
+        gateway.service.store.database.run("UPDATE agents SET ledgerAt = ?", atMs);
       setLedger(gateway.clock.nowMs + 1_000 * 3_600_000);
       expect(await code(place, { body: order }), operationId).toBe("agent_clock_ahead");
       setLedger(0);
       const { body } = await ask(place, { body: order });
-      const sql = "UPDATE transactions SET status = 2, stage = 'refused', code = 'POLICY_DENIED' WHERE id = ?";
+      const sql =
+        "UPDATE transactions SET status = 2, stage = 'refused', code = 'POLICY_DENIED' WHERE id = ?";
       gateway.service.store.database.run(sql, body.transactionId);
       expect(await code(place, { body: order })).toBe("withdrawal_failed");
     }
@@ -411,10 +563,15 @@ describe("each documented code comes, and no other: ", () => {
       orders_count: { orders: Array.from({ length: 101 }, one) },
       body_too_large: `${JSON.stringify({ orders: [one()] })}${" ".repeat(300_000)}`,
     };
-    for (const [name, body] of Object.entries(expected)) expect(await code(place, { body })).toBe(name);
+    for (const [name, body] of Object.entries(expected))
+      expect(await code(place, { body })).toBe(name);
     expect(await code(place, { body: { orders: [] } })).toBe("orders_count");
-    const { body } = await ask(place, { body: { orders: [one(), "x", { ...one(), amount: "1000" }, {}] } });
-    expect(body.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus)).toEqual([200, 400, 400, 400]);
+    const { body } = await ask(place, {
+      body: { orders: [one(), "x", { ...one(), amount: "1000" }, {}] },
+    });
+    expect(body.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus)).toEqual([
+      200, 400, 400, 400,
+    ]);
   });
 
   it("each documented code comes, and no other: what is wrong with a callback target", async () => {
@@ -427,15 +584,20 @@ describe("each documented code comes, and no other: ", () => {
         field_unknown: { body: { ...make(), more: "1" } },
         body_too_large: { body: `${JSON.stringify(make())}${" ".repeat(300_000)}` },
       };
-      for (const [name, malformed] of Object.entries(expected)) expect(await code(place, malformed), operationId).toBe(name);
+      for (const [name, malformed] of Object.entries(expected))
+        expect(await code(place, malformed), operationId).toBe(name);
       expect(about.takes(place, make()), operationId).toBe(true);
       expect(about.takes(place, rest), operationId).toBe(false);
       if (operationId === "createCallback") continue;
-      expect(await code(place, { body: { callbackId: "cb_0" } }), operationId).toBe("callback_not_found");
+      expect(await code(place, { body: { callbackId: "cb_0" } }), operationId).toBe(
+        "callback_not_found",
+      );
     }
     const place = at("createCallback");
     const [one, two] = [onTargets.createCallback!(), onTargets.createCallback!()];
-    expect(await code(place, { body: { ...one, url: "http://shop.example/" } })).toBe("callback_url_invalid");
+    expect(await code(place, { body: { ...one, url: "http://shop.example/" } })).toBe(
+      "callback_url_invalid",
+    );
     expect(await code(place, { body: { ...one, events: ["a"] } })).toBe("callback_events_invalid");
     expect((await ask(place, { body: one })).status).toBe(200);
     expect(await code(place, { body: one })).toBe("callback_exists");
@@ -449,31 +611,57 @@ describe("each documented code comes, and no other: ", () => {
     expect(await code(place, { body: two })).toBe("callbacks_full");
     most.run("DELETE FROM callbackTargets WHERE id LIKE 'x%'");
     expect((await ask(place, { body: two })).status).toBe(200);
-    expect(await code(at("redeliverCallback"), { body: { callbackId: known.target, since: "soon" } })).toBe("since_invalid");
+    expect(
+      await code(at("redeliverCallback"), { body: { callbackId: known.target, since: "soon" } }),
+    ).toBe("since_invalid");
     most.run("UPDATE callbackTargets SET offAt = 1, offReason = 'gone' WHERE id = ?", known.target);
     for (const operationId of ["testCallback", "redeliverCallback"]) {
       expect(await code(at(operationId))).toBe("callback_off");
     }
     expect((await ask(at("resumeCallback"))).body.state).toBe("active");
-    for (const operationId of ["testCallback", "redeliverCallback"]) expect((await ask(at(operationId))).status).toBe(200);
+    for (const operationId of ["testCallback", "redeliverCallback"])
+      expect((await ask(at(operationId))).status).toBe(200);
   });
 
   it("each documented code comes, and no other: what is wrong with a question", async () => {
-    const record = (id: string, type: string) => ({ path: `/api/v1/transaction/${id}?transactionType=${type}` });
-    expect(await code(at("transaction"), record(known.deposit, "3"))).toBe("transaction_type_invalid");
+    const record = (id: string, type: string) => ({
+      path: `/api/v1/transaction/${id}?transactionType=${type}`,
+    });
+    expect(await code(at("transaction"), record(known.deposit, "3"))).toBe(
+      "transaction_type_invalid",
+    );
     expect(await code(at("transaction"), record(known.deposit, "2"))).toBe("transaction_not_found");
     expect((await ask(at("transaction"), record(known.deposit, "1"))).status).toBe(200);
-    const outsider = createMerchant(gateway.operator, { name: "Without an agent", language: "en" }).shopKey;
-    for (const [operationId, more] of Object.entries({ balance: "", estimate: "", address: `/${receiver}` }))
-      expect(await code(at(operationId), { path: `/api/v1/${operationId}/doge${more}` })).toBe("currency_not_found");
+    const outsider = createMerchant(gateway.operator, {
+      name: "Without an agent",
+      language: "en",
+    }).shopKey;
+    for (const [operationId, more] of Object.entries({
+      balance: "",
+      estimate: "",
+      address: `/${receiver}`,
+    }))
+      expect(await code(at(operationId), { path: `/api/v1/${operationId}/doge${more}` })).toBe(
+        "currency_not_found",
+      );
     expect(await code(at("estimate"), { key: outsider })).toBe("agent_not_paired");
-    expect(await code(at("estimate"), { path: "/api/v1/estimate/extra" })).toBe("currency_not_payable");
+    expect(await code(at("estimate"), { path: "/api/v1/estimate/extra" })).toBe(
+      "currency_not_payable",
+    );
     const questions = {
       ...{ transaction: "&a=1", transactions: "?a=1", supportedCurrency: "?a=1", balance: "?a=1" },
-      ...{ balances: "?a=1", estimate: "?a=1", address: "?a=1", events: "?after=01", callbacks: "?a=1" },
+      ...{
+        balances: "?a=1",
+        estimate: "?a=1",
+        address: "?a=1",
+        events: "?after=01",
+        callbacks: "?a=1",
+      },
     };
     for (const [operationId, more] of Object.entries(questions)) {
-      expect(await code(at(operationId), { path: `${request(at(operationId)).path}${more}` })).toBe("query_invalid");
+      expect(await code(at(operationId), { path: `${request(at(operationId)).path}${more}` })).toBe(
+        "query_invalid",
+      );
     }
   });
 
@@ -481,23 +669,44 @@ describe("each documented code comes, and no other: ", () => {
     const { service } = gateway;
     Object.assign(service, { confirmations: () => 3 });
     for (const place of shop) expect((await ask(place)).status, place.path).toBe(200);
-    expect((await ask(at("createTransactionRequest"), { body: others.createTransactionRequest!() })).status).toBe(200);
-    const value = JSON.stringify({ usd: "1", eur: "1", try: "40", pricedAt: "2026-01-02T03:04:05.678Z" });
+    expect(
+      (await ask(at("createTransactionRequest"), { body: others.createTransactionRequest!() }))
+        .status,
+    ).toBe(200);
+    const value = JSON.stringify({
+      usd: "1",
+      eur: "1",
+      try: "40",
+      pricedAt: "2026-01-02T03:04:05.678Z",
+    });
     service.store.database.run("UPDATE transactions SET value = ?", value);
-    service.store.database.run("UPDATE transactions SET code = 'chain_moved' WHERE id = ?", known.withdrawal);
+    service.store.database.run(
+      "UPDATE transactions SET code = 'chain_moved' WHERE id = ?",
+      known.withdrawal,
+    );
     expect((await ask(at("transactions"))).status).toBe(200);
     // The first question for events came above; what is ordered from then on has events.
     expect((await ask(at("manualWithdraw"))).status).toBe(200);
     const { config, store, random } = service;
     const recordOfRow = (row: TransactionRow): object => recordOf(row, service);
-    store.write((database) => tellChanges(database, { config, random, clock: () => gateway.clock.nowMs, recordOf: recordOfRow }));
+    store.write((database) =>
+      tellChanges(database, {
+        config,
+        random,
+        clock: () => gateway.clock.nowMs,
+        recordOf: recordOfRow,
+      }),
+    );
     const { body } = await ask(at("events"), { path: "/api/v1/events?after=0&limit=500" });
     expect(body.events.length).toBeGreaterThan(0);
   });
 
   it("each documented code comes, and no other: /health and /ready, whether the gateway is ready or not", async () => {
     const station = about.paths.filter(({ operation }) => operation.security.length === 0);
-    expect(station.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /health", "GET /ready"]);
+    expect(station.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "GET /health",
+      "GET /ready",
+    ]);
     for (const isRead of [true, false]) {
       const server = createServer(gateway.service);
       addStation(server, gateway.service, [
@@ -512,10 +721,16 @@ describe("each documented code comes, and no other: ", () => {
       await server.close();
     }
     for (const { operation } of station)
-      expect([...(about.codes.get(operation.operationId) ?? [])].sort(), operation.operationId).toEqual(
-        Object.keys(operation.responses),
-      );
-    const malformed = { status: 503, headers: { "content-type": "application/json" }, text: "", body: { status: "ready" } };
+      expect(
+        [...(about.codes.get(operation.operationId) ?? [])].sort(),
+        operation.operationId,
+      ).toEqual(Object.keys(operation.responses));
+    const malformed = {
+      status: 503,
+      headers: { "content-type": "application/json" },
+      text: "",
+      body: { status: "ready" },
+    };
     expect(() => about.judge(at("ready"), malformed)).toThrow();
   });
 
@@ -524,7 +739,9 @@ describe("each documented code comes, and no other: ", () => {
     clock.judged = { kind: "behind", ownMs: clock.nowMs, chainMs: clock.nowMs + 3_600_000 };
     for (const place of shop) {
       const token = handmadeToken(shopKey, clock.nowMs + 3_600_000);
-      expect(await code(place, { headers: { signatureToken: token } }), place.path).toBe("clock_wrong");
+      expect(await code(place, { headers: { signatureToken: token } }), place.path).toBe(
+        "clock_wrong",
+      );
     }
     delete clock.judged;
   });
@@ -545,14 +762,17 @@ describe("each documented code comes, and no other: ", () => {
 
   it("each documented code comes, and no other: nothing documented is left that never came", () => {
     for (const { operation } of shop) {
-      expect([...(about.codes.get(operation.operationId) ?? [])].sort(), operation.operationId).toEqual(
-        [...about.codesOf(operation)].sort(),
-      );
+      expect(
+        [...(about.codes.get(operation.operationId) ?? [])].sort(),
+        operation.operationId,
+      ).toEqual([...about.codesOf(operation)].sort());
     }
     for (const [name, { properties = {} }] of Object.entries(about.schemas)) {
       // Sent, not answered: orders are held above, callbacks in test/callbacks/webhooks.test.ts.
       if (/Order$|Callback$|^UnattributedRecord$/.test(name)) continue;
-      expect([...(about.fields.get(name) ?? [])].sort(), name).toEqual(Object.keys(properties).sort());
+      expect([...(about.fields.get(name) ?? [])].sort(), name).toEqual(
+        Object.keys(properties).sort(),
+      );
     }
   });
 });

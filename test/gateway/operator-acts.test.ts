@@ -15,21 +15,49 @@ import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/key
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../../lab/kit/gateway-server.ts";
-import { auto, db, deposit, eachTestItsGateway, gateway, manual, read, ready, release, row } from "../support/shop.ts";
+import {
+  type Answered,
+  handmadeToken,
+  newAgentKeys,
+  receiver,
+  wallet,
+} from "../../lab/kit/gateway-server.ts";
+import {
+  auto,
+  db,
+  deposit,
+  eachTestItsGateway,
+  gateway,
+  manual,
+  read,
+  ready,
+  release,
+  row,
+} from "../support/shop.ts";
 
 eachTestItsGateway();
 
 const hourMs = 3_600_000;
-const ask = (apiKey: string, method = "GET", path = "/supportedCurrency", body?: object): Promise<Answered> =>
+const ask = (
+  apiKey: string,
+  method = "GET",
+  path = "/supportedCurrency",
+  body?: object,
+): Promise<Answered> =>
   gateway.send(`/api/v1${path}`, {
     method,
-    headers: { "Content-Type": "application/json", signatureToken: handmadeToken(apiKey, gateway.clock.nowMs) },
+    headers: {
+      "Content-Type": "application/json",
+      signatureToken: handmadeToken(apiKey, gateway.clock.nowMs),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
 const told = ({ status, body }: Answered) => [status, body.code];
 const acts = (subject: string) =>
-  db().all<{ act: string; detail: string }>("SELECT act, detail FROM audit WHERE subject = ? ORDER BY id", subject);
+  db().all<{ act: string; detail: string }>(
+    "SELECT act, detail FROM audit WHERE subject = ? ORDER BY id",
+    subject,
+  );
 
 describe("a key", () => {
   it("ends when the operator says so, and works again when its end is taken away", async () => {
@@ -42,20 +70,30 @@ describe("a key", () => {
     expect(expireKey(gateway.operator, keyId, null)).toEqual({ ok: true });
     expect((await ask(apiKey)).status).toBe(200);
     expect(acts(keyId).map(({ act }) => act)).toEqual(["key created", "key ends", "key ends"]);
-    expect(expireKey(gateway.operator, "k_0000000000000000", null)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
+    expect(expireKey(gateway.operator, "k_0000000000000000", null)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_KEY",
+    });
   });
 
   it("that is made with addresses works from them alone, from its first use on, and the audit says from where", async () => {
     const { merchantId: merchant } = gateway.merchant;
     const made = (addresses: readonly string[]) => {
-      const key = addKey(gateway.operator, { merchant, scopes: ["read"], profile: "compatible", alg: "HS256" }, addresses);
+      const key = addKey(
+        gateway.operator,
+        { merchant, scopes: ["read"], profile: "compatible", alg: "HS256" },
+        addresses,
+      );
       if (!key.ok) throw new Error(key.code);
       return key;
     };
     const here = made(["127.0.0.0/8"]);
     expect((await ask(here.apiKey)).status).toBe(200);
     expect((await ask(made([]).apiKey)).status).toBe(200);
-    expect(told(await ask(made(["203.0.113.0/24", "2001:db8::1"]).apiKey))).toEqual([403, "address_not_allowed"]);
+    expect(told(await ask(made(["203.0.113.0/24", "2001:db8::1"]).apiKey))).toEqual([
+      403,
+      "address_not_allowed",
+    ]);
     const detail = `${merchant} read compatible HS256 from 127.0.0.0/8`;
     expect(acts(here.keyId)).toEqual([{ act: "key created", detail }]);
   });
@@ -65,18 +103,31 @@ describe("a key", () => {
     allowAddresses(gateway.operator, old.keyId, ["127.0.0.0/8"]);
     const rotated = rotateKey(gateway.operator, old.keyId, gateway.clock.nowMs + hourMs);
     if (!rotated.ok) throw new Error(rotated.code);
-    expect(rotated).toMatchObject({ replaces: old.keyId, replacesUntil: new Date(gateway.clock.nowMs + hourMs).toISOString() });
+    expect(rotated).toMatchObject({
+      replaces: old.keyId,
+      replacesUntil: new Date(gateway.clock.nowMs + hourMs).toISOString(),
+    });
     for (const { apiKey } of [old, rotated]) expect((await ask(apiKey)).status).toBe(200);
-    expect(told(await ask(rotated.apiKey, "POST", "/autoWithdraw", {}))).toEqual([403, "scope_missing"]);
+    expect(told(await ask(rotated.apiKey, "POST", "/autoWithdraw", {}))).toEqual([
+      403,
+      "scope_missing",
+    ]);
     const shown = showMerchant(gateway.operator, gateway.merchant.merchantId);
     if (!shown.ok) throw new Error(shown.code);
     const line = (id: string) => shown.merchant.keys.find(({ keyId }) => keyId === id);
-    expect(line(rotated.keyId)).toMatchObject({ scopes: ["read", "deposit"], allowedAddresses: ["127.0.0.0/8"], expiresAt: "" });
+    expect(line(rotated.keyId)).toMatchObject({
+      scopes: ["read", "deposit"],
+      allowedAddresses: ["127.0.0.0/8"],
+      expiresAt: "",
+    });
     expect(line(old.keyId)?.lastUsedAt).not.toBe("");
     gateway.clock.nowMs += hourMs;
     expect(told(await ask(old.apiKey))).toEqual([403, "key_expired"]);
     expect((await ask(rotated.apiKey)).status).toBe(200);
-    expect(rotateKey(gateway.operator, "k_0000000000000000", 0)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
+    expect(rotateKey(gateway.operator, "k_0000000000000000", 0)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_KEY",
+    });
   });
 
   it("that pairs hands over its right to pair as far as that is not used up", async () => {
@@ -87,12 +138,17 @@ describe("a key", () => {
     const late = rotateKey(gateway.operator, early.keyId, gateway.clock.nowMs);
     if (!late.ok) throw new Error(late.code);
     db().run("UPDATE agents SET unpairedAt = 1");
-    expect(told(await gateway.pair({}, late.apiKey, newAgentKeys()))).toEqual([409, "pairing_used"]);
+    expect(told(await gateway.pair({}, late.apiKey, newAgentKeys()))).toEqual([
+      409,
+      "pairing_used",
+    ]);
   });
 
   it("may be used from the addresses it is bound to, and from no other, pairing included", async () => {
     const { keyId, apiKey } = gateway.key({});
-    expect(allowAddresses(gateway.operator, keyId, ["192.0.2.0/24", "2001:db8::/32"]).ok).toBe(true);
+    expect(allowAddresses(gateway.operator, keyId, ["192.0.2.0/24", "2001:db8::/32"]).ok).toBe(
+      true,
+    );
     expect(told(await ask(apiKey))).toEqual([403, "address_not_allowed"]);
     expect(allowAddresses(gateway.operator, keyId, ["127.0.0.1"])).toEqual({
       ok: true,
@@ -114,14 +170,27 @@ describe("a merchant", () => {
     const { merchantId } = gateway.merchant;
     expect((await auto()).status).toBe(200);
     expect(switchMerchant(gateway.operator, merchantId, false)).toEqual({ ok: true, open: 1 });
-    for (const answer of [await auto({ orderId: "order-2" }), await deposit(), await read("/transactions"), await gateway.pair()])
+    for (const answer of [
+      await auto({ orderId: "order-2" }),
+      await deposit(),
+      await read("/transactions"),
+      await gateway.pair(),
+    ])
       expect(told(answer)).toEqual([403, "merchant_disabled"]);
     expect(switchMerchant(gateway.operator, merchantId, false).ok).toBe(true); // twice is harmless
-    expect(listMerchants(gateway.operator)[0]).toMatchObject({ merchantId, transactions: 1, openTransactions: 1 });
+    expect(listMerchants(gateway.operator)[0]).toMatchObject({
+      merchantId,
+      transactions: 1,
+      openTransactions: 1,
+    });
     expect(listMerchants(gateway.operator)[0]?.disabledAt).not.toBe("");
     expect(switchMerchant(gateway.operator, merchantId, true).ok).toBe(true);
     expect((await auto({ orderId: "order-2" })).status).toBe(200);
-    expect(acts(merchantId).map(({ act }) => act)).toEqual(["merchant created", "merchant switched off", "merchant switched on"]);
+    expect(acts(merchantId).map(({ act }) => act)).toEqual([
+      "merchant created",
+      "merchant switched off",
+      "merchant switched on",
+    ]);
     expect(switchMerchant(gateway.operator, "m_0000000000000000", false)).toEqual({
       ok: false,
       code: "GATEWAY_UNKNOWN_MERCHANT",
@@ -158,10 +227,18 @@ describe("a merchant who only receives", () => {
       ["in-2", 1],
       ["in-1", 0],
     ] as const)
-      expect((await pay(made.shopKey, orderId)).body.address).toBe(depositAddressOf(wallet.depositXpub, index));
+      expect((await pay(made.shopKey, orderId)).body.address).toBe(
+        depositAddressOf(wallet.depositXpub, index),
+      );
     const out = { currency: "eth", amount: "1", address: receiver, orderId: "out-1" };
-    expect(told(await ask(made.shopKey, "POST", "/autoWithdraw", out))).toEqual([400, "agent_not_paired"]);
-    expect((await ask(made.shopKey, "GET", "/balance/usdt")).body).toMatchObject({ available: "0", pending: "0" });
+    expect(told(await ask(made.shopKey, "POST", "/autoWithdraw", out))).toEqual([
+      400,
+      "agent_not_paired",
+    ]);
+    expect((await ask(made.shopKey, "GET", "/balance/usdt")).body).toMatchObject({
+      available: "0",
+      pending: "0",
+    });
     expect(listMerchants(gateway.operator).find(({ name }) => name === "Receiver")).toMatchObject({
       xpub: wallet.depositXpub,
       agentId: "",
@@ -177,18 +254,31 @@ describe("a merchant who only receives", () => {
     seen.push(await pay(made.shopKey, "in-3"));
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
     seen.push(await pay(made.shopKey, "in-4"));
-    expect(seen.map(({ body }) => body.address)).toEqual([0, 1, 2, 3].map((at) => depositAddressOf(wallet.depositXpub, at)));
+    expect(seen.map(({ body }) => body.address)).toEqual(
+      [0, 1, 2, 3].map((at) => depositAddressOf(wallet.depositXpub, at)),
+    );
   });
 
   it("may bring an account of each family, and each is listed", async () => {
-    const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive("m/44'/195'/1'").publicExtendedKey;
+    const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive(
+      "m/44'/195'/1'",
+    ).publicExtendedKey;
     const waits = readAccount(`tron=${xpub}`);
     if ("problem" in waits) throw new Error(waits.problem);
-    const made = createReceiver(gateway.operator, { name: "Receiver", language: "en" }, waits, account);
+    const made = createReceiver(
+      gateway.operator,
+      { name: "Receiver", language: "en" },
+      waits,
+      account,
+    );
     if (!made.ok) throw new Error(made.code);
-    expect((await pay(made.shopKey, "in-1")).body.address).toBe(depositAddressOf(wallet.depositXpub, 0));
+    expect((await pay(made.shopKey, "in-1")).body.address).toBe(
+      depositAddressOf(wallet.depositXpub, 0),
+    );
     const receives = { evm: wallet.depositXpub, tron: xpub };
-    expect(listMerchants(gateway.operator)).toContainEqual(expect.objectContaining({ xpub: wallet.depositXpub, receives }));
+    expect(listMerchants(gateway.operator)).toContainEqual(
+      expect.objectContaining({ xpub: wallet.depositXpub, receives }),
+    );
     const again = createReceiver(gateway.operator, { name: "Second", language: "en" }, waits);
     expect(again).toEqual({ ok: false, code: "GATEWAY_ACCOUNT_TAKEN" });
   });
@@ -224,9 +314,13 @@ describe("an account's key is read for its kind and depth", () => {
     expect(readAccount(`tron=${xpub}`)).toEqual({ family: "tron", xpub, firstDepositAddress });
     expect(firstDepositAddress).toMatch(/^T/);
     expect(problem(`tron=${at("m/44'/195'")}`)).toContain("depth 2, a coin (m/44'/195')");
-    expect(problem(`tron=${master.derive("m/44'/195'/1'").privateExtendedKey}`)).toContain("private key");
+    expect(problem(`tron=${master.derive("m/44'/195'/1'").privateExtendedKey}`)).toContain(
+      "private key",
+    );
     expect(problem(`dogecoin=${xpub}`)).toContain("one of evm, tron, bitcoin");
-    expect(problem(`tron=${xpub.replace("xpub", "zpub")}`)).toContain("is for Bitcoin's segwit addresses; give the xpub");
+    expect(problem(`tron=${xpub.replace("xpub", "zpub")}`)).toContain(
+      "is for Bitcoin's segwit addresses; give the xpub",
+    );
   });
 
   it("the reader of an account's key takes the zpub of BIP-84's vector for Bitcoin, and keeps it as the xpub of the same key", () => {
@@ -235,7 +329,11 @@ describe("an account's key is read for its kind and depth", () => {
       "zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs";
     const xpub = HDKey.fromMasterSeed(seed).derive("m/84'/0'/0'").publicExtendedKey;
     const firstDepositAddress = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
-    expect(readAccount(`bitcoin=${zpub}`)).toEqual({ family: "bitcoin", xpub, firstDepositAddress });
+    expect(readAccount(`bitcoin=${zpub}`)).toEqual({
+      family: "bitcoin",
+      xpub,
+      firstDepositAddress,
+    });
     expect(problem(`litecoin=${zpub.slice(0, -1)}t`)).toContain("give the zpub of an account");
   });
 
@@ -254,7 +352,9 @@ describe("an account's key is read for its kind and depth", () => {
     ["m/44'/60'/0'/0", "depth 4"],
     ["m/44'/60'/0'/0/0", "depth 5, one address"],
     ["m/44'/60'/0", "not hardened"],
-  ])("the reader of an account's key says that %s is %s", (path, words) => expect(problem(at(path))).toContain(words));
+  ])("the reader of an account's key says that %s is %s", (path, words) =>
+    expect(problem(at(path))).toContain(words),
+  );
 
   it("the reader of an account's key never repeats a private key, and names other kinds", () => {
     const secret = master.derive("m/44'/60'/0'").privateExtendedKey ?? "";
@@ -262,12 +362,16 @@ describe("an account's key is read for its kind and depth", () => {
     expect(problem(secret)).not.toContain(secret.slice(4, 20));
     expect(problem(`zpub${secret.slice(4)}`)).toContain("segwit");
     expect(problem(`tpub${secret.slice(4)}`)).toContain("test network");
-    for (const text of ["", "xpub", `${at("m/44'/60'/0'").slice(0, -1)}z`, receiver]) expect(problem(text)).toContain("no xpub");
+    for (const text of ["", "xpub", `${at("m/44'/60'/0'").slice(0, -1)}z`, receiver])
+      expect(problem(text)).toContain("no xpub");
   });
 });
 
 describe("a deposit that was paid late", () => {
-  const expired = async (change: Partial<TransactionRow> = {}, orderId = "order-1"): Promise<string> => {
+  const expired = async (
+    change: Partial<TransactionRow> = {},
+    orderId = "order-1",
+  ): Promise<string> => {
     const { transactionId } = (await deposit({ orderId })).body;
     const next = {
       status: 2,
@@ -277,8 +381,17 @@ describe("a deposit that was paid late", () => {
       late: 1,
       ...change,
     };
-    const sql = "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ? WHERE id = ?";
-    db().run(sql, next.status, next.stage, next.code, next.amountReceivedUnits, next.late, transactionId);
+    const sql =
+      "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ? WHERE id = ?";
+    db().run(
+      sql,
+      next.status,
+      next.stage,
+      next.code,
+      next.amountReceivedUnits,
+      next.late,
+      transactionId,
+    );
     return transactionId;
   };
   const how = { reason: "the customer paid eleven minutes late", isShortFine: false };
@@ -291,14 +404,20 @@ describe("a deposit that was paid late", () => {
     const credited = creditDeposit(gateway.operator, id, how);
     expect(credited.ok).toBe(true);
     expect((await deposit()).body).toMatchObject({ status: 1, stage: "completed", late: true });
-    expect((await read(`/transaction/${id}?transactionType=1`)).body).toMatchObject({ status: 1, code: "", amountReceived: "1" });
+    expect((await read(`/transaction/${id}?transactionType=1`)).body).toMatchObject({
+      status: 1,
+      code: "",
+      amountReceived: "1",
+    });
     const shown = showDeposit(gateway.operator, id);
     if (!shown.ok) throw new Error(shown.code);
     expect(shown.acts.map(({ actor, act, detail }) => [actor, act, detail])).toEqual([
       ["operator", "note", "called the customer"],
       ["operator", "deposit credited", how.reason],
     ]);
-    expect(creditDeposit(gateway.operator, id, how)).toMatchObject({ code: "GATEWAY_NOT_CREDITED" });
+    expect(creditDeposit(gateway.operator, id, how)).toMatchObject({
+      code: "GATEWAY_NOT_CREDITED",
+    });
     expect(acts(id)).toHaveLength(2);
   });
 
@@ -308,14 +427,22 @@ describe("a deposit that was paid late", () => {
     const unpaid = await expired({ amountReceivedUnits: "0", late: 0 }, "unpaid");
     const short = await expired({ amountReceivedUnits: "999" }, "short");
     for (const id of [open, unpaid, short])
-      expect(creditDeposit(gateway.operator, id, how), id).toMatchObject({ ok: false, code: "GATEWAY_NOT_CREDITED" });
+      expect(creditDeposit(gateway.operator, id, how), id).toMatchObject({
+        ok: false,
+        code: "GATEWAY_NOT_CREDITED",
+      });
     expect(creditDeposit(gateway.operator, unpaid, { ...how, isShortFine: true }).ok).toBe(false);
     expect([open, unpaid, short].map((id) => row(id)?.status)).toEqual([0, 2, 2]);
     expect(creditDeposit(gateway.operator, short, { ...how, isShortFine: true }).ok).toBe(true);
     const withdrawal = (await auto()).body.transactionId;
-    expect(creditDeposit(gateway.operator, withdrawal, how)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
+    expect(creditDeposit(gateway.operator, withdrawal, how)).toEqual({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_RECORD",
+    });
     const query = { operations: ["deposit"], isLate: true, most: 10 } as const;
-    expect(listDeposits(gateway.operator, query).map(({ orderId }) => orderId)).not.toContain("unpaid");
+    expect(listDeposits(gateway.operator, query).map(({ orderId }) => orderId)).not.toContain(
+      "unpaid",
+    );
     expect(listDeposits(gateway.operator, { ...query, isLate: false })).toHaveLength(3);
   });
 });
@@ -325,13 +452,28 @@ describe("currencies", () => {
     const { config, prices } = gateway.service;
     const checks = [{ name: "currency usdt", ok: false, detail: "out of service: its contract …" }];
     const text = JSON.stringify({ status: "ready", checks });
-    const lines = describeService(config, { reached: true, ready: true, text, untrusted: "" }, prices);
-    expect(lines.map(({ id, enabled, listed, unpriced, service }) => [id, enabled, listed, unpriced.length, service])).toEqual([
+    const lines = describeService(
+      config,
+      { reached: true, ready: true, text, untrusted: "" },
+      prices,
+    );
+    expect(
+      lines.map(({ id, enabled, listed, unpriced, service }) => [
+        id,
+        enabled,
+        listed,
+        unpriced.length,
+        service,
+      ]),
+    ).toEqual([
       ["eth", true, true, 0, "in"],
       ["usdt", true, true, 0, "out"],
       ["off", false, false, 3, "in"],
     ]);
-    const onPurpose = { ...config.currencies, off: { ...config.currencies.off!, enabled: true, listUnpriced: true } };
+    const onPurpose = {
+      ...config.currencies,
+      off: { ...config.currencies.off!, enabled: true, listUnpriced: true },
+    };
     const shown = describeService(
       { ...config, currencies: onPurpose },
       { reached: true, ready: true, text, untrusted: "" },
@@ -339,8 +481,10 @@ describe("currencies", () => {
     );
     expect(shown[2]).toMatchObject({ listed: true, unpriced: ["USD", "EUR", "TRY"] });
     expect(lines[1]?.outReason).toContain("its contract");
-    expect(describeService(config, { reached: false, text: "refused" }, prices).map(({ service }) => service)).toEqual(
-      Array(3).fill("unknown"),
-    );
+    expect(
+      describeService(config, { reached: false, text: "refused" }, prices).map(
+        ({ service }) => service,
+      ),
+    ).toEqual(Array(3).fill("unknown"));
   });
 });

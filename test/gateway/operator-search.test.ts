@@ -32,7 +32,8 @@ beforeEach(() => {
 });
 afterEach(() => db.remove());
 
-const ids = (text: string): readonly string[] => search(db.store.database, config, text, 50).records.map(({ row }) => row.id);
+const ids = (text: string): readonly string[] =>
+  search(db.store.database, config, text, 50).records.map(({ row }) => row.id);
 
 describe("the operator's search", () => {
   it("finds a payment by each spelling of its address and hash, and by its amount alone", () => {
@@ -55,16 +56,42 @@ describe("the operator's search", () => {
       "in-1",
     ];
     for (const text of asTold) expect(ids(text), text).toEqual([id]);
-    const others = ["1.23 usdt", "1.24", `${hash.slice(0, -1)}c`, "in-", address.slice(0, -1), "%", "' OR 1=1 --"];
+    const others = [
+      "1.23 usdt",
+      "1.24",
+      `${hash.slice(0, -1)}c`,
+      "in-",
+      address.slice(0, -1),
+      "%",
+      "' OR 1=1 --",
+    ];
     for (const text of others) expect(ids(text), text).toEqual([]);
   });
 
   it("finds a deposit by its tag, alone and behind the word, and any record by the beginning of its id", () => {
-    const [shared, id, other] = ["rN7n7otQDd6FczFgLdSqtcsAUxDkw6fzRH", "abc123".padEnd(32, "1"), "abc124".padEnd(32, "2")];
+    const [shared, id, other] = [
+      "rN7n7otQDd6FczFgLdSqtcsAUxDkw6fzRH",
+      "abc123".padEnd(32, "1"),
+      "abc124".padEnd(32, "2"),
+    ];
     const tagged = (one: string, tag: string): void => {
-      insertTransaction(db.store, { id: one, orderId: `in-${tag}`, depositAddress: `${shared}:${tag}` });
-      db.store.database.run("UPDATE transactions SET receiverAddress = ?, tag = ? WHERE id = ?", shared, tag, one);
-      db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)", `${shared}:${tag}`, Number(tag), one);
+      insertTransaction(db.store, {
+        id: one,
+        orderId: `in-${tag}`,
+        depositAddress: `${shared}:${tag}`,
+      });
+      db.store.database.run(
+        "UPDATE transactions SET receiverAddress = ?, tag = ? WHERE id = ?",
+        shared,
+        tag,
+        one,
+      );
+      db.store.database.run(
+        "INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)",
+        `${shared}:${tag}`,
+        Number(tag),
+        one,
+      );
     };
     tagged(id, "77001");
     tagged(other, "77002");
@@ -80,10 +107,16 @@ describe("the operator's search", () => {
     const capitals = "AB".repeat(32);
     insertTransaction(db.store, { id, orderId: "in-1", depositAddress: address });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, ?)", address, id);
-    db.store.database.run("INSERT INTO payments VALUES ('xrpl:0', ?, 0, ?, 'xrp', '5', 7, '0x07', 1, ?)", capitals, address, id);
+    db.store.database.run(
+      "INSERT INTO payments VALUES ('xrpl:0', ?, 0, ?, 'xrp', '5', 7, '0x07', 1, ?)",
+      capitals,
+      address,
+      id,
+    );
     const [local] = Object.values(config.chains);
     const chains = { ...config.chains, xrp: { ...local!, network: "xrpl:0" } };
-    const found = (text: string) => search(db.store.database, { ...config, chains }, text, 50).records.map(({ row }) => row.id);
+    const found = (text: string) =>
+      search(db.store.database, { ...config, chains }, text, 50).records.map(({ row }) => row.id);
     expect([capitals, capitals.toLowerCase()].map(found)).toEqual([[id], [id]]);
     expect(found(`${capitals.slice(0, -1)}C`)).toEqual([]);
   });
@@ -141,21 +174,36 @@ describe("the operator's search", () => {
         return raw.all<Row>(sql, ...values);
       },
     };
-    for (const text of ["in-1", address, hash, "12.5", "1".repeat(32)]) search(explained, config, text, 50);
+    for (const text of ["in-1", address, hash, "12.5", "1".repeat(32)])
+      search(explained, config, text, 50);
     countsOf(explained, 0, null);
     for (const merchant of [undefined, "m1"])
       for (const orderId of [undefined, "in-1"])
         for (const sinceMs of [undefined, 5])
-          listedTransactions(explained, { operations: ["deposit"], merchant, orderId, sinceMs, stage: "waiting", most: 5 });
+          listedTransactions(explained, {
+            operations: ["deposit"],
+            merchant,
+            orderId,
+            sinceMs,
+            stage: "waiting",
+            most: 5,
+          });
     expect(plans.length).toBeGreaterThan(30);
     const isOfRecords = (plan: string): boolean =>
       /^SCAN (?:transactions|payments|signatures|outgoing|jobs|depositAddresses|depositCredits|callback(?:Deliveries|Events)|[a-z])\b/.test(
         plan,
       );
     // Tables of people and servers are short beside the records.
-    const isOfServers = (plan: string): boolean => /FROM (?:callbackTargets t|agents a)\b/.test(plan);
-    expect(plans.filter((plan) => isOfRecords(plan) && !/^SCAN \w+ USING/.test(plan) && !isOfServers(plan))).toEqual([]);
-    const sorted = plans.filter((plan) => plan.startsWith("USE TEMP B-TREE FOR ORDER BY") && plan.includes("operation = ?"));
+    const isOfServers = (plan: string): boolean =>
+      /FROM (?:callbackTargets t|agents a)\b/.test(plan);
+    expect(
+      plans.filter(
+        (plan) => isOfRecords(plan) && !/^SCAN \w+ USING/.test(plan) && !isOfServers(plan),
+      ),
+    ).toEqual([]);
+    const sorted = plans.filter(
+      (plan) => plan.startsWith("USE TEMP B-TREE FOR ORDER BY") && plan.includes("operation = ?"),
+    );
     expect(sorted.filter((plan) => !plan.includes("orderId = ?"))).toEqual([]);
   });
 });
@@ -187,12 +235,23 @@ describe("the operator's screen", () => {
       [3, "the gateway cannot be reached: ECONNREFUSED"],
     ]);
     expect(seen({ untrusted: "CERT_HAS_EXPIRED", ready: null })).toEqual([
-      [1, "the gateway's address: it answers, but its certificate is not trusted here: CERT_HAS_EXPIRED"],
+      [
+        1,
+        "the gateway's address: it answers, but its certificate is not trusted here: CERT_HAS_EXPIRED",
+      ],
     ]);
-    expect(seen({ ready: null })).toEqual([[1, "another program answers at the gateway's address"]]);
-    const failed = { status: "not ready", checks: [{ name: "chain local", ok: false, detail: "not read: NODE_HTTP" }] };
+    expect(seen({ ready: null })).toEqual([
+      [1, "another program answers at the gateway's address"],
+    ]);
+    const failed = {
+      status: "not ready",
+      checks: [{ name: "chain local", ok: false, detail: "not read: NODE_HTTP" }],
+    };
     expect(seen({ ready: failed })).toEqual([[1, "chain local: not read: NODE_HTTP"]]);
-    const warned = { status: "ready", checks: [{ name: "chain local", ok: true, detail: "1 of 2 nodes answer" }] };
+    const warned = {
+      status: "ready",
+      checks: [{ name: "chain local", ok: true, detail: "1 of 2 nodes answer" }],
+    };
     expect(seen({ ready: warned })).toEqual([[0, "chain local: 1 of 2 nodes answer"]]);
     expect(seen({ restored: "older marks" })[0]?.[0]).toBe(0);
   });
@@ -202,7 +261,11 @@ describe("the operator's screen", () => {
     const checks = names.map((name) => ({ name, ok: true, detail: "" }));
     const books = [{ chain: "local", closedAt: null, differences: 0 }];
     expect(seen({ ready: { status: "ready", checks }, books })).toEqual([]);
-    const unpriced = { name: "prices", ok: false, detail: "no price holds of eth in USD: quotes are refused" };
+    const unpriced = {
+      name: "prices",
+      ok: false,
+      detail: "no price holds of eth in USD: quotes are refused",
+    };
     expect(seen({ ready: { status: "ready", checks: [...checks, unpriced] } })).toEqual([
       [1, "prices: no price holds of eth in USD: quotes are refused"],
     ]);
@@ -232,7 +295,11 @@ describe("the operator's screen", () => {
         ...[network, kind === "hot" ? account : "0xdeposit", "m1", kind, expected, found],
       );
     const screen = () => {
-      const problems = problemsOf({ ...well(), restored: "older marks", counts: countsOf(database, 0, null) });
+      const problems = problemsOf({
+        ...well(),
+        restored: "older marks",
+        counts: countsOf(database, 0, null),
+      });
       return problems.filter(({ what }) => !/alarms? in the last day/.test(what));
     };
     const told = () => screen().map(({ what, isWarning }) => [what.split(" of ")[0], isWarning]);
@@ -242,7 +309,8 @@ describe("the operator's screen", () => {
     lacks("hot", "5", "4");
     lacks("deposit", "5", "6");
     expect(told()).toEqual([[account, false], [`the hot wallet ${account}`, false], restored]);
-    for (const { hint } of screen().slice(0, 2)) expect(hint).toMatch(/pause.*compare.*move the funds/);
+    for (const { hint } of screen().slice(0, 2))
+      expect(hint).toMatch(/pause.*compare.*move the funds/);
     expect(exitOf({ reached: true }, screen())).toBe(1);
     // Books that began later show no difference; the alarm still counts as long as an alarm does.
     database.run("DELETE FROM bookDifferences");
@@ -256,7 +324,13 @@ describe("the operator's screen", () => {
     // A withdrawal that the payment paid settles it as well.
     pays("0x2", 12);
     expect(told()).toEqual([[account, false], restored]);
-    insertTransaction(db.store, { id: "7".repeat(32), orderId: "x", depositAddress: account, txHash: "0x2", finalBlock: 12 });
+    insertTransaction(db.store, {
+      id: "7".repeat(32),
+      orderId: "x",
+      depositAddress: account,
+      txHash: "0x2",
+      finalBlock: 12,
+    });
     expect(told()).toEqual([restored]);
     pays("0x3", 13);
     expect(told()).toEqual([[account, false], restored]);
@@ -281,12 +355,15 @@ describe("the operator's screen", () => {
   it("reads an answer of another program as none", () => {
     for (const text of ["", "<html>", "{}", '{"status":"ready"}', "null", '{"checks":[]}'])
       expect(readyAnswerOf(text), text).toBeNull();
-    expect(readyAnswerOf('{"status":"ready","checks":[]}')).toEqual({ status: "ready", checks: [] });
+    expect(readyAnswerOf('{"status":"ready","checks":[]}')).toEqual({
+      status: "ready",
+      checks: [],
+    });
   });
 
   it("tells a length of time in one unit", () => {
-    expect([0, 4_000, 119_000, 120_000, 7_199_000, 7_200_000, 172_799_000, 172_800_000, -5].map(ageText)).toEqual([
-      ...["0 s", "4 s", "119 s", "2 min", "120 min", "2 h", "48 h", "2 d", "0 s"],
-    ]);
+    expect(
+      [0, 4_000, 119_000, 120_000, 7_199_000, 7_200_000, 172_799_000, 172_800_000, -5].map(ageText),
+    ).toEqual([...["0 s", "4 s", "119 s", "2 min", "120 min", "2 h", "48 h", "2 d", "0 s"]]);
   });
 });

@@ -10,7 +10,9 @@ describe("a new order", () => {
     online();
     const { waiters, signals } = gateway.service;
     const acts: string[] = [];
-    vi.spyOn(waiters, "answered").mockImplementation(async ({ transactionId }) => void acts.push(`awaited ${transactionId}`));
+    vi.spyOn(waiters, "answered").mockImplementation(
+      async ({ transactionId }) => void acts.push(`awaited ${transactionId}`),
+    );
     signals.on("job", () => void acts.push("woken"));
     const { body } = await auto();
     expect(acts).toEqual([`awaited ${body.transactionId}`, "woken"]);

@@ -1,6 +1,12 @@
 /** The judgement of this machine's clock by the chains: each rejection beside one that passes. */
 import { describe, expect, it } from "vitest";
-import { boundsOf, type ChainClock, judgeClock, noteHead, unseenClock } from "../../gateway/own-clock.ts";
+import {
+  boundsOf,
+  type ChainClock,
+  judgeClock,
+  noteHead,
+  unseenClock,
+} from "../../gateway/own-clock.ts";
 
 const blockMs = 12_000;
 const bounds = boundsOf("rising", blockMs);
@@ -39,8 +45,12 @@ describe("the clock by one chain", () => {
 
   it("that is set wrong is seen without a new block, and a chain that stands still blames no clock", () => {
     const hourLater = 100_000 + 3_600_000;
-    expect(judgeClock([{ clock: risen(), bounds }], at(t0 + 3_600_000, hourLater)).kind).toBe("right");
-    expect(judgeClock([{ clock: risen(), bounds }], at(t0 + 3_600_000, 108_000)).kind).toBe("ahead");
+    expect(judgeClock([{ clock: risen(), bounds }], at(t0 + 3_600_000, hourLater)).kind).toBe(
+      "right",
+    );
+    expect(judgeClock([{ clock: risen(), bounds }], at(t0 + 3_600_000, 108_000)).kind).toBe(
+      "ahead",
+    );
   });
 
   it("is not judged by a chain that was seen once, shows no time, or is caught up with", () => {
@@ -52,12 +62,19 @@ describe("the clock by one chain", () => {
     const caughtUp = noteHead(once, { number: 7_200, atMs: t0 + day / 2 }, blockMs, 101_000);
     expect(kindOf(t0 + day, caughtUp)).toBe("right");
     // Its twin: the next block at the chain's pace is a sample again.
-    const paced = noteHead(caughtUp, { number: 7_201, atMs: t0 + day / 2 + blockMs }, blockMs, 101_000 + blockMs);
+    const paced = noteHead(
+      caughtUp,
+      { number: 7_201, atMs: t0 + day / 2 + blockMs },
+      blockMs,
+      101_000 + blockMs,
+    );
     expect(kindOf(t0 + day, paced)).toBe("ahead");
   });
 
   it("keeps its sample when a node shows a lower block", () => {
-    expect(noteHead(risen(), { number: 1, atMs: t0 + 86_400_000 }, blockMs, 101_000)).toEqual(risen());
+    expect(noteHead(risen(), { number: 1, atMs: t0 + 86_400_000 }, blockMs, 101_000)).toEqual(
+      risen(),
+    );
   });
 });
 
@@ -68,8 +85,14 @@ describe("the clock by several chains", () => {
       { clock: risen(t0 - 300_000), bounds },
     ];
     expect(judgeClock(two, at(t0)).kind).toBe("right");
-    expect(judgeClock(two, at(t0 + 600_000))).toEqual({ kind: "ahead", ownMs: t0 + 600_000, chainMs: t0 });
-    expect(judgeClock([...two, { clock: unseenClock, bounds }], at(t0 + 600_000)).kind).toBe("ahead");
+    expect(judgeClock(two, at(t0 + 600_000))).toEqual({
+      kind: "ahead",
+      ownMs: t0 + 600_000,
+      chainMs: t0,
+    });
+    expect(judgeClock([...two, { clock: unseenClock, bounds }], at(t0 + 600_000)).kind).toBe(
+      "ahead",
+    );
     expect(judgeClock([], at(t0)).kind).toBe("right");
   });
 });

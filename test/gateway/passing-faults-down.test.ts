@@ -24,7 +24,8 @@ describe("alerts of a gateway that does not run", () => {
   it("come at once, each hour, and at the end of five minutes of answers", async () => {
     const told: string[] = [];
     let nowMs = 0;
-    const isUp = async (): Promise<boolean> => (nowMs > 2.5 * 3_600_000 && nowMs % 60_000 !== 0 ? true : nowMs > 2.6 * 3_600_000);
+    const isUp = async (): Promise<boolean> =>
+      nowMs > 2.5 * 3_600_000 && nowMs % 60_000 !== 0 ? true : nowMs > 2.6 * 3_600_000;
     await tellWhileDown({
       isUp,
       reason: () => ({ code: "GATEWAY_DISK_FULL", words: "the disk is full" }),
@@ -78,7 +79,8 @@ describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
       alerts: { url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/` },
     };
     writeFileSync(file, JSON.stringify(settings), { mode: 0o600 });
-    const ready = async (): Promise<number> => (await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.status ?? 0;
+    const ready = async (): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${port}/health`).catch(() => null))?.status ?? 0;
     /** A service manager's part: what ends with 1 is started again. */
     const statuses: (number | null)[] = [];
     let child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
@@ -111,7 +113,9 @@ describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
     await once(child, "exit");
     child = spawn(process.execPath, [launcher, "start", "--config", file], { stdio: "ignore" });
     manage();
-    const alerts = spawn(process.execPath, [launcher, "alert-down", "--config", file], { stdio: "ignore" });
+    const alerts = spawn(process.execPath, [launcher, "alert-down", "--config", file], {
+      stdio: "ignore",
+    });
     onTestFinished(() => void alerts.kill("SIGKILL"));
     await until(
       "an alert",
@@ -125,9 +129,17 @@ describe.runIf(canMount)("the built gateway on a disk that fills up", () => {
       async () => (statuses.filter((one) => one === 1).length >= 2 ? true : undefined),
       () => statuses.join(),
     );
-    expect(JSON.parse(heard[0] ?? "{}")).toMatchObject({ event: "gateway-down", context: { code: "GATEWAY_DISK_FULL" } });
-    const check = spawnSync(process.execPath, [launcher, "check", "--config", file], { encoding: "utf8" });
-    expect([check.status, check.stdout]).toEqual([1, expect.stringMatching(/would not start now: .*is full/)]);
+    expect(JSON.parse(heard[0] ?? "{}")).toMatchObject({
+      event: "gateway-down",
+      context: { code: "GATEWAY_DISK_FULL" },
+    });
+    const check = spawnSync(process.execPath, [launcher, "check", "--config", file], {
+      encoding: "utf8",
+    });
+    expect([check.status, check.stdout]).toEqual([
+      1,
+      expect.stringMatching(/would not start now: .*is full/),
+    ]);
     disk.room();
     await answers();
     expect(statuses.filter((one) => one !== null && one !== 1)).toEqual([]);

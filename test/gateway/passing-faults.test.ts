@@ -39,7 +39,15 @@ import { silentLog } from "../../lab/kit/gateway-database.ts";
 import { testConfig } from "../../lab/kit/gateway-server.ts";
 import { testSeal } from "../../lab/kit/ledger-seal.ts";
 import { bodies, paired } from "../support/memory-ledger.ts";
-import { canMount, type Disk, database, eachTestItsFolder, folder, log, smallDisk } from "../support/small-disk.ts";
+import {
+  canMount,
+  type Disk,
+  database,
+  eachTestItsFolder,
+  folder,
+  log,
+  smallDisk,
+} from "../support/small-disk.ts";
 
 const deps = { log, clock: Date.now, onPoisoned: () => {} };
 
@@ -72,25 +80,37 @@ async function starts(config: GatewayConfig): Promise<void> {
   await (await startGateway(config, deps)).close();
 }
 
-const token = (jti: string) => (inside: Database) => keepToken(inside, { keyId: "k", jti, expiresAtMs: 1 });
-const kept = (inside: Database): number => inside.get<{ n: number }>("SELECT count(*) AS n FROM jtis")?.n ?? -1;
+const token = (jti: string) => (inside: Database) =>
+  keepToken(inside, { keyId: "k", jti, expiresAtMs: 1 });
+const kept = (inside: Database): number =>
+  inside.get<{ n: number }>("SELECT count(*) AS n FROM jtis")?.n ?? -1;
 const large = (inside: Database): void => {
   for (let at = 0; at < 2_000; at += 1) token(`token ${at} ${"x".repeat(200)}`)(inside);
 };
 const service = { log: silentLog } as unknown as Service;
 const isUnavailable = (error: unknown): void =>
-  expect(answerOfError(error, service, "r")).toMatchObject({ code: "unavailable", headers: expect.anything() });
+  expect(answerOfError(error, service, "r")).toMatchObject({
+    code: "unavailable",
+    headers: expect.anything(),
+  });
 
 /** The nodes of a chain, whose faults no process ends by. */
 const ofNodes = (code: Code) => (): void => {
   const error = new AgentError(code, "none", "no word of a node");
   ends(code, error);
-  expect(verdictOfFindings([finding(code, "error", "no word of a node")])).toMatchObject({ verdict: "passing" });
+  expect(verdictOfFindings([finding(code, "error", "no word of a node")])).toMatchObject({
+    verdict: "passing",
+  });
   isUnavailable(error);
 };
 
 const ledgerKit = (disk: Disk) => {
-  const options = { disk: ledgerDisk(join(disk.path, "ledger")), seal: testSeal, clock: () => 1_000, roomBytesMin: 4096 };
+  const options = {
+    disk: ledgerDisk(join(disk.path, "ledger")),
+    seal: testSeal,
+    clock: () => 1_000,
+    roomBytesMin: 4096,
+  };
   createLedger(options.disk, paired, options.clock, testSeal);
   return options;
 };
@@ -112,10 +132,16 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       disk.fill();
       ends("GATEWAY_DISK_FULL", await rejected(startGateway(config, deps)));
       const file = join(folder, "gateway.config.json");
-      writeFileSync(file, JSON.stringify({ ...testConfig, database: `sqlite:${path}`, keyFile: config.keyFile }), {
-        mode: 0o600,
-      });
-      const found = verdictOfFindings((await checkGateway(file, Date.now())).filter(({ code }) => !code.startsWith("NODE_")));
+      writeFileSync(
+        file,
+        JSON.stringify({ ...testConfig, database: `sqlite:${path}`, keyFile: config.keyFile }),
+        {
+          mode: 0o600,
+        },
+      );
+      const found = verdictOfFindings(
+        (await checkGateway(file, Date.now())).filter(({ code }) => !code.startsWith("NODE_")),
+      );
       expect(found).toEqual({ verdict: "passing", why: expect.stringContaining("is full") });
       disk.room();
       await starts(config);
@@ -186,10 +212,13 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
           const value = Reflect.get(target, name) as unknown;
           if (name === "exec")
             return (sql: string) => {
-              if (sql === "COMMIT") throw Object.assign(new Error("a sync failed"), { errcode: 10 | (4 << 8) });
+              if (sql === "COMMIT")
+                throw Object.assign(new Error("a sync failed"), { errcode: 10 | (4 << 8) });
               target.exec(sql);
             };
-          return typeof value === "function" ? (value as (...list: unknown[]) => unknown).bind(target) : value;
+          return typeof value === "function"
+            ? (value as (...list: unknown[]) => unknown).bind(target)
+            : value;
         },
       });
       const store = storeOver(failing, path, log);
@@ -246,7 +275,11 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       await marks.settled();
       await marks.note(other, 7);
       const read = readMarks(path);
-      expect([read?.get(`account-${"x".repeat(100)}`)?.ceiling, read?.get(other)?.next, isBroken]).toEqual([ceiling, 7, false]);
+      expect([
+        read?.get(`account-${"x".repeat(100)}`)?.ceiling,
+        read?.get(other)?.next,
+        isBroken,
+      ]).toEqual([ceiling, 7, false]);
     },
   },
   GATEWAY_LISTEN_TAKEN: {
@@ -254,7 +287,10 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       const other = createServer().listen(0, "127.0.0.1");
       await once(other, "listening");
       const { config } = database(folder);
-      const there = { ...config, listen: { ...config.listen, port: (other.address() as AddressInfo).port } };
+      const there = {
+        ...config,
+        listen: { ...config.listen, port: (other.address() as AddressInfo).port },
+      };
       ends("GATEWAY_LISTEN_TAKEN", await rejected(startGateway(there, deps)));
       await new Promise((resolve) => other.close(resolve));
       await starts(there);
@@ -268,7 +304,9 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
         ends("GATEWAY_LISTEN_NAME", new AgentError(code, "none", reason));
       }
       // The twin: a right that a person must give.
-      expect(passingOf(listenFault(Object.assign(new Error("no right"), { code: "EACCES" })).code)).toBeNull();
+      expect(
+        passingOf(listenFault(Object.assign(new Error("no right"), { code: "EACCES" })).code),
+      ).toBeNull();
     },
     running: "the name is looked up at a start alone",
   },
@@ -310,7 +348,8 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
         ownClock: () => rightClock,
         prices: { of: () => null, canHave: () => false },
       });
-      const waits = (): unknown => (raw.prepare("PRAGMA busy_timeout").get() as { readonly timeout: number }).timeout;
+      const waits = (): unknown =>
+        (raw.prepare("PRAGMA busy_timeout").get() as { readonly timeout: number }).timeout;
       other.exec("BEGIN IMMEDIATE");
       const fault = thrown(() => store.write(token("a")));
       ends("GATEWAY_STORE_BUSY", fault);
@@ -355,7 +394,9 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
       disk.room();
       mkdirSync(join(disk.path, "ledger"));
       disk.fill();
-      expect(verdictOfFindings(checkDisk({ ...state, signer: disk.path }))).toMatchObject({ verdict: "passing" });
+      expect(verdictOfFindings(checkDisk({ ...state, signer: disk.path }))).toMatchObject({
+        verdict: "passing",
+      });
     },
     async running() {
       const disk = smallDisk();
@@ -481,15 +522,42 @@ const rows: Readonly<Partial<Record<Code, Row>>> = {
     atStart: () => starts(database(folder).config),
     running: ofNodes("NODE_UNREACHABLE"),
   },
-  NODE_TIMEOUT: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_TIMEOUT") },
-  NODE_HTTP: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_HTTP") },
-  NODE_PATH: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_PATH") },
-  NODE_HEADERS: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_HEADERS") },
-  NODE_HOUR_NEAR: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_HOUR_NEAR") },
-  NODE_QUOTA: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_QUOTA") },
-  NODE_STALE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_STALE") },
-  CHAIN_FINAL_STALE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("CHAIN_FINAL_STALE") },
-  NODE_NO_RATE: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_NO_RATE") },
+  NODE_TIMEOUT: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_TIMEOUT"),
+  },
+  NODE_HTTP: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_HTTP"),
+  },
+  NODE_PATH: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_PATH"),
+  },
+  NODE_HEADERS: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_HEADERS"),
+  },
+  NODE_HOUR_NEAR: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_HOUR_NEAR"),
+  },
+  NODE_QUOTA: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_QUOTA"),
+  },
+  NODE_STALE: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_STALE"),
+  },
+  CHAIN_FINAL_STALE: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("CHAIN_FINAL_STALE"),
+  },
+  NODE_NO_RATE: {
+    atStart: "as NODE_UNREACHABLE: a start asks no node",
+    running: ofNodes("NODE_NO_RATE"),
+  },
   NODE_LAG: { atStart: "as NODE_UNREACHABLE: a start asks no node", running: ofNodes("NODE_LAG") },
 };
 
@@ -501,8 +569,10 @@ describe("faults that pass", () => {
 
   for (const [code, { disk, atStart, running }] of Object.entries(rows)) {
     const runs = it.runIf(disk !== true || canMount);
-    if (typeof atStart !== "string") runs(`faults that pass, at a start: ${code}`, async () => void (await atStart()));
-    if (typeof running !== "string") runs(`faults that pass, while it runs: ${code}`, async () => void (await running()));
+    if (typeof atStart !== "string")
+      runs(`faults that pass, at a start: ${code}`, async () => void (await atStart()));
+    if (typeof running !== "string")
+      runs(`faults that pass, while it runs: ${code}`, async () => void (await running()));
   }
 
   it("faults that do not pass end with another status, and are answered with 500", () => {
@@ -510,7 +580,10 @@ describe("faults that pass", () => {
     expect(answerOfError(error, service, "r")).toMatchObject({ code: "internal" });
     expect(verdictOn(new AgentError("CONFIG_VALUE", "none", "out of range")).exitCode).toBe(2);
     expect(
-      verdictOfFindings([finding("GATEWAY_DISK_FULL", "error", "full"), finding("GATEWAY_KEY_OTHER", "error", "key")]),
+      verdictOfFindings([
+        finding("GATEWAY_DISK_FULL", "error", "full"),
+        finding("GATEWAY_KEY_OTHER", "error", "key"),
+      ]),
     ).toEqual({
       verdict: "wrong",
     });

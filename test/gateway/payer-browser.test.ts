@@ -9,7 +9,13 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changePage } from "../../gateway/operator/merchant-page.ts";
 import { startStatesGateway } from "../../lab/kit/payer-states.ts";
-import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "../../lab/pages/browser.ts";
+import {
+  findChromium,
+  noBrowser,
+  openBrowser,
+  openPage,
+  violationsOf,
+} from "../../lab/pages/browser.ts";
 import { type PayerChain, reachedStates, startPayerChain } from "../../lab/pages/payer-chain.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -37,7 +43,9 @@ const ether = 10n ** 18n;
 /** A site with the payment page in a frame. */
 async function startSite(page: string): Promise<{ readonly origin: string; close(): void }> {
   const server = createServer((_request, response) => {
-    response.setHeader("content-type", "text/html").end(`<title>Shop</title><iframe src="${page}" title="Payment"></iframe>`);
+    response
+      .setHeader("content-type", "text/html")
+      .end(`<title>Shop</title><iframe src="${page}" title="Payment"></iframe>`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -58,7 +66,8 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
       expect([...(await violationsOf(look.page)), ...look.problems]).toEqual([]);
       expect(await look.page.locator("html").getAttribute("lang")).toBe(wish.language);
       expect(await look.page.locator("main").getAttribute("data-state")).toBe(state);
-      if (state === "seen") expect(await look.page.locator("main").textContent()).toContain("12 onaydan 3 tanesi");
+      if (state === "seen")
+        expect(await look.page.locator("main").textContent()).toContain("12 onaydan 3 tanesi");
       expect(look.bytes()).toBeGreaterThan(1024);
       expect(look.bytes()).toBeLessThan(firstPageMost);
       await look.close();
@@ -68,7 +77,11 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
 
   it("copies amount and address as a wallet takes them, and shows a payment by itself", async () => {
     const wish = { language: "en", scheme: "light", width: 360 } as const;
-    const { page, problems, close } = await openPage(browser, `${chain.url}${chain.pathOf.short}`, wish);
+    const { page, problems, close } = await openPage(
+      browser,
+      `${chain.url}${chain.pathOf.short}`,
+      wish,
+    );
     const copied = async (button: string): Promise<unknown> => {
       await page.getByRole("button", { name: button }).click();
       return page.evaluate("navigator.clipboard.readText()");
@@ -85,9 +98,9 @@ describe.skipIf(path === null)("the payment page in Chromium", () => {
     await chain.mine(12);
     await page.getByRole("heading", { name: "Paid" }).waitFor({ timeout: 10_000 });
     expect(await page.locator("#said").textContent()).toBe("Paid");
-    expect(await page.getByRole("link", { name: "Back to Çınar Kitabevi" }).getAttribute("href")).toMatch(
-      /^https:\/\/shop\.example\.com\//,
-    );
+    expect(
+      await page.getByRole("link", { name: "Back to Çınar Kitabevi" }).getAttribute("href"),
+    ).toMatch(/^https:\/\/shop\.example\.com\//);
     expect(problems).toEqual([]);
     await close();
   });

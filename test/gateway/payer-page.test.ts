@@ -8,12 +8,24 @@ import { decimalOf } from "../../gateway/api/payer-view.ts";
 import { renderNotice, renderPage } from "../../gateway/pages/page.tsx";
 import { groupsOf } from "../../gateway/pages/parts.tsx";
 import type { PayerView } from "../../gateway/pages/payer-view.ts";
-import { asksForMoney, lookSeconds, markOf, type PayerState, payerStates, stateOf } from "../../gateway/pages/state.ts";
+import {
+  asksForMoney,
+  lookSeconds,
+  markOf,
+  type PayerState,
+  payerStates,
+  stateOf,
+} from "../../gateway/pages/state.ts";
 
 const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
 const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
 const base: PayerView = {
-  ...{ shop: "Corner Shop", contact: "help@shop.example.com", returnUrl: "https://shop.example.com/thanks", orderId: "in-1042" },
+  ...{
+    shop: "Corner Shop",
+    contact: "help@shop.example.com",
+    returnUrl: "https://shop.example.com/thanks",
+    orderId: "in-1042",
+  },
   network: { name: "Ethereum", tokens: "", isTest: false, confirmations: 12, finalMinutes: 16 },
   ...{ symbol: "ETH", decimal: 2, amount: "10", amountUnits: 1000n, toleranceUnits: 0n },
   ...{
@@ -45,11 +57,22 @@ const base: PayerView = {
 const ended = { status: 2, expiresAt: nowMs - 60_000 } as const;
 
 /** The view of each state, and words of the page in both languages. */
-const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: readonly string[], tr: readonly string[]]>> = {
-  waiting: [{}, ["Waiting for your payment", "60 min left", "10</span> ETH"], ["Ödemeniz bekleniyor", "60 dk kaldı"]],
+const table: Readonly<
+  Record<PayerState, readonly [Partial<PayerView>, en: readonly string[], tr: readonly string[]]>
+> = {
+  waiting: [
+    {},
+    ["Waiting for your payment", "60 min left", "10</span> ETH"],
+    ["Ödemeniz bekleniyor", "60 dk kaldı"],
+  ],
   unconfirmed: [
     { arrivingUnits: 1000n },
-    ["Your payment is on its way", "10 ETH is in the network", "It counts if a block takes it before", "Do not send again"],
+    [
+      "Your payment is on its way",
+      "10 ETH is in the network",
+      "It counts if a block takes it before",
+      "Do not send again",
+    ],
     ["Ödemeniz yolda", "10 ETH ağda görüldü", "Yeniden göndermeyin"],
   ],
   seen: [
@@ -59,7 +82,12 @@ const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: reado
   ],
   short: [
     { finalUnits: 600n, seenUnits: 100n },
-    ["3 ETH missing", "7 ETH of 10 ETH", "Send the missing 3 ETH to the same address", "?value=300"],
+    [
+      "3 ETH missing",
+      "7 ETH of 10 ETH",
+      "Send the missing 3 ETH to the same address",
+      "?value=300",
+    ],
     ["3 ETH eksik", "Eksik kalan 3 ETH tutarını aynı adrese gönderin"],
   ],
   over: [
@@ -77,7 +105,11 @@ const table: Readonly<Record<PayerState, readonly [Partial<PayerView>, en: reado
     ["The time to pay is over", "If you have paid, wait. Do not send now."],
     ["Ödeme süresi doldu", "Ödediyseniz bekleyin"],
   ],
-  expired: [ended, ["The time to pay is over", "Do not send anything"], ["Ödeme süresi doldu", "bir şey göndermeyin"]],
+  expired: [
+    ended,
+    ["The time to pay is over", "Do not send anything"],
+    ["Ödeme süresi doldu", "bir şey göndermeyin"],
+  ],
   expiredWithMoney: [
     { ...ended, finalUnits: 700n },
     ["Too little arrived in time", "7 ETH of 10 ETH", "help@shop.example.com", "in-1042"],
@@ -126,7 +158,9 @@ describe("the payment page", () => {
   it("says that confirmation takes longer while the final block stands, and only then", () => {
     const view = { ...base, seenUnits: base.amountUnits };
     for (const language of ["en", "tr"] as const) {
-      const [usual, slow] = [false, true].map((isSlow) => renderPage({ ...view, isSlow }, { ...dress, language }));
+      const [usual, slow] = [false, true].map((isSlow) =>
+        renderPage({ ...view, isSlow }, { ...dress, language }),
+      );
       const words = { en: "takes longer than usual now", tr: "her zamankinden uzun" }[language];
       expect([usual?.includes(words), slow?.includes(words)]).toEqual([false, true]);
     }
@@ -135,8 +169,11 @@ describe("the payment page", () => {
 
   it("has the words of the two languages apart", () => {
     for (const [change] of Object.values(table)) {
-      const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, ...change }, { ...dress, language }));
-      const titleOf = (page: string | undefined): string => /<h2>(.*?)<\/h2>/.exec(page ?? "")?.[1] ?? "";
+      const [en, tr] = (["en", "tr"] as const).map((language) =>
+        renderPage({ ...base, ...change }, { ...dress, language }),
+      );
+      const titleOf = (page: string | undefined): string =>
+        /<h2>(.*?)<\/h2>/.exec(page ?? "")?.[1] ?? "";
       expect(titleOf(en)).not.toBe("");
       expect(titleOf(en)).not.toBe(titleOf(tr));
     }
@@ -145,7 +182,12 @@ describe("the payment page", () => {
   it("escapes what shops and operators write", () => {
     const script = `<script>alert("1")</script>`;
     const evil = {
-      ...{ shop: script, contact: `https://x.example/"${script}`, orderId: script, returnUrl: `https://x.example/"${script}` },
+      ...{
+        shop: script,
+        contact: `https://x.example/"${script}`,
+        orderId: script,
+        returnUrl: `https://x.example/"${script}`,
+      },
       ...{
         others: [{ amount: script, symbol: script }],
         symbol: script,
@@ -225,8 +267,11 @@ describe("the payment page", () => {
 
   it("shows an address in groups with nothing between them", () => {
     expect(groupsOf("0x9858EfFD232B4033")).toEqual(["0x", "9858", "EfFD", "232B", "4033"]);
-    expect(groupsOf("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH").join("")).toBe("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH");
-    const shown = /<code class="groups" id="address">(.*?)<\/code>/.exec(renderPage(base, dress))?.[1] ?? "";
+    expect(groupsOf("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH").join("")).toBe(
+      "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH",
+    );
+    const shown =
+      /<code class="groups" id="address">(.*?)<\/code>/.exec(renderPage(base, dress))?.[1] ?? "";
     expect(shown.replace(/<[^>]*>/g, "")).toBe(address);
   });
 
@@ -238,14 +283,22 @@ describe("the payment page", () => {
       ["tr", "Bu etiketi de girin"],
     ] as const) {
       const page = renderPage(tagged, { ...dress, language });
-      for (const part of [words, '<code class="groups" id="tag"><b>4294967295</b></code>', 'data-copy="tag"'])
+      for (const part of [
+        words,
+        '<code class="groups" id="tag"><b>4294967295</b></code>',
+        'data-copy="tag"',
+      ])
         expect(page).toContain(part);
       expect(page).not.toContain("fieldset");
       expect(page.match(/<svg class="qr"/g)).toHaveLength(1);
-      expect(renderPage({ ...tagged, linkFor: () => "" }, { ...dress, language })).not.toContain('<svg class="qr"');
+      expect(renderPage({ ...tagged, linkFor: () => "" }, { ...dress, language })).not.toContain(
+        '<svg class="qr"',
+      );
       expect(renderPage({ ...base }, { ...dress, language })).not.toContain(words);
     }
-    expect(renderPage({ ...tagged, status: 1, finalUnits: 1000n }, dress)).toContain("<dd>4294967295</dd>");
+    expect(renderPage({ ...tagged, status: 1, finalUnits: 1000n }, dress)).toContain(
+      "<dd>4294967295</dd>",
+    );
   });
 
   it("of a chain without links shows the address only, and a page without a payment has words in both languages", () => {
@@ -256,8 +309,15 @@ describe("the payment page", () => {
   });
 
   it("formats money by the language, exact at any length", () => {
-    const quote = { fiatCurrency: "TRY", fiatAmount: "12345678901234567890.5", price: "42.123456", priceUpdatedAt: "" } as const;
-    const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, quote }, { ...dress, language }));
+    const quote = {
+      fiatCurrency: "TRY",
+      fiatAmount: "12345678901234567890.5",
+      price: "42.123456",
+      priceUpdatedAt: "",
+    } as const;
+    const [en, tr] = (["en", "tr"] as const).map((language) =>
+      renderPage({ ...base, quote }, { ...dress, language }),
+    );
     expect(en).toContain("12,345,678,901,234,567,890.50");
     expect(en).toContain("42.123456");
     expect(tr).toContain("12.345.678.901.234.567.890,50");

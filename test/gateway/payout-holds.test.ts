@@ -11,20 +11,36 @@ import { problemsOf } from "../../gateway/operator/status-problems.ts";
 import { showWithdrawal } from "../../gateway/operator/withdrawals.ts";
 import { countsOf } from "../../gateway/store/counts.ts";
 import { keepLevel, keepLevelTrouble } from "../../gateway/store/levels.ts";
-import { forgetUnexplained, keepUnexplained, type UnexplainedRow } from "../../gateway/store/outgoing-holds.ts";
+import {
+  forgetUnexplained,
+  keepUnexplained,
+  type UnexplainedRow,
+} from "../../gateway/store/outgoing-holds.ts";
 import { keepOutgoing } from "../../gateway/store/outgoing-transactions.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { placeWaiting } from "../../gateway/withdrawals/placing.ts";
 import { receiver } from "../../lab/kit/gateway-server.ts";
-import { agentRow, auto, countOf, db, eachTestItsGateway, ether, gateway, manual, ready, row } from "../support/shop.ts";
+import {
+  agentRow,
+  auto,
+  countOf,
+  db,
+  eachTestItsGateway,
+  ether,
+  gateway,
+  manual,
+  ready,
+  row,
+} from "../support/shop.ts";
 
 eachTestItsGateway();
 
 const network = "eip155:31337";
 const run = "this run";
 const hashOf = (n: number): string => `0x${n.toString(16).padStart(64, "0")}`;
-const hotWallet = (): string => row("")?.depositAddress ?? (JSON.parse(agentRow().accounts) as { id: string }[])[0]?.id ?? "";
+const hotWallet = (): string =>
+  row("")?.depositAddress ?? (JSON.parse(agentRow().accounts) as { id: string }[])[0]?.id ?? "";
 const operator = () => ({ ...gateway.operator, run });
 
 /** The gateway runs, its agent has caught up, and its chain is read up to the head. */
@@ -38,7 +54,13 @@ async function running(isLevel = true): Promise<void> {
 /** A payment that left the wallet and that no signature explains, of what `auto` orders. */
 function foreign(txHash: string, change: Partial<UnexplainedRow> = {}): void {
   const paid = { receiver, tag: "", contract: "", units: `${ether}` };
-  const place = { network, account: hotWallet(), txHash, block: 9 as number | null, final: 1 as const };
+  const place = {
+    network,
+    account: hotWallet(),
+    txHash,
+    block: 9 as number | null,
+    final: 1 as const,
+  };
   keepUnexplained(db(), { ...place, ...paid, ...change }, 0);
 }
 
@@ -62,11 +84,19 @@ describe("an order", () => {
     pass();
     expect(isPlaced(id)).toBe(false);
     expect(row(id)).toMatchObject({ stage: "queued", code: "" });
-    expect(showWithdrawal(operator(), id)).toMatchObject({ unread: expect.stringMatching(/not read up to its newest block/) });
-    keepLevelTrouble(db(), { network, account: hotWallet() }, "the mempool cannot be read: NODE_TIMEOUT");
+    expect(showWithdrawal(operator(), id)).toMatchObject({
+      unread: expect.stringMatching(/not read up to its newest block/),
+    });
+    keepLevelTrouble(
+      db(),
+      { network, account: hotWallet() },
+      "the mempool cannot be read: NODE_TIMEOUT",
+    );
     pass();
     expect(isPlaced(id)).toBe(false);
-    expect(showWithdrawal(operator(), id)).toMatchObject({ unread: expect.stringMatching(/NODE_TIMEOUT/) });
+    expect(showWithdrawal(operator(), id)).toMatchObject({
+      unread: expect.stringMatching(/NODE_TIMEOUT/),
+    });
     keepLevel(db(), { network, account: hotWallet() }, run);
     const woken: string[] = [];
     gateway.service.signals.on("job", ({ agent }) => woken.push(agent));
@@ -91,17 +121,26 @@ describe("an order", () => {
     for (const [at, seen] of ([{}, { final: 0 }, { final: 0, block: null }] as const).entries()) {
       foreign(hashOf(at + 1), seen);
       const id = await made(`held-${at}`);
-      expect(row(id)).toMatchObject({ status: 0, stage: "awaiting_operator", code: "RECOVERY_HOLD" });
+      expect(row(id)).toMatchObject({
+        status: 0,
+        stage: "awaiting_operator",
+        code: "RECOVERY_HOLD",
+      });
       expect([isPlaced(id), alarms()]).toEqual([false, [id]]);
       pass();
       expect([isPlaced(id), alarms()]).toEqual([false, [id]]);
-      expect(showWithdrawal(operator(), id)).toMatchObject({ holders: [{ txHash: hashOf(at + 1) }] });
+      expect(showWithdrawal(operator(), id)).toMatchObject({
+        holders: [{ txHash: hashOf(at + 1) }],
+      });
       expect(released(id, hashOf(at + 1), true)).toMatchObject({ ok: true, holders: [] });
       pass();
       expect([isPlaced(id), row(id)]).toMatchObject([true, { stage: "queued", code: "" }]);
       db().run("DELETE FROM audit");
     }
-    expect([dangerOf("ORDER_PAID_BEFORE"), adviceOf("ORDER_PAID_BEFORE")]).toEqual(["work", expect.stringMatching(/release/)]);
+    expect([dangerOf("ORDER_PAID_BEFORE"), adviceOf("ORDER_PAID_BEFORE")]).toEqual([
+      "work",
+      expect.stringMatching(/release/),
+    ]);
   });
 
   it("that waited for its agent is held at its place as well, and freed when a signature explains the payment", async () => {
@@ -111,9 +150,27 @@ describe("an order", () => {
     foreign(hashOf(1));
     db().run("UPDATE agents SET caughtUp = ?", run);
     pass();
-    expect([isPlaced(first), isPlaced(other), row(first)?.stage]).toEqual([false, true, "awaiting_operator"]);
-    const signature = { transactionId: other, attempt: 1, agent: agentRow().id, network, account: hotWallet(), slot: "1" };
-    const rest = { txHash: hashOf(1), feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const };
+    expect([isPlaced(first), isPlaced(other), row(first)?.stage]).toEqual([
+      false,
+      true,
+      "awaiting_operator",
+    ]);
+    const signature = {
+      transactionId: other,
+      attempt: 1,
+      agent: agentRow().id,
+      network,
+      account: hotWallet(),
+      slot: "1",
+    };
+    const rest = {
+      txHash: hashOf(1),
+      feeMax: "1",
+      seq: 1,
+      validUntilMs: 0,
+      pin: "",
+      cancel: 0 as const,
+    };
     gateway.service.store.write((database) => insertSignature(database, { ...signature, ...rest }));
     pass();
     expect([isPlaced(first), row(first)]).toMatchObject([true, { stage: "queued", code: "" }]);
@@ -124,12 +181,25 @@ describe("an order", () => {
     foreign(hashOf(1));
     const [one, two] = [await made("w-1"), await made("w-2")];
     expect([row(one)?.stage, row(two)?.stage]).toEqual(["awaiting_operator", "awaiting_operator"]);
-    const outgoing = { network, account: hotWallet(), slot: "1", txHash: hashOf(1), block: 9, untold: 0 as const };
+    const outgoing = {
+      network,
+      account: hotWallet(),
+      slot: "1",
+      txHash: hashOf(1),
+      block: 9,
+      untold: 0 as const,
+    };
     const paid = { receiver, tag: "", contract: "", units: `${ether}` };
     gateway.service.store.write((database) => keepOutgoing(database, { ...outgoing, ...paid }));
     const final = { txHash: hashOf(1), block: 9, feeUnits: 21_000n };
     const judge: Judge = async () => ({ kind: "completed", final });
-    const assigned = await assignPayment(operator(), gateway.service.config, one, { txHash: hashOf(1), reason: "paid" }, judge);
+    const assigned = await assignPayment(
+      operator(),
+      gateway.service.config,
+      one,
+      { txHash: hashOf(1), reason: "paid" },
+      judge,
+    );
     expect(assigned).toMatchObject({ ok: true, row: { status: 1 } });
     pass();
     expect([isPlaced(one), isPlaced(two)]).toEqual([false, true]);
@@ -146,14 +216,20 @@ describe("an order", () => {
     pass();
     expect(isPlaced(id)).toBe(false);
     expect(released(id, hashOf(1))).toMatchObject({ ok: true }); // twice is harmless
-    expect(released(id, hashOf(2).toUpperCase().replace("X", "x"))).toMatchObject({ ok: true, holders: [] });
+    expect(released(id, hashOf(2).toUpperCase().replace("X", "x"))).toMatchObject({
+      ok: true,
+      holders: [],
+    });
     pass();
     expect(isPlaced(id)).toBe(true);
     const next = await made("w-2");
     expect(row(next)?.stage).toBe("awaiting_operator");
     expect(released(next, hashOf(1), true).ok && released(next, hashOf(2), true).ok).toBe(true);
     expect(isPlaced(await made("w-3"))).toBe(true);
-    const acts = db().all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'order released' AND subject = ?", id);
+    const acts = db().all<{ detail: string }>(
+      "SELECT detail FROM audit WHERE act = 'order released' AND subject = ?",
+      id,
+    );
     expect(acts[0]?.detail).toBe(`${hashOf(1)} paid another: the receiver says so`);
   });
 
@@ -162,7 +238,10 @@ describe("an order", () => {
     foreign(hashOf(1));
     foreign(hashOf(2), { units: "7" });
     const id = await made("w-1");
-    expect(released("0".repeat(32), hashOf(1))).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
+    expect(released("0".repeat(32), hashOf(1))).toMatchObject({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_RECORD",
+    });
     expect(released(id, hashOf(2))).toMatchObject({
       ok: false,
       code: "GATEWAY_NOT_HELD",
@@ -212,16 +291,37 @@ describe("status", () => {
         unreachedWhy: "",
         ready: { status: "ok", checks: [] } as never,
       };
-      const rest = { storeFault: null, books: [], restored: "", files: { databaseBytes: 0, walBytes: 0, freeBytes: null } };
-      return problemsOf({ ...state, ...rest, counts: { ...counts, alarms: { count: 0, newestAt: null } } });
+      const rest = {
+        storeFault: null,
+        books: [],
+        restored: "",
+        files: { databaseBytes: 0, walBytes: 0, freeBytes: null },
+      };
+      return problemsOf({
+        ...state,
+        ...rest,
+        counts: { ...counts, alarms: { count: 0, newestAt: null } },
+      });
     };
     expect(problems().filter(({ what }) => /held|reader/.test(what))).toEqual([]);
     foreign(hashOf(1));
     const id = await made("w-1");
-    const shown = { what: expect.stringContaining(`withdrawal ${id} of Shop is held`), isWarning: false };
-    expect(problems()).toContainEqual({ ...shown, hint: expect.stringContaining(`withdrawals show ${id}`) });
-    keepLevelTrouble(db(), { network, account: hotWallet() }, "the mempool cannot be read: NODE_TIMEOUT");
-    const count = (await Promise.all(["w-2", "w-3"].map((orderId) => made(orderId, { amount: "2" })))).length;
+    const shown = {
+      what: expect.stringContaining(`withdrawal ${id} of Shop is held`),
+      isWarning: false,
+    };
+    expect(problems()).toContainEqual({
+      ...shown,
+      hint: expect.stringContaining(`withdrawals show ${id}`),
+    });
+    keepLevelTrouble(
+      db(),
+      { network, account: hotWallet() },
+      "the mempool cannot be read: NODE_TIMEOUT",
+    );
+    const count = (
+      await Promise.all(["w-2", "w-3"].map((orderId) => made(orderId, { amount: "2" })))
+    ).length;
     const waits = {
       what: expect.stringMatching(/^3 orders wait for the reader of eip155:31337: .*NODE_TIMEOUT/),
       hint: expect.any(String),

@@ -31,7 +31,15 @@ import { unattributedOrderOf } from "../../gateway/store/forgotten-addresses.ts"
 import { lastItemPathOf, noteLastItem, takeRepeated } from "../../gateway/store/last-item.ts";
 import { readMerchant } from "../../gateway/store/merchants.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { guarded, guardedWrite, isAside, keepAside, listAside, onRow, rowOfBug } from "../../gateway/store/set-aside.ts";
+import {
+  guarded,
+  guardedWrite,
+  isAside,
+  keepAside,
+  listAside,
+  onRow,
+  rowOfBug,
+} from "../../gateway/store/set-aside.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { listedTransactions } from "../../gateway/store/transaction-lists.ts";
 import { listCompletions } from "../../gateway/store/transactions.ts";
@@ -49,7 +57,11 @@ import { until } from "../support/until.ts";
 import { currency } from "../support/watched-chain.ts";
 
 // A step of a thousand addresses shows no more, and takes a second to derive.
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farIndexes: 30, ceilingAheadMax: 1_000_000 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
+  ceilingStep: 10,
+  farIndexes: 30,
+  ceilingAheadMax: 1_000_000,
+}));
 
 const nowMs = 2_000_000;
 const publicUrl = "https://pay.example";
@@ -77,7 +89,14 @@ function serve(currencies: Record<string, unknown>): void {
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [1_000], timeoutMs: 1_000 },
   };
   service = {
-    ...{ config, store: db.store, log: silentLog, clock: () => nowMs, signals: createSignals(), random: randomBytes },
+    ...{
+      config,
+      store: db.store,
+      log: silentLog,
+      clock: () => nowMs,
+      signals: createSignals(),
+      random: randomBytes,
+    },
     ...{
       confirmations: () => null,
       readAt: () => nowMs,
@@ -88,7 +107,14 @@ function serve(currencies: Record<string, unknown>): void {
     },
   } as unknown as Service;
   const gatewayKey = { sealingKey: new Uint8Array(32).fill(7) };
-  by = { store: db.store, gatewayKey, random: randomBytes, nowMs, run: null, actor: "operator" } as unknown as Operator;
+  by = {
+    store: db.store,
+    gatewayKey,
+    random: randomBytes,
+    nowMs,
+    run: null,
+    actor: "operator",
+  } as unknown as Operator;
 }
 
 const outbox = () => ({
@@ -99,16 +125,21 @@ const outbox = () => ({
 });
 const tell = () => db.store.write((database) => tellChanges(database, outbox()));
 const bodies = (): readonly { type: string; data: Record<string, unknown> }[] =>
-  db.store.database.all<{ body: string }>("SELECT body FROM callbackEvents ORDER BY number").map(({ body }) => JSON.parse(body));
+  db.store.database
+    .all<{ body: string }>("SELECT body FROM callbackEvents ORDER BY number")
+    .map(({ body }) => JSON.parse(body));
 const listen = (): void => {
   const url = "https://shop.example/told";
-  expect(addCallback(by, { merchant: "m1", url, events: [] }, service.config.callbacks).ok).toBe(true);
+  expect(addCallback(by, { merchant: "m1", url, events: [] }, service.config.callbacks).ok).toBe(
+    true,
+  );
 };
 const alarms = (): readonly string[] =>
   db.store.database
     .all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm ROW_SET_ASIDE'")
     .map(({ detail }) => detail);
-const aside = (): readonly string[] => listAside(db.store.database).map(({ kind, id }) => `${kind}/${id}`);
+const aside = (): readonly string[] =>
+  listAside(db.store.database).map(({ kind, id }) => `${kind}/${id}`);
 const listed = (accept?: string): string => {
   const answer = listTransactions(service, "m1", {}, { headers: { accept }, isInterface: false });
   return answer.kind === "list" ? [...(answer.parts as Iterable<string>)].join("") : answer.kind;
@@ -150,7 +181,10 @@ describe("rows without an amount, a request or an address", () => {
   it.each(cells)("on %s a row with %s is taken by each reader", (name, kind) => {
     const network = mainNetworks[name];
     const contract = name === "evm" ? "0x5FbDB2315678afecb367f032d93F642f64180aa3" : "";
-    serve({ coin: { ...currency("coin", ""), network }, token: { ...currency("token", contract), network } });
+    serve({
+      coin: { ...currency("coin", ""), network },
+      token: { ...currency("token", contract), network },
+    });
     listen();
     const deposit = {
       depositAddress: "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
@@ -166,16 +200,22 @@ describe("rows without an amount, a request or an address", () => {
     }
   });
 
-  it.each(familyNames)("a link of %s without an amount names the receiver and asks for none", (name) => {
-    const receiver = "RECEIVER";
-    const link = { network: mainNetworks[name], contract: "", receiver };
-    const [none, some] = [families[name].paymentUri({ ...link, units: 0n }), families[name].paymentUri({ ...link, units: 1n })];
-    expect([none === "", some === ""]).toEqual([name === "tron", name === "tron"]);
-    if (name === "tron") return;
-    expect(none).toContain(receiver);
-    expect(none).not.toMatch(/[?&=]/);
-    expect(some).toMatch(/(?:value|amount)=/);
-  });
+  it.each(familyNames)(
+    "a link of %s without an amount names the receiver and asks for none",
+    (name) => {
+      const receiver = "RECEIVER";
+      const link = { network: mainNetworks[name], contract: "", receiver };
+      const [none, some] = [
+        families[name].paymentUri({ ...link, units: 0n }),
+        families[name].paymentUri({ ...link, units: 1n }),
+      ];
+      expect([none === "", some === ""]).toEqual([name === "tron", name === "tron"]);
+      if (name === "tron") return;
+      expect(none).toContain(receiver);
+      expect(none).not.toMatch(/[?&=]/);
+      expect(some).toMatch(/(?:value|amount)=/);
+    },
+  );
 });
 
 describe("a row that no reader takes", () => {
@@ -184,7 +224,13 @@ describe("a row that no reader takes", () => {
     insertTransaction(db.store, { id: good, orderId: "good", metadata: '{"a":1}', createdAt: 500 });
     for (let round = 0; round < 3; round += 1) {
       const [first, second] = JSON.parse(listed());
-      expect(first).toMatchObject({ transactionId: bad, orderId: "bad", code: "record_unreadable", amount: "1", metadata: {} });
+      expect(first).toMatchObject({
+        transactionId: bad,
+        orderId: "bad",
+        code: "record_unreadable",
+        amount: "1",
+        metadata: {},
+      });
       expect(second).toMatchObject({ transactionId: good, code: "", metadata: { a: 1 } });
       expect(Object.keys(first).filter((key) => !(key in second))).toEqual([]);
     }
@@ -194,7 +240,9 @@ describe("a row that no reader takes", () => {
     expect(alarms()).toEqual([expect.stringContaining(`autowithdraw-gateway find ${bad}`)]);
     const [row] = listedTransactions(db.store.database, { operations: ["deposit"], most: 1 });
     expect(listedRecord(by, row!, service.config)).toMatchObject({ code: "record_unreadable" });
-    expect(listedLine(by, row!, () => String(BigInt(row!.metadata)))).toContain("record_unreadable");
+    expect(listedLine(by, row!, () => String(BigInt(row!.metadata)))).toContain(
+      "record_unreadable",
+    );
     expect(listedLine(by, row!, () => "whole")).toBe("whole");
   });
 
@@ -202,7 +250,10 @@ describe("a row that no reader takes", () => {
     insertTransaction(db.store, poison);
     listed();
     expect(retryRows(by, "nothing")).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_ROW" });
-    expect(retryRows(by, `record/${bad}`)).toMatchObject({ ok: true, rows: [{ kind: "record", id: bad, code: "BUG" }] });
+    expect(retryRows(by, `record/${bad}`)).toMatchObject({
+      ok: true,
+      rows: [{ kind: "record", id: bad, code: "BUG" }],
+    });
     listed();
     expect([aside().length, alarms().length]).toEqual([1, 2]);
     db.store.database.run("UPDATE transactions SET metadata = '' WHERE id = ?", bad);
@@ -232,7 +283,8 @@ describe("a row that no reader takes", () => {
   });
 
   it("what a job wrote before it failed is taken back; a failure of the disk is nobody's row", () => {
-    const count = (): number => db.store.database.get<{ n: number }>("SELECT count(*) AS n FROM merchants")?.n ?? -1;
+    const count = (): number =>
+      db.store.database.get<{ n: number }>("SELECT count(*) AS n FROM merchants")?.n ?? -1;
     const insert = "INSERT INTO merchants (id, name, createdAt) VALUES ('m2', 'Two', 0)";
     const failing = (error: Error) => () =>
       db.store.write((database) =>
@@ -243,11 +295,15 @@ describe("a row that no reader takes", () => {
       );
     expect(failing(new Bug("made up"))()).toMatchObject({ ok: false });
     expect(count()).toBe(1);
-    expect(failing(new AgentError("GATEWAY_STORE_POISONED", "unknown", "made up"))).toThrow("made up");
+    expect(failing(new AgentError("GATEWAY_STORE_POISONED", "unknown", "made up"))).toThrow(
+      "made up",
+    );
     expect(failing(Object.assign(new Error("full"), { errcode: 13 }))).toThrow("full");
     expect(count()).toBe(1);
     expect(guarded(() => BigInt("x"))).toMatchObject({ ok: false });
-    expect(db.store.write((database) => guardedWrite(database, () => database.run(insert)))).toMatchObject({ ok: true });
+    expect(
+      db.store.write((database) => guardedWrite(database, () => database.run(insert))),
+    ).toMatchObject({ ok: true });
     expect(count()).toBe(2);
   });
 });
@@ -261,19 +317,31 @@ describe("callbacks with a row that none takes", () => {
   });
   afterEach(() => callbacks?.close());
 
-  const start = (of: Service, sealingKey: Uint8Array, fiatValueOf: () => string = () => ""): void => {
+  const start = (
+    of: Service,
+    sealingKey: Uint8Array,
+    fiatValueOf: () => string = () => "",
+  ): void => {
     const send = async (letter: Letter) => {
       letters.push(letter);
       return { status: 204, answer: "", retryAfter: undefined, durationMs: 1 };
     };
     const callbackSender = { send, close: () => {} };
-    callbacks = startCallbacks({ ...of, sealingKey, fiatValueOf, callbackSender, recordOf: (row) => recordOf(row, of) });
+    callbacks = startCallbacks({
+      ...of,
+      sealingKey,
+      fiatValueOf,
+      callbackSender,
+      recordOf: (row) => recordOf(row, of),
+    });
   };
 
   it("a value that cannot be made holds up no event", async () => {
     listen();
     for (const id of [bad, good]) insertTransaction(db.store, { id, orderId: id });
-    db.store.database.run("UPDATE transactions SET status = 1, stage = 'completed', changedAt = 3000");
+    db.store.database.run(
+      "UPDATE transactions SET status = 1, stage = 'completed', changedAt = 3000",
+    );
     start(service, by.gatewayKey.sealingKey, () => {
       throw new Bug("no value");
     });
@@ -288,21 +356,33 @@ describe("callbacks with a row that none takes", () => {
     await kit.begin();
     try {
       const sealingKey = new Uint8Array(32).fill(7);
-      const operator = { ...by, store: kit.store, gatewayKey: { sealingKey } } as unknown as Operator;
+      const operator = {
+        ...by,
+        store: kit.store,
+        gatewayKey: { sealingKey },
+      } as unknown as Operator;
       const url = "https://shop.example/told";
-      expect(addCallback(operator, { merchant: "m1", url, events: [] }, service.config.callbacks).ok).toBe(true);
+      expect(
+        addCallback(operator, { merchant: "m1", url, events: [] }, service.config.callbacks).ok,
+      ).toBe(true);
       kit.keep("copy", "backup");
       const address = await kit.orderSoon("ra-1");
       await kit.restored("copy");
-      const restored = { ...kit.service, config: { ...service.config, ...kit.service.config, publicUrl } } as Service;
+      const restored = {
+        ...kit.service,
+        config: { ...service.config, ...kit.service.config, publicUrl },
+      } as Service;
       start(restored, sealingKey);
       await kit.read();
       kit.pay(address);
       await kit.settle();
-      const told = () => letters.map(({ body }) => JSON.parse(body)).find(({ type }) => type === "deposit.late");
+      const told = () =>
+        letters.map(({ body }) => JSON.parse(body)).find(({ type }) => type === "deposit.late");
       await until(() => told() !== undefined);
       const order = unattributedOrderOf(address);
-      expect(told()).toMatchObject({ data: { orderId: order, amount: "0", paymentUri: `ethereum:${address}@31337` } });
+      expect(told()).toMatchObject({
+        data: { orderId: order, amount: "0", paymentUri: `ethereum:${address}@31337` },
+      });
       const answer = listTransactions(restored, "m1", {}, { headers: {}, isInterface: false });
       const text = answer.kind === "list" ? [...(answer.parts as Iterable<string>)].join("") : "";
       expect(JSON.parse(text)).toMatchObject([
@@ -318,8 +398,12 @@ describe("callbacks with a row that none takes", () => {
 
 describe("a row whose work ends the process", () => {
   const key = { kind: "judgement", id: bad, about: bad } as const;
-  const path = (): string => join(db.store.database.get<{ file: string }>("SELECT file FROM pragma_database_list")?.file ?? "");
-  const repeated = (atMs: number): readonly string[] => takeRepeated(path(), atMs).map(({ kind, id }) => `${kind}/${id}`);
+  const path = (): string =>
+    join(
+      db.store.database.get<{ file: string }>("SELECT file FROM pragma_database_list")?.file ?? "",
+    );
+  const repeated = (atMs: number): readonly string[] =>
+    takeRepeated(path(), atMs).map(({ kind, id }) => `${kind}/${id}`);
   const error = new Bug("made up");
   const minuteMs = 60_000;
 
@@ -334,7 +418,9 @@ describe("a row whose work ends the process", () => {
     };
     const bug = new TypeError("no such field");
     expect(rowOfBug(thrownBy(() => fail(bug)))).toEqual(key);
-    expect(rowOfBug(thrownBy(() => fail(new AgentError("NODE_TIMEOUT", "unknown", "slow"))))).toBeNull();
+    expect(
+      rowOfBug(thrownBy(() => fail(new AgentError("NODE_TIMEOUT", "unknown", "slow")))),
+    ).toBeNull();
     expect(rowOfBug(thrownBy(() => {}))).toBeNull();
     expect(rowOfBug(new Bug("elsewhere"))).toBeNull();
   });
@@ -351,20 +437,30 @@ describe("a row whose work ends the process", () => {
     noteLastItem(path(), key, error, 11 * minuteMs);
     expect(repeated(11 * minuteMs)).toEqual([]);
     noteLastItem(path(), key, error, 12 * minuteMs);
-    writeFileSync(lastItemPathOf(path()), `${readFileSync(lastItemPathOf(path()), "utf8")}{"kind":"jud`);
+    writeFileSync(
+      lastItemPathOf(path()),
+      `${readFileSync(lastItemPathOf(path()), "utf8")}{"kind":"jud`,
+    );
     expect(repeated(12 * minuteMs)).toEqual([`judgement/${bad}`]);
     expect(repeated(12 * minuteMs)).toEqual([]);
   });
 
   it("a deposit whose judgement is aside is passed over, the others are judged, and after a retry it is too", () => {
     for (const id of [bad, good]) insertTransaction(db.store, { id, orderId: id, expiresAt: 5 });
-    const chain = { ...service, tokens: { out: new Map() }, network: "eip155:31337" } as unknown as WatchedChain;
-    const judge = (): readonly string[] => db.store.write((database) => judgeRequests(chain, database, [bad, good], 9));
+    const chain = {
+      ...service,
+      tokens: { out: new Map() },
+      network: "eip155:31337",
+    } as unknown as WatchedChain;
+    const judge = (): readonly string[] =>
+      db.store.write((database) => judgeRequests(chain, database, [bad, good], 9));
     db.store.write((database) => keepAside(database, key, error, nowMs));
     expect(judge()).toEqual([good]);
     expect(isAside(db.store.database, "judgement", bad)).toBe(true);
     expect(retryRows(by, bad).ok).toBe(true);
-    expect(db.store.database.get("SELECT 1 FROM meta WHERE name = 'unjudged eip155:31337 eth'")).toBeDefined();
+    expect(
+      db.store.database.get("SELECT 1 FROM meta WHERE name = 'unjudged eip155:31337 eth'"),
+    ).toBeDefined();
     expect(judge()).toEqual([bad]);
   });
 

@@ -38,14 +38,22 @@ import { startTestNetwork, usdt } from "../support/tron-network.ts";
 import { until } from "../support/until.ts";
 import { configOf, eth, network, outsider } from "../support/watched-chain.ts";
 
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farIndexes: 30, ceilingAheadMax: 1_000_000 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({
+  ceilingStep: 10,
+  farIndexes: 30,
+  ceilingAheadMax: 1_000_000,
+}));
 
 const at = (index: number): string => depositAddressOf(depositXpub, index);
 const account = { family: "evm", id: depositXpub, firstAddress: at(0), known: 0 };
 
 /** A chain whose nodes are answered for here. */
 function nodesOf(held: ReadonlyMap<string, bigint>, used: ReadonlySet<string> = new Set()) {
-  const asked: { balances: number; mostAtOnce: number; blocks: Set<number> } = { balances: 0, mostAtOnce: 0, blocks: new Set() };
+  const asked: { balances: number; mostAtOnce: number; blocks: Set<number> } = {
+    balances: 0,
+    mostAtOnce: 0,
+    blocks: new Set(),
+  };
   let top = 100;
   let forgets = false;
   const reader: ScanNodes = {
@@ -55,7 +63,9 @@ function nodesOf(held: ReadonlyMap<string, bigint>, used: ReadonlySet<string> = 
       asked.balances += questions.length;
       asked.mostAtOnce = Math.max(asked.mostAtOnce, questions.length);
       asked.blocks.add(block);
-      return questions.map(({ account: address, contract }) => good(contract === "" ? (held.get(address) ?? 0n) : 0n));
+      return questions.map(({ account: address, contract }) =>
+        good(contract === "" ? (held.get(address) ?? 0n) : 0n),
+      );
     },
     wereUsed: async (accounts) => accounts.map((address) => good(used.has(address))),
   };
@@ -75,7 +85,8 @@ const scan = (reader: ScanNodes, change: object = {}): Promise<Scanned> =>
     ...{ reader, currencies, from: 0, to: null, gap: 20, isNamed: () => false, clock: () => 0 },
     ...{ rest: async () => {}, onProgress: () => {}, ...change },
   });
-const indexesOf = ({ found }: Scanned): readonly number[] => found.map(({ addressIndex }) => addressIndex);
+const indexesOf = ({ found }: Scanned): readonly number[] =>
+  found.map(({ addressIndex }) => addressIndex);
 
 describe("a scan of an account", () => {
   it("goes on until the gap, counted again from each address in use, swept ones too", async () => {
@@ -86,7 +97,13 @@ describe("a scan of an account", () => {
       [[{ currency: "eth", units: 5n }], false],
       [[], true],
     ]);
-    expect(scanned).toMatchObject({ end: 51, asked: 51, named: 0, first: { number: 100 }, last: 100 });
+    expect(scanned).toMatchObject({
+      end: 51,
+      asked: 51,
+      named: 0,
+      first: { number: 100 },
+      last: 100,
+    });
     // The twin: one index beyond the gap is not seen, and is with a wider one or from there on.
     const far = nodesOf(new Map([[at(21), 5n]]));
     expect(indexesOf(await scan(far.reader))).toEqual([]);
@@ -99,7 +116,16 @@ describe("a scan of an account", () => {
     const known = { ...account, known: 260 };
     const options = { gap: 20, isNamed: (address: string) => address === at(3) };
     const scanned = await scanAccounts([known], {
-      ...{ reader, currencies, from: 0, to: null, clock: () => 0, rest: async () => {}, onProgress: () => {}, ...options },
+      ...{
+        reader,
+        currencies,
+        from: 0,
+        to: null,
+        clock: () => 0,
+        rest: async () => {},
+        onProgress: () => {},
+        ...options,
+      },
     });
     expect(indexesOf(scanned)).toEqual([275]);
     expect(scanned).toMatchObject({ named: 1, asked: 295, end: 296 });
@@ -117,17 +143,41 @@ describe("a scan of an account", () => {
 describe("a scan on Tron", () => {
   it("finds coins and tokens below the account of its family", async () => {
     const testNetwork = await startTestNetwork({ fronts: [{}, {}] });
-    const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive("m/44'/195'/1'").publicExtendedKey;
+    const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive(
+      "m/44'/195'/1'",
+    ).publicExtendedKey;
     const { depositAddress } = familyOf("tron:0x2b6653dc");
-    const reader = createTronWatcher({ urls: testNetwork.node.urls, chainId: testNetwork.node.chainId, log: () => undefined });
+    const reader = createTronWatcher({
+      urls: testNetwork.node.urls,
+      chainId: testNetwork.node.chainId,
+      log: () => undefined,
+    });
     try {
       testNetwork.node.fund(depositAddress(xpub, 2), 7n);
       testNetwork.node.mint(usdt, depositAddress(xpub, 4), 9n);
-      const scanned = await scanAccounts([{ family: "tron", id: xpub, firstAddress: depositAddress(xpub, 0), known: 0 }], {
-        ...{ reader, from: 0, to: null, gap: 5, isNamed: () => false, clock: () => 0, rest: async () => {} },
-        ...{ onProgress: () => {}, currencies: [{ id: "trx", contract: "" }].concat({ id: "usdt", contract: usdt }) },
-      });
-      const shown = scanned.found.map(({ addressIndex, balances, wasUsed }) => [addressIndex, balances, wasUsed]);
+      const scanned = await scanAccounts(
+        [{ family: "tron", id: xpub, firstAddress: depositAddress(xpub, 0), known: 0 }],
+        {
+          ...{
+            reader,
+            from: 0,
+            to: null,
+            gap: 5,
+            isNamed: () => false,
+            clock: () => 0,
+            rest: async () => {},
+          },
+          ...{
+            onProgress: () => {},
+            currencies: [{ id: "trx", contract: "" }].concat({ id: "usdt", contract: usdt }),
+          },
+        },
+      );
+      const shown = scanned.found.map(({ addressIndex, balances, wasUsed }) => [
+        addressIndex,
+        balances,
+        wasUsed,
+      ]);
       expect(shown).toEqual([
         [2, [{ currency: "trx", units: 7n }], true],
         [4, [{ currency: "usdt", units: 9n }], false],
@@ -151,7 +201,10 @@ describe("money that a scan found", () => {
     isKnownAddress(kit.store.database, address, unattributedIdOf({ merchant: "m1", address }));
 
   async function found(): Promise<Scanned> {
-    const reader = openWatcher({ chain: configOf([kit.nodeUrl], 2).chains.local!, log: () => undefined });
+    const reader = openWatcher({
+      chain: configOf([kit.nodeUrl], 2).chains.local!,
+      log: () => undefined,
+    });
     try {
       return await scan(reader, { isNamed, gap: 40, currencies: currencies.slice(0, 1) });
     } finally {
@@ -163,7 +216,11 @@ describe("money that a scan found", () => {
       ...{ networks: [network], nowMs: kit.nowMs, actor: "operator" },
     });
   const listed = () =>
-    listUnattributed(kit.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);
+    listUnattributed(kit.store.database, null, 10).map(({ address, units, txHash }) => [
+      address,
+      units,
+      txHash.split(":")[0],
+    ]);
 
   it("is a payment once its address is watched, counts once, and no order gets its index", async () => {
     await kit.orderSoon("anna");
@@ -190,7 +247,11 @@ describe("money that a scan found", () => {
     expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(6n * eth);
     // The blocks of that very payment are read again by name, and it counts no second time.
     const early = start!.block - 6;
-    kit.store.database.run("UPDATE cursors SET block = ?, hash = ?", early, kit.chain.blocks[early]!.hash);
+    kit.store.database.run(
+      "UPDATE cursors SET block = ?, hash = ?",
+      early,
+      kit.chain.blocks[early]!.hash,
+    );
     await kit.settle();
     expect(listed()).toHaveLength(3);
     expect(heldUnitsOf(kit.store.database, "m1", "eth")).toBe(6n * eth);
@@ -208,7 +269,8 @@ describe("money that a scan found", () => {
     await kit.restored("empty", () => {
       rmSync(marksPathOf(kit.database));
       const store = openStore(kit.database, silentLog);
-      for (const table of ["meta WHERE name = 'addressMarks'", "cursors", "vouched"]) store.database.run(`DELETE FROM ${table}`);
+      for (const table of ["meta WHERE name = 'addressMarks'", "cursors", "vouched"])
+        store.database.run(`DELETE FROM ${table}`);
       store.close();
     });
     expect([kit.reason, kit.rows()]).toEqual(["", []]);
@@ -248,7 +310,10 @@ describe("the command scan", () => {
     node = await serveChain(chain);
     const text = JSON.stringify({
       ...testConfig,
-      ...{ chains: { local: { ...testConfig.chains.local, nodes: [node.url] } }, currencies: { eth: testConfig.currencies.eth } },
+      ...{
+        chains: { local: { ...testConfig.chains.local, nodes: [node.url] } },
+        currencies: { eth: testConfig.currencies.eth },
+      },
       prices: {},
     });
     writeFileSync(join(dir, "gateway.config.json"), text);
@@ -272,13 +337,17 @@ describe("the command scan", () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  async function command(...words: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+  async function command(
+    ...words: readonly string[]
+  ): Promise<{ readonly text: string; readonly code: number }> {
     let text = "";
     const take = (part: string | Uint8Array): boolean => {
       text += part.toString();
       return true;
     };
-    const spies = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, "write").mockImplementation(take));
+    const spies = [process.stdout, process.stderr].map((stream) =>
+      vi.spyOn(stream, "write").mockImplementation(take),
+    );
     const before = process.exitCode;
     process.exitCode = undefined;
     try {
@@ -302,7 +371,14 @@ describe("the command scan", () => {
       {
         ok: false,
         taken: { watched: 1, passedOver: 5, unswept: [] },
-        found: [{ address: at(4), path: "0/4", balances: [{ currency: "eth", amount: "1" }], wasUsed: false }],
+        found: [
+          {
+            address: at(4),
+            path: "0/4",
+            balances: [{ currency: "eth", amount: "1" }],
+            wasUsed: false,
+          },
+        ],
       },
     ]);
     const again = await command("scan", "--merchant", "m1", "--gap", "5");
@@ -316,18 +392,26 @@ describe("the command scan", () => {
     const store = openStore(join(dir, "gateway.db"), silentLog);
     pairAgent(store, "2");
     store.close();
-    const { found } = JSON.parse((await command("scan", "--merchant", "m-2", "--to", "4", "--json")).text);
+    const { found } = JSON.parse(
+      (await command("scan", "--merchant", "m-2", "--to", "4", "--json")).text,
+    );
     expect(found).toMatchObject([{ address: at(4), path: "m/44'/60'/1'/0/4", addressIndex: 4 }]);
   });
 
   it("takes an account that nobody here has, and says what it cannot do", async () => {
     const scanned = await command("scan", "--xpub", depositXpub, "--to", "4", "--json");
-    expect([scanned.code, JSON.parse(scanned.text)]).toMatchObject([1, { found: [{ addressIndex: 4 }], taken: null }]);
+    expect([scanned.code, JSON.parse(scanned.text)]).toMatchObject([
+      1,
+      { found: [{ addressIndex: 4 }], taken: null },
+    ]);
     expect((await command("scan")).code).toBe(2);
     expect((await command("scan", "--xpub", depositXpub, "--watch")).code).toBe(2);
     expect((await command("scan", "--merchant", "m9")).code).toBe(1);
     node.isDown = true;
     const unread = await command("scan", "--merchant", "m1");
-    expect([unread.code, unread.text]).toEqual([3, expect.stringMatching(/^local: not scanned: NODE_/)]);
+    expect([unread.code, unread.text]).toEqual([
+      3,
+      expect.stringMatching(/^local: not scanned: NODE_/),
+    ]);
   });
 });

@@ -11,12 +11,20 @@ import { tellChanges } from "../../gateway/callbacks/outbox.ts";
 import { fiatValueOf } from "../../gateway/prices/value.ts";
 import type { Prices } from "../../gateway/service.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { receiver, startTestGateway, type TestGateway, usdtContract, wallet } from "../../lab/kit/gateway-server.ts";
+import {
+  receiver,
+  startTestGateway,
+  type TestGateway,
+  usdtContract,
+  wallet,
+} from "../../lab/kit/gateway-server.ts";
 import { until } from "../support/until.ts";
 
 let gateway: TestGateway;
 beforeEach(async () => {
-  gateway = await startTestGateway({ limits: { readsPerSecond: 1_000, writesPerSecond: 1_000, withdrawalWaitMs: 0 } });
+  gateway = await startTestGateway({
+    limits: { readsPerSecond: 1_000, writesPerSecond: 1_000, withdrawalWaitMs: 0 },
+  });
   gateway.clock.nowMs = Date.now();
   await gateway.pair();
   gateway.fund("eth", 10n ** 19n);
@@ -24,7 +32,8 @@ beforeEach(async () => {
 });
 afterEach(() => gateway.close());
 
-const client = () => createClient({ baseUrl: gateway.url, key: { apiKey: gateway.merchant.shopKey } });
+const client = () =>
+  createClient({ baseUrl: gateway.url, key: { apiKey: gateway.merchant.shopKey } });
 const database = () => gateway.service.store.database;
 let orders = 0;
 const deposit = async (more: object = {}) => {
@@ -39,18 +48,27 @@ function tell(): void {
   const { service, clock } = gateway;
   const record = (row: TransactionRow): object => recordOf(row, service);
   service.store.write((writable) =>
-    tellChanges(writable, { config: service.config, random: service.random, clock: () => clock.nowMs, recordOf: record }),
+    tellChanges(writable, {
+      config: service.config,
+      random: service.random,
+      clock: () => clock.nowMs,
+      recordOf: record,
+    }),
   );
 }
 
-async function eventsAfter(after: string, limit = 100): Promise<{ readonly types: readonly string[]; readonly next: string }> {
+async function eventsAfter(
+  after: string,
+  limit = 100,
+): Promise<{ readonly types: readonly string[]; readonly next: string }> {
   const read = await client().events({ after, limit });
   if (!read.ok) throw new Error(read.code);
   return { types: read.value.events.map(({ type }) => type), next: read.value.next };
 }
 
 describe("events to ask for", () => {
-  const end = (id: string) => database().run("UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?", id);
+  const end = (id: string) =>
+    database().run("UPDATE transactions SET status = 2, stage = 'expired' WHERE id = ?", id);
 
   it("are kept from the first question on, without a callback target, and come once and in order", async () => {
     const early = await deposit();
@@ -70,10 +88,18 @@ describe("events to ask for", () => {
     const whole = await client().events({ after: "0" });
     expect(whole).toMatchObject({
       ok: true,
-      value: { events: [{ data: { transactionId: one.transactionId } }, { data: { transactionId: two.transactionId } }] },
+      value: {
+        events: [
+          { data: { transactionId: one.transactionId } },
+          { data: { transactionId: two.transactionId } },
+        ],
+      },
     });
     // No callback target: the records say so.
-    expect(await client().transaction(one.transactionId, 1)).toMatchObject({ ok: true, value: { callbackStatus: 3 } });
+    expect(await client().transaction(one.transactionId, 1)).toMatchObject({
+      ok: true,
+      value: { callbackStatus: 3 },
+    });
   });
 
   it("have rising numbers when an older database comes back, so that no cursor is ahead of them", async () => {
@@ -92,14 +118,20 @@ describe("events to ask for", () => {
     await client().events();
     end((await deposit()).transactionId);
     tell();
-    database().run("UPDATE callbackEvents SET merchant = (SELECT id FROM merchants ORDER BY id LIMIT 1)");
+    database().run(
+      "UPDATE callbackEvents SET merchant = (SELECT id FROM merchants ORDER BY id LIMIT 1)",
+    );
     database().run("INSERT INTO merchants (id, name, createdAt) VALUES ('other', 'Other', 0)");
     database().run("UPDATE callbackEvents SET merchant = 'other'");
     expect((await eventsAfter("0")).types).toEqual([]);
   });
 
   it.each(["-1", "1.5", "00", "x", "99999999999999999"])("refuse the cursor %s", async (after) => {
-    expect(await client().events({ after })).toMatchObject({ ok: false, code: "query_invalid", field: "after" });
+    expect(await client().events({ after })).toMatchObject({
+      ok: false,
+      code: "query_invalid",
+      field: "after",
+    });
   });
 });
 
@@ -113,11 +145,18 @@ describe("records by change", () => {
     const from = new Date(gateway.clock.nowMs - 40).toISOString();
     const read = async (page: Awaited<ReturnType<ReturnType<typeof client>["transactions"]>>) => {
       if (!page.ok) throw new Error(page.code);
-      return { ids: page.value.transactions.map(({ transactionId }) => transactionId), next: page.value.next };
+      return {
+        ids: page.value.transactions.map(({ transactionId }) => transactionId),
+        next: page.value.next,
+      };
     };
     const first = await read(await client().transactions({ changedFrom: from, limit: 2 }));
     expect(first.ids).toEqual(ids.slice(0, 2));
-    database().run("UPDATE transactions SET changedAt = ? WHERE id = ?", gateway.clock.nowMs + 1, ids[0] ?? "");
+    database().run(
+      "UPDATE transactions SET changedAt = ? WHERE id = ?",
+      gateway.clock.nowMs + 1,
+      ids[0] ?? "",
+    );
     const second = await read(await client().nextPage(first.next ?? ""));
     const third = await read(await client().nextPage(second.next ?? ""));
     expect([...second.ids, ...third.ids]).toEqual([...ids.slice(2), ids[0]]);
@@ -133,7 +172,9 @@ describe("the terms of a deposit request", () => {
     });
     expect(Date.parse(expiresAt) - gateway.clock.nowMs).toBe(15 * 60_000);
     expect(paymentTolerance).toBe("0.125");
-    expect(await client().createTransactionRequest({ ...order, tolerancePercent: "0.5" })).toMatchObject({
+    expect(
+      await client().createTransactionRequest({ ...order, tolerancePercent: "0.5" }),
+    ).toMatchObject({
       value: { transactionId },
     });
     const other = await client().createTransactionRequest({ ...order, expiresInMinutes: 20 });
@@ -151,9 +192,17 @@ describe("the terms of a deposit request", () => {
   });
 
   it.each([
-    ...[4, 10_081, 5.5, -5].map((value) => ["expiresInMinutes", value, value === 5.5 ? "json_invalid" : "lifetime_invalid"]),
+    ...[4, 10_081, 5.5, -5].map((value) => [
+      "expiresInMinutes",
+      value,
+      value === 5.5 ? "json_invalid" : "lifetime_invalid",
+    ]),
     ["expiresInMinutes", "30", "lifetime_invalid"],
-    ...["10.01", "0.001", "-1", "1e1", ""].map((value) => ["tolerancePercent", value, "tolerance_invalid"]),
+    ...["10.01", "0.001", "-1", "1e1", ""].map((value) => [
+      "tolerancePercent",
+      value,
+      "tolerance_invalid",
+    ]),
     ["tolerancePercent", 1, "tolerance_invalid"],
   ])("may not be %s %s", async (name, value, code) => {
     const { body } = await gateway.call("POST", "/api/v1/createTransactionRequest", {
@@ -165,7 +214,13 @@ describe("the terms of a deposit request", () => {
 
 describe("a refund", () => {
   const pay = (more: object) =>
-    client().autoWithdraw({ currency: "usdt", amount: "10", address: receiver, orderId: `out-${++orders}`, ...more });
+    client().autoWithdraw({
+      currency: "usdt",
+      amount: "10",
+      address: receiver,
+      orderId: `out-${++orders}`,
+      ...more,
+    });
   const received = (id: string, units: string) =>
     database().run("UPDATE transactions SET amountReceivedUnits = ? WHERE id = ?", units, id);
 
@@ -175,13 +230,23 @@ describe("a refund", () => {
     const first = await pay({ refundOf });
     expect(first.ok).toBe(true);
     expect((await pay({ refundOf, amount: "15" })).ok).toBe(true);
-    expect(await pay({ refundOf, amount: "1" })).toMatchObject({ code: "refund_above_received", available: "0" });
+    expect(await pay({ refundOf, amount: "1" })).toMatchObject({
+      code: "refund_above_received",
+      available: "0",
+    });
     // A refund that failed paid nothing, so that its amount may be asked for again.
-    if (first.ok) database().run("UPDATE transactions SET status = 2 WHERE id = ?", first.value.transactionId);
-    expect(await pay({ refundOf, amount: "10.000001" })).toMatchObject({ code: "refund_above_received", available: "10" });
+    if (first.ok)
+      database().run("UPDATE transactions SET status = 2 WHERE id = ?", first.value.transactionId);
+    expect(await pay({ refundOf, amount: "10.000001" })).toMatchObject({
+      code: "refund_above_received",
+      available: "10",
+    });
     expect((await pay({ refundOf, amount: "10" })).ok).toBe(true);
     const list = await client().transactions({ refundOf });
-    expect(list).toMatchObject({ ok: true, value: { transactions: [{ refundOf }, { refundOf }, { refundOf }] } });
+    expect(list).toMatchObject({
+      ok: true,
+      value: { transactions: [{ refundOf }, { refundOf }, { refundOf }] },
+    });
   });
 
   it("sent again names the same deposit, else its orderId was used with other content", async () => {
@@ -200,9 +265,14 @@ describe("a refund", () => {
   it("names a deposit of the same merchant and currency", async () => {
     const { transactionId } = await deposit({ currency: "eth", amount: "1" });
     received(transactionId, `${10n ** 18n}`);
-    expect(await pay({ refundOf: transactionId })).toMatchObject({ code: "refund_invalid", field: "refundOf" });
+    expect(await pay({ refundOf: transactionId })).toMatchObject({
+      code: "refund_invalid",
+      field: "refundOf",
+    });
     expect(await pay({ refundOf: "0".repeat(32) })).toMatchObject({ code: "refund_invalid" });
-    expect(await pay({ refundOf: transactionId, currency: "eth", amount: "1" })).toMatchObject({ ok: true });
+    expect(await pay({ refundOf: transactionId, currency: "eth", amount: "1" })).toMatchObject({
+      ok: true,
+    });
     const other = await deposit();
     received(other.transactionId, "25000000");
     database().run("INSERT INTO merchants (id, name, createdAt) VALUES ('other', 'Other', 0)");
@@ -214,22 +284,39 @@ describe("a refund", () => {
 describe("questions before a withdrawal", () => {
   it("all balances come together, and a currency that was not read holds up no other", async () => {
     const whole = await client().balances();
-    expect(whole).toMatchObject({ ok: true, value: { balances: [{ currency: "eth" }, { currency: "usdt" }], unread: [] } });
+    expect(whole).toMatchObject({
+      ok: true,
+      value: { balances: [{ currency: "eth" }, { currency: "usdt" }], unread: [] },
+    });
     database().run("DELETE FROM balances WHERE currency = 'usdt'");
     const some = await client().balances();
-    expect(some).toMatchObject({ ok: true, value: { balances: [{ currency: "eth", balance: 10 }], unread: ["usdt"] } });
+    expect(some).toMatchObject({
+      ok: true,
+      value: { balances: [{ currency: "eth", balance: 10 }], unread: ["usdt"] },
+    });
   });
 
   it("the usual fee is the middle one of the newest paid withdrawals, and none before the first", async () => {
-    expect(await client().estimate("usdt")).toMatchObject({ ok: true, value: { feeUsual: "", samples: 0, newestAt: "" } });
+    expect(await client().estimate("usdt")).toMatchObject({
+      ok: true,
+      value: { feeUsual: "", samples: 0, newestAt: "" },
+    });
     for (const [at, fee] of ["1", "3", "2", "900"].entries()) {
-      const paid = await client().autoWithdraw({ currency: "usdt", amount: "1", address: receiver, orderId: `fee-${at}` });
+      const paid = await client().autoWithdraw({
+        currency: "usdt",
+        amount: "1",
+        address: receiver,
+        orderId: `fee-${at}`,
+      });
       if (!paid.ok) throw new Error(paid.code);
       const sql = "UPDATE transactions SET status = 1, feeUnits = ?, changedAt = ? WHERE id = ?";
       database().run(sql, `${fee}000000000000000`, 1_000 + at, paid.value.transactionId);
     }
     const told = await client().estimate("usdt");
-    expect(told).toMatchObject({ ok: true, value: { feeAsset: "eth", feeUsual: "0.003", samples: 4 } });
+    expect(told).toMatchObject({
+      ok: true,
+      value: { feeAsset: "eth", feeUsual: "0.003", samples: 4 },
+    });
     expect(told).toMatchObject({ value: { newestAt: new Date(1_003).toISOString() } });
   });
 
@@ -242,7 +329,11 @@ describe("questions before a withdrawal", () => {
       { valid: false, code: "address_invalid", address: "" },
     ],
     ["no address", "0x1", { valid: false, code: "address_invalid" }],
-    ["a precompiled contract", `0x${"0".repeat(39)}1`, { valid: false, code: "address_invalid", reason: "ADDRESS_RESERVED" }],
+    [
+      "a precompiled contract",
+      `0x${"0".repeat(39)}1`,
+      { valid: false, code: "address_invalid", reason: "ADDRESS_RESERVED" },
+    ],
     ["the hot wallet", wallet.hotWalletAddress, { valid: false, code: "address_own" }],
     ["a token's contract", usdtContract, { valid: false, code: "address_contract" }],
   ])("the check of an address: %s", async (_, address, expected) => {
@@ -258,21 +349,40 @@ describe("the fiat value of a record", () => {
   const prices = (stale: readonly string[]): Prices => ({
     of: (_, fiat) => {
       const price = { USD: 3_000n * eth, EUR: 2_800n * eth, TRY: 126_000n * eth }[fiat];
-      return { price, atMs: fiat === "EUR" ? 1_000 : 2_000, isStale: stale.includes(fiat), origin: "markets" };
+      return {
+        price,
+        atMs: fiat === "EUR" ? 1_000 : 2_000,
+        isStale: stale.includes(fiat),
+        origin: "markets",
+      };
     },
     canHave: () => true,
   });
-  const row = { operation: "withdraw", currency: "eth", amountUnits: `${eth / 3n}`, amountReceivedUnits: "0" } as const;
+  const row = {
+    operation: "withdraw",
+    currency: "eth",
+    amountUnits: `${eth / 3n}`,
+    amountReceivedUnits: "0",
+  } as const;
   const valued = (change: Partial<TransactionRow>, stale: readonly string[] = []): unknown => {
-    const text = fiatValueOf({ ...row, ...change }, { currencies: gateway.service.config.currencies, prices: prices(stale) });
+    const text = fiatValueOf(
+      { ...row, ...change },
+      { currencies: gateway.service.config.currencies, prices: prices(stale) },
+    );
     return text === "" ? text : JSON.parse(text);
   };
 
   it("is its amount at the prices of the moment, rounded down, with the oldest price's time", () => {
     const pricedAt = new Date(1_000).toISOString();
     expect(valued({})).toEqual({ usd: "999.99", eur: "933.33", try: "41999.99", pricedAt });
-    expect(valued({ operation: "deposit", amountReceivedUnits: `${2n * eth}` })).toMatchObject({ usd: "6000" });
-    expect(valued({}, ["EUR"])).toEqual({ usd: "999.99", try: "41999.99", pricedAt: new Date(2_000).toISOString() });
+    expect(valued({ operation: "deposit", amountReceivedUnits: `${2n * eth}` })).toMatchObject({
+      usd: "6000",
+    });
+    expect(valued({}, ["EUR"])).toEqual({
+      usd: "999.99",
+      try: "41999.99",
+      pricedAt: new Date(2_000).toISOString(),
+    });
     expect(valued({}, ["USD", "EUR", "TRY"])).toBe("");
     expect(valued({ currency: "gone" })).toBe("");
   });
@@ -292,18 +402,26 @@ describe("the fiat value of a record", () => {
       fiatValueOf: () => JSON.stringify({ usd, pricedAt: new Date(0).toISOString() }),
     });
     const made = await deposit();
-    database().run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", made.transactionId);
+    database().run(
+      "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+      made.transactionId,
+    );
     service.signals.emit("changed", { transactionId: made.transactionId });
     await until(() => database().get("SELECT 1 FROM callbackEvents") !== undefined);
     usd = "99.00";
-    database().run("UPDATE transactions SET amountReceivedUnits = '50000000' WHERE id = ?", made.transactionId);
+    database().run(
+      "UPDATE transactions SET amountReceivedUnits = '50000000' WHERE id = ?",
+      made.transactionId,
+    );
     service.signals.emit("changed", { transactionId: made.transactionId });
     await until(() => database().all("SELECT 1 FROM callbackEvents").length === 2);
     callbacks.close();
     const told = await client().events({ after: "0" });
     expect(told).toMatchObject({
       ok: true,
-      value: { events: [{ data: { value: { usd: "25.00" } } }, { data: { value: { usd: "25.00" } } }] },
+      value: {
+        events: [{ data: { value: { usd: "25.00" } } }, { data: { value: { usd: "25.00" } } }],
+      },
     });
     const open = await deposit();
     expect(await client().transaction(open.transactionId, 1)).not.toHaveProperty("value.value");

@@ -4,7 +4,11 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentError, Bug } from "../../base/fault.ts";
-import { type AnswerQuestion, createSightings, type SightingReader } from "../../gateway/sightings/sightings.ts";
+import {
+  type AnswerQuestion,
+  createSightings,
+  type SightingReader,
+} from "../../gateway/sightings/sightings.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -39,28 +43,57 @@ beforeEach(() => {
       return { slot: "3", isUnused: false };
     },
   };
-  const { accounts } = db.store.database.get<{ accounts: string }>("SELECT accounts FROM agents") as { accounts: string };
-  const coinsAccount = { family: "bitcoinregtest", purpose: "hot", id: hotCoins, firstAddress: hotCoins };
+  const { accounts } = db.store.database.get<{ accounts: string }>(
+    "SELECT accounts FROM agents",
+  ) as { accounts: string };
+  const coinsAccount = {
+    family: "bitcoinregtest",
+    purpose: "hot",
+    id: hotCoins,
+    firstAddress: hotCoins,
+  };
   const all = JSON.stringify([...(JSON.parse(accounts) as object[]), coinsAccount]);
-  db.store.database.run("UPDATE agents SET accounts = ?, networks = ?", all, JSON.stringify([bitcoin, evm]));
+  db.store.database.run(
+    "UPDATE agents SET accounts = ?, networks = ?",
+    all,
+    JSON.stringify([bitcoin, evm]),
+  );
 });
 afterEach(() => db.remove());
 
 const sightings = (change: Partial<Parameters<typeof createSightings>[0]> = {}): AnswerQuestion =>
-  createSightings({ store: db.store, log: silentLog, clock: () => nowMs, reader: () => nodes, ...change });
-const coin = (units: string, account = hotCoins) => ({ network: bitcoin, account, id: `${"a".repeat(64)}:0`, units });
+  createSightings({
+    store: db.store,
+    log: silentLog,
+    clock: () => nowMs,
+    reader: () => nodes,
+    ...change,
+  });
+const coin = (units: string, account = hotCoins) => ({
+  network: bitcoin,
+  account,
+  id: `${"a".repeat(64)}:0`,
+  units,
+});
 const account = (address: string, network = evm) => ({ network, account: address });
 
 describe("the word on coins and next slots", () => {
   it("is said of the agent's hot wallets, and of an address while a sweep from it is open", async () => {
     const answer = sightings();
-    const ask = (...addresses: string[]) => answer(keys.id, { coins: [], accounts: addresses.map((one) => account(one)) });
+    const ask = (...addresses: string[]) =>
+      answer(keys.id, { coins: [], accounts: addresses.map((one) => account(one)) });
     expect(await ask(keys.hotWalletAddress)).toEqual({
       coins: [],
       next: [{ ...account(keys.hotWalletAddress), slot: "3", isUnused: false }],
     });
     expect(await ask(deposit)).toBeNull();
-    const sweep = { id: "1".repeat(32), operation: "sweep", orderId: "s-1", depositAddress: deposit, network: evm } as const;
+    const sweep = {
+      id: "1".repeat(32),
+      operation: "sweep",
+      orderId: "s-1",
+      depositAddress: deposit,
+      network: evm,
+    } as const;
     insertTransaction(db.store, { ...sweep, status: 0 });
     expect((await ask(deposit))?.next).toHaveLength(1);
     db.store.database.run("UPDATE transactions SET network = 'eip155:1'");
@@ -70,13 +103,18 @@ describe("the word on coins and next slots", () => {
     expect(await ask(deposit)).toBeNull();
     db.store.database.run("UPDATE transactions SET merchant = 'm1', status = 1");
     expect(await ask(deposit)).toBeNull();
-    expect(await answer("f".repeat(16), { coins: [], accounts: [account(keys.hotWalletAddress)] })).toBeNull();
+    expect(
+      await answer("f".repeat(16), { coins: [], accounts: [account(keys.hotWalletAddress)] }),
+    ).toBeNull();
     expect(reads).toEqual([keys.hotWalletAddress, deposit]);
   });
 
   it("names the coins that the nodes show, with one question for all of an account", async () => {
     const asked = [coin("5"), coin("6"), coin("5", "bcrt1qother")];
-    expect(await sightings()(keys.id, { coins: asked, accounts: [] })).toEqual({ coins: [coin("5")], next: [] });
+    expect(await sightings()(keys.id, { coins: asked, accounts: [] })).toEqual({
+      coins: [coin("5")],
+      next: [],
+    });
     expect(reads).toEqual([hotCoins]);
   });
 
@@ -99,7 +137,10 @@ describe("the word on coins and next slots", () => {
 
   it("is said once at a time, and for one account more every two seconds after thirty-two", async () => {
     const answer = sightings();
-    const question = { coins: [], accounts: Array.from({ length: 16 }, () => account(keys.hotWalletAddress)) };
+    const question = {
+      coins: [],
+      accounts: Array.from({ length: 16 }, () => account(keys.hotWalletAddress)),
+    };
     const [one, two] = await Promise.all([answer(keys.id, question), answer(keys.id, question)]);
     // At most eight questions of all agents are under way on a network.
     expect([one?.next.length, two]).toEqual([8, null]);

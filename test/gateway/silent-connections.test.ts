@@ -34,8 +34,14 @@ afterEach(async () => {
 /** The address of the next connections, as the gateway sees it. */
 let from: (index: number) => string = () => "203.0.113.7";
 
-async function started(change: object = {}, lines: { readonly event: string }[] = []): Promise<TestGateway & { port: number }> {
-  const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+async function started(
+  change: object = {},
+  lines: { readonly event: string }[] = [],
+): Promise<TestGateway & { port: number }> {
+  const log = pino(
+    { level: "warn" },
+    { write: (line: string) => void lines.push(JSON.parse(line)) },
+  );
   const gateway = await startTestGateway(change, log);
   gateways.push(gateway);
   let index = 0;
@@ -57,9 +63,12 @@ async function open(port: number, count: number, first = ""): Promise<Socket[]> 
   return opened;
 }
 
-const until = (what: string, look: () => Promise<true | undefined>): Promise<true> => untilIn(what, 20_000, look);
+const until = (what: string, look: () => Promise<true | undefined>): Promise<true> =>
+  untilIn(what, 20_000, look);
 const heldBy = ({ server }: TestGateway): Promise<number> =>
-  new Promise((resolve, reject) => server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+  new Promise((resolve, reject) =>
+    server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
 /** Waits until the gateway holds so many connections. */
 const holds = (gateway: TestGateway, count: number): Promise<unknown> =>
   until(`${count} connections`, async () => ((await heldBy(gateway)) === count ? true : undefined));
@@ -89,7 +98,12 @@ describe("a connection that never closes", () => {
     // The limits of docs/api.md, in less time. The limit of silence ends only what no other ends,
     // so that it hides no answer that keeps its connection.
     const timeout = kind === "reads no answer" ? 1_000 : 0;
-    Object.assign(gateway.server.server, { headersTimeout: 300, requestTimeout: 600, keepAliveTimeout: 300, timeout });
+    Object.assign(gateway.server.server, {
+      headersTimeout: 300,
+      requestTimeout: 600,
+      keepAliveTimeout: 300,
+      timeout,
+    });
     const socket = await openNeverClosing({ port: gateway.port, host: "127.0.0.1" }, first);
     sockets.push(socket);
     if (kind !== "reads no answer") socket.resume();
@@ -146,7 +160,8 @@ describe("links at the hub", () => {
     socket.on("data", (text) => {
       answer += String(text);
     });
-    const count = (): Promise<number> => new Promise((resolve) => server.getConnections((_error, held) => resolve(held)));
+    const count = (): Promise<number> =>
+      new Promise((resolve) => server.getConnections((_error, held) => resolve(held)));
     await until("let go", async () => (answer !== "" && (await count()) === 0 ? true : undefined));
     expect(answer).toMatch(headers === "" ? /^HTTP\/1\.1 101 / : /^HTTP\/1\.1 431 /);
     await hub.close();
@@ -188,7 +203,9 @@ describe("an address block", () => {
     const half = `${head("POST /agent/v1/pair HTTP/1.1")}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{`;
     await open(gateway.port, silentPerBlock, half);
     await holds(gateway, 3 * silentPerBlock);
-    await until("the silent ones gone", async () => (silent.every(({ readableEnded }) => readableEnded) ? true : undefined));
+    await until("the silent ones gone", async () =>
+      silent.every(({ readableEnded }) => readableEnded) ? true : undefined,
+    );
     expect([...asked, ...withBody].some(({ readableEnded }) => readableEnded)).toBe(false);
   });
 
@@ -206,21 +223,26 @@ describe("an address block", () => {
   it.each([
     ["203.0.113.9", "203.0.113.200", "198.51.100.9"],
     ["2001:db8:0:1::9", "2001:db8:0:1:ffff::9", "2001:db8:0:2::9"],
-  ])("with a paired agent, %s, has no limit: many agents of one address", async (agent, neighbour, outsider) => {
-    from = () => "127.0.0.1";
-    const gateway = await started();
-    expect((await gateway.pair()).status).toBe(200);
-    const { database } = gateway.service.store;
-    const block = agent.includes(":") ? networkBlock(agent) : agent;
-    database.run("UPDATE agents SET linkBlock = ?", block);
-    expect([neighbour, outsider].map((address) => isLinkNetwork(database, networkBlock(address)))).toEqual([true, false]);
-    from = () => neighbour;
-    const before = await heldBy(gateway);
-    await open(gateway.port, 3 * silentPerBlock);
-    await holds(gateway, before + 3 * silentPerBlock);
-    database.run("UPDATE agents SET unpairedAt = 1");
-    expect(isLinkNetwork(database, networkBlock(neighbour))).toBe(false);
-  });
+  ])(
+    "with a paired agent, %s, has no limit: many agents of one address",
+    async (agent, neighbour, outsider) => {
+      from = () => "127.0.0.1";
+      const gateway = await started();
+      expect((await gateway.pair()).status).toBe(200);
+      const { database } = gateway.service.store;
+      const block = agent.includes(":") ? networkBlock(agent) : agent;
+      database.run("UPDATE agents SET linkBlock = ?", block);
+      expect(
+        [neighbour, outsider].map((address) => isLinkNetwork(database, networkBlock(address))),
+      ).toEqual([true, false]);
+      from = () => neighbour;
+      const before = await heldBy(gateway);
+      await open(gateway.port, 3 * silentPerBlock);
+      await holds(gateway, before + 3 * silentPerBlock);
+      database.run("UPDATE agents SET unpairedAt = 1");
+      expect(isLinkNetwork(database, networkBlock(neighbour))).toBe(false);
+    },
+  );
 
   it("of this machine has no limit", async () => {
     from = (index) => (index % 2 === 0 ? "127.0.0.1" : "::1");
@@ -233,13 +255,25 @@ describe("an address block", () => {
 describe("the places of a listener", () => {
   const nobody = (): boolean => false;
   /** Opens ten connections more than a block has places, on a listener that counts everybody. */
-  async function crowd(server: HttpServer, isForHub: boolean, first: (port: number) => Promise<Socket>): Promise<number> {
-    limitSilentConnections({ server, isUnlimited: nobody, isOfAgent: nobody, isForHub: () => isForHub, onCrowded: () => {} });
+  async function crowd(
+    server: HttpServer,
+    isForHub: boolean,
+    first: (port: number) => Promise<Socket>,
+  ): Promise<number> {
+    limitSilentConnections({
+      server,
+      isUnlimited: nobody,
+      isOfAgent: nobody,
+      isForHub: () => isForHub,
+      onCrowded: () => {},
+    });
     server.on("upgrade", (_request, socket) => socket.on("error", () => {}));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
     for (let index = 0; index < silentPerBlock + 10; index += 1) sockets.push(await first(port));
-    const held = await new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)));
+    const held = await new Promise<number>((resolve) =>
+      server.getConnections((_error, count) => resolve(count)),
+    );
     server.close();
     return held;
   }
@@ -266,13 +300,24 @@ describe("the places of a listener", () => {
   ])("with TLS count a connection that %s", async (what, want) => {
     const dir = mkdtempSync(join(tmpdir(), "places-"));
     const files = ["-keyout", join(dir, "key"), "-out", join(dir, "pem")];
-    const kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=places"];
+    const kind = [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-subj",
+      "/CN=places",
+    ];
     execFileSync("openssl", [...kind, ...files], { stdio: "ignore" });
     const pair = { cert: readFileSync(join(dir, "pem")), key: readFileSync(join(dir, "key")) };
     rmSync(dir, { recursive: true });
     const server = createHttpsServer(pair, (_request, response) => void response.end());
     const opened = async (port: number): Promise<Socket> => {
-      if (what === "does not begin its handshake") return openNeverClosing({ port, host: "127.0.0.1" });
+      if (what === "does not begin its handshake")
+        return openNeverClosing({ port, host: "127.0.0.1" });
       const socket = connectSecure({ port, host: "127.0.0.1", rejectUnauthorized: false });
       socket.on("error", () => {});
       await once(socket, "secureConnect");

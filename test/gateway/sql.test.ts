@@ -24,7 +24,9 @@ function judge(files: readonly (readonly [path: string, text: string])[]): {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, `/** Planted. */\n${text}\n`);
   }
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script, root], { encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, root], {
+    encoding: "utf8",
+  });
   return { ok: status === 0, said: `${stdout}${stderr}`.trim().split("\n") };
 }
 
@@ -40,7 +42,9 @@ describe("the check for SQL", () => {
     ];
     const { ok, said } = judge(planted.map((text, index) => [`hub/planted-${index}.ts`, text]));
     expect(ok).toBe(false);
-    expect(said).toEqual(planted.map((_text, index) => `sql: gateway/hub/planted-${index}.ts:2 holds SQL`));
+    expect(said).toEqual(
+      planted.map((_text, index) => `sql: gateway/hub/planted-${index}.ts:2 holds SQL`),
+    );
   });
 
   it("names each place outside the store that speaks to the database itself", () => {
@@ -50,13 +54,20 @@ describe("the check for SQL", () => {
     ];
     const { ok, said } = judge(planted.map((text, index) => [`hub/planted-${index}.ts`, text]));
     expect(ok).toBe(false);
-    expect(said).toEqual(planted.map((_text, index) => `sql: gateway/hub/planted-${index}.ts:2 speaks to the database itself`));
+    expect(said).toEqual(
+      planted.map(
+        (_text, index) => `sql: gateway/hub/planted-${index}.ts:2 speaks to the database itself`,
+      ),
+    );
   });
 
   it("lets the store's own statements be, and words, comments and other calls elsewhere", () => {
     const { ok, said } = judge([
       ["store/agents.ts", 'export const sql = "SELECT * FROM agents";'],
-      ["hub/words.ts", '// SELECT * FROM agents\nexport const words = "Select a key, or update it.";'],
+      [
+        "hub/words.ts",
+        '// SELECT * FROM agents\nexport const words = "Select a key, or update it.";',
+      ],
       ["hub/calls.ts", "export const one = (live, id) => live.get(id) ?? weights.get(id);"],
     ]);
     expect(said).toEqual(["sql: 2 files of the gateway hold none"]);

@@ -44,10 +44,12 @@ function askedBy(ask: (database: Database) => unknown): readonly string[] {
   const asked: string[] = [];
   const spies = (["get", "all", "run"] as const).map((name) => {
     const real = database[name] as (sql: string, ...values: never[]) => unknown;
-    return vi.spyOn(database as Record<typeof name, typeof real>, name).mockImplementation((sql, ...values) => {
-      asked.push(sql);
-      return real(sql, ...values);
-    });
+    return vi
+      .spyOn(database as Record<typeof name, typeof real>, name)
+      .mockImplementation((sql, ...values) => {
+        asked.push(sql);
+        return real(sql, ...values);
+      });
   });
   ask(database);
   for (const spy of spies) spy.mockRestore();
@@ -59,7 +61,10 @@ const stepsOf = (ask: (database: Database) => unknown): readonly string[] =>
   askedBy(ask)
     .flatMap((sql) => db.store.database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`))
     .map(({ detail }) => detail)
-    .filter((detail) => !/json_each|VIRTUAL TABLE|CONSTANT ROW|SUBQUERY|COMPOUND|UNION|LEFT-MOST/.test(detail));
+    .filter(
+      (detail) =>
+        !/json_each|VIRTUAL TABLE|CONSTANT ROW|SUBQUERY|COMPOUND|UNION|LEFT-MOST/.test(detail),
+    );
 
 /** Indexes with few rows, whatever ended before. */
 const few = /USING (?:COVERING )?INDEX (?:transactionsOpen|sweepsUnreached|taggedDeposits) /;
@@ -69,31 +74,45 @@ const few = /USING (?:COVERING )?INDEX (?:transactionsOpen|sweepsUnreached|tagge
  */
 const walks = (step: string): boolean =>
   /^SCAN (?!\(subquery)/.test(step) ||
-  (/\((?:(?:network|operation|merchant|agent|status|run)=\?(?: AND )?)+\)$/.test(step) && !few.test(step));
+  (/\((?:(?:network|operation|merchant|agent|status|run)=\?(?: AND )?)+\)$/.test(step) &&
+    !few.test(step));
 
 const merchant = "m1";
 const asks: Readonly<Record<string, (database: Database) => unknown>> = {
   "sweeps behind a top-up": (database) => listToppingUp(database, network),
   "sweeps with a slot": (database) => listAssignedSweeps(database, network),
-  "ended sweeps that the chain did not reach": (database) => listEndedUnreached(database, network, null),
-  "ended sweeps of one address that the chain did not reach": (database) => listEndedUnreached(database, network, account),
+  "ended sweeps that the chain did not reach": (database) =>
+    listEndedUnreached(database, network, null),
+  "ended sweeps of one address that the chain did not reach": (database) =>
+    listEndedUnreached(database, network, account),
   "units on their way by sweeps": (database) => sweepingUnits(database, merchant, "usdt", 5),
   "units on their way by top-ups": (database) => toppedUnitsAfter(database, merchant, network, 5),
   "movements of deposit addresses": (database) => listDepositMoves(database, network, [account]),
-  "payments with a tag": (database) => listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
-  "the owner of an account that got a wrong tag": (database) => insertStray(database, { network, address: account }, 1),
+  "payments with a tag": (database) =>
+    listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
+  "the owner of an account that got a wrong tag": (database) =>
+    insertStray(database, { network, address: account }, 1),
   "requests with a tag": (database) => depositsOfPayee(database, { address: account, tag: "7" }, 5),
-  "an outgoing transaction that was told": (database) => markOutgoingTold(database, { network, txHash: "0x1" }),
+  "an outgoing transaction that was told": (database) =>
+    markOutgoingTold(database, { network, txHash: "0x1" }),
   "addresses to compare again": (database) =>
     listDueByAge(database, network, { after: 1, window: 9, mostEach: 5 }, { nowMs: 9, leastMs: 1 }),
   "addresses that were never compared": (database) =>
-    listNeverCompared(database, { network, start: "eip155:" }, { after: 1, window: 9, mostEach: 5 }),
+    listNeverCompared(
+      database,
+      { network, start: "eip155:" },
+      { after: 1, window: 9, mostEach: 5 },
+    ),
   "addresses compared long ago": (database) => listComparedBefore(database, network, 9, 5),
   "addresses of a window compared long ago": (database) =>
     listComparedBeforeIn(database, network, 9, { after: 1, window: 9, mostEach: 5 }),
   "addresses with coins that receipts name": (database) => listClaimed(database, network, 5, 5),
   "units that explain a balance": (database) =>
-    explainedUnits(database, { network, address: account, currency: "eth" }, { transactionId: "1", isNative: true, block: 5 }),
+    explainedUnits(
+      database,
+      { network, address: account, currency: "eth" },
+      { transactionId: "1", isNative: true, block: 5 },
+    ),
   "slots that are new": (database) => [newestSlotPlace(database), listSlotsAfter(database, 5)],
 };
 
@@ -104,13 +123,18 @@ group("statements of a pass", () => {
   });
 
   it("a walk through the past would be seen", () => {
-    const walk = (where: string) => (database: Database) => database.all(`SELECT amountUnits FROM transactions ${where}`);
-    expect(stepsOf(walk("WHERE operation = 'sweep' AND network = 'n'")).filter(walks)).toHaveLength(1);
+    const walk = (where: string) => (database: Database) =>
+      database.all(`SELECT amountUnits FROM transactions ${where}`);
+    expect(stepsOf(walk("WHERE operation = 'sweep' AND network = 'n'")).filter(walks)).toHaveLength(
+      1,
+    );
     expect(stepsOf(walk("")).filter(walks)).toHaveLength(1);
   });
 
   it("payments with a tag come in the order of blocks without a sort", () => {
-    const page = stepsOf((database) => listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5));
+    const page = stepsOf((database) =>
+      listTaggedMoves(database, { network, account }, { block: 7, row: 3 }, 5),
+    );
     expect(page.filter((step) => step.includes("TEMP B-TREE"))).toEqual([]);
     expect(page[0]).toContain("paymentsFinal (network=? AND (block,rowid)>(?,?))");
   });
@@ -126,7 +150,13 @@ group("statements of a pass", () => {
       { operation: "topup", status: 1, amountUnits: "100", finalBlock: 6 },
     ] as const;
     for (const [at, row] of rows.entries()) {
-      insertTransaction(db.store, { id: `${at}`.padStart(32, "0"), orderId: `${at}`, currency: "usdt", network, ...row });
+      insertTransaction(db.store, {
+        id: `${at}`.padStart(32, "0"),
+        orderId: `${at}`,
+        currency: "usdt",
+        network,
+        ...row,
+      });
     }
     expect(sweepingUnits(db.store.database, merchant, "usdt", 5)).toBe(101n);
     expect(toppedUnitsAfter(db.store.database, merchant, network, 5)).toBe(100n);
@@ -142,7 +172,11 @@ group("a payment with a tag that nobody gave out", () => {
   function keepStrays(count: number): void {
     const columns = [...insertTransactionColumns].join(", ");
     const values = insertTransactionColumns.map((name) =>
-      name === "id" || name === "orderId" ? "n" : name === "depositAddress" ? "'stray ' || n" : name,
+      name === "id" || name === "orderId"
+        ? "n"
+        : name === "depositAddress"
+          ? "'stray ' || n"
+          : name,
     );
     db.store.database.run(
       `WITH RECURSIVE count (n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM count WHERE n < ?)
@@ -152,13 +186,37 @@ group("a payment with a tag that nobody gave out", () => {
     );
   }
   const insertTransactionColumns = [
-    ...["id", "merchant", "operation", "mode", "orderId", "contentHash", "currency", "network", "amount", "amountUnits"],
-    ...["receiverAddress", "depositAddress", "status", "stage", "createdAt", "changedAt", "expiresAt"],
+    ...[
+      "id",
+      "merchant",
+      "operation",
+      "mode",
+      "orderId",
+      "contentHash",
+      "currency",
+      "network",
+      "amount",
+      "amountUnits",
+    ],
+    ...[
+      "receiverAddress",
+      "depositAddress",
+      "status",
+      "stage",
+      "createdAt",
+      "changedAt",
+      "expiresAt",
+    ],
   ];
 
   it.each([100, 10_000])("asks and reads the same after %i others: one row by its key", (count) => {
     const given = { id: "1".repeat(32), address: addressAt(1), place: 1, agent: null };
-    giveAddress(db.store, given, { network: onXrp, currency: "xrp", receiverAddress: hotWallet, tag: "1" });
+    giveAddress(db.store, given, {
+      network: onXrp,
+      currency: "xrp",
+      receiverAddress: hotWallet,
+      tag: "1",
+    });
     keepStrays(count);
     const stray = { network: onXrp, address: addressAt(7) };
     const ask = (database: Database): void => insertStray(database, stray, 5);
@@ -167,24 +225,33 @@ group("a payment with a tag that nobody gave out", () => {
       "SEARCH accountOwners USING INDEX sqlite_autoindex_accountOwners_1 (network=? AND account=?)",
       "SEARCH depositAddresses USING COVERING INDEX sqlite_autoindex_depositAddresses_1 (address=?)",
     ]);
-    expect(db.store.database.all("SELECT merchant, agent, address, addressIndex FROM forgottenAddresses")).toEqual([
-      { merchant: "m1", agent: null, address: stray.address, addressIndex: -1 },
-    ]);
+    expect(
+      db.store.database.all(
+        "SELECT merchant, agent, address, addressIndex FROM forgottenAddresses",
+      ),
+    ).toEqual([{ merchant: "m1", agent: null, address: stray.address, addressIndex: -1 }]);
     expect(askedBy(ask)).toHaveLength(2);
   });
 
   it("belongs to the owner of the newest request, and without any request to nobody", () => {
-    const stray = (index: number): void => insertStray(db.store.database, { network: onXrp, address: addressAt(index) }, 5);
+    const stray = (index: number): void =>
+      insertStray(db.store.database, { network: onXrp, address: addressAt(index) }, 5);
     stray(3);
     expect(db.store.database.all("SELECT 1 FROM forgottenAddresses")).toEqual([]);
     const { id: agent } = pairAgent(db.store, "a");
     const request = { network: onXrp, currency: "xrp", receiverAddress: hotWallet };
-    giveAddress(db.store, { id: "1".repeat(32), address: addressAt(1), place: 1, agent: null }, request);
+    giveAddress(
+      db.store,
+      { id: "1".repeat(32), address: addressAt(1), place: 1, agent: null },
+      request,
+    );
     giveAddress(db.store, { id: "2".repeat(32), address: addressAt(2), place: 2, agent }, request);
     giveAddress(db.store, { id: "3".repeat(32), address: account, place: 3, agent: null });
     stray(4);
     expect(db.store.database.all("SELECT agent FROM forgottenAddresses")).toEqual([{ agent }]);
-    expect(db.store.database.all("SELECT account FROM accountOwners")).toEqual([{ account: hotWallet }]);
+    expect(db.store.database.all("SELECT account FROM accountOwners")).toEqual([
+      { account: hotWallet },
+    ]);
   });
 });
 
@@ -193,7 +260,9 @@ group("accounts that send", () => {
     const { id } = pairAgent(db.store, "a", account);
     const use = (number: number, of: string, on = network): void => {
       const transactionId = askWithdrawal(db.store, id, number);
-      db.store.write((database) => insertSlot(database, { network: on, account: of, slot: `${number}` }, transactionId));
+      db.store.write((database) =>
+        insertSlot(database, { network: on, account: of, slot: `${number}` }, transactionId),
+      );
     };
     use(1, "first");
     const [list, late] = [new SenderList(network), new SenderList(network)];

@@ -38,13 +38,17 @@ it.each([
   ["a file that is no database", sqlite(26), "GATEWAY_STORE_INVALID"],
 ])("%s has a code of its own", (_what, cause, code) => {
   expect(unusableStore("/gateway.db", cause).code).toBe(code);
-  expect(codes[code as keyof typeof codes][4].includes("restore the newest backup")).toBe(code === "GATEWAY_STORE_INVALID");
+  expect(codes[code as keyof typeof codes][4].includes("restore the newest backup")).toBe(
+    code === "GATEWAY_STORE_INVALID",
+  );
 });
 
 it("a file that is no database is damaged", () => {
   const path = join(folder, "gateway.db");
   writeFileSync(path, "x".repeat(8192));
-  expect(() => openStore(path, silentLog)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_INVALID" }));
+  expect(() => openStore(path, silentLog)).toThrow(
+    expect.objectContaining({ code: "GATEWAY_STORE_INVALID" }),
+  );
 });
 
 it("an order that meets a full disk is told to come again, and any other fault is not", () => {

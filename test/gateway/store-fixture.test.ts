@@ -14,11 +14,16 @@ import { goneCurrency } from "../../lab/store-fixture/setting.ts";
 const folder = join(import.meta.dirname, "..", "store-fixture");
 
 const read = (file: string): Answers =>
-  new Map(Object.entries(JSON.parse(readFileSync(join(folder, file), "utf8")) as Record<string, readonly string[]>));
+  new Map(
+    Object.entries(
+      JSON.parse(readFileSync(join(folder, file), "utf8")) as Record<string, readonly string[]>,
+    ),
+  );
 
 const golden = read("answers.json");
 const since = read("answers-since.json");
-const isDifferent = (question: string): boolean => differences.some(({ questions }) => question.startsWith(questions));
+const isDifferent = (question: string): boolean =>
+  differences.some(({ questions }) => question.startsWith(questions));
 
 let fixture: Fixture;
 let answers: Answers;
@@ -39,14 +44,20 @@ describe("the database of an earlier tree", () => {
     const now = [...answers].filter(([question]) => !isDifferent(question));
     const then = [...golden].filter(([question]) => !isDifferent(question));
     expect(now.map(([question]) => question)).toEqual(then.map(([question]) => question));
-    const other = now.filter(([question, lines]) => JSON.stringify(lines) !== JSON.stringify(golden.get(question)));
+    const other = now.filter(
+      ([question, lines]) => JSON.stringify(lines) !== JSON.stringify(golden.get(question)),
+    );
     // Only the answers that differ, so that a failure shows them and not a thousand others.
-    expect(Object.fromEntries(other)).toEqual(Object.fromEntries(other.map(([question]) => [question, golden.get(question)])));
+    expect(Object.fromEntries(other)).toEqual(
+      Object.fromEntries(other.map(([question]) => [question, golden.get(question)])),
+    );
   });
 
   it("gives the kept new answer to each question that a difference names", () => {
     const now = [...answers].filter(([question]) => isDifferent(question));
-    const changed = now.filter(([question, lines]) => JSON.stringify(lines) !== JSON.stringify(golden.get(question)));
+    const changed = now.filter(
+      ([question, lines]) => JSON.stringify(lines) !== JSON.stringify(golden.get(question)),
+    );
     expect(Object.fromEntries(changed)).toEqual(Object.fromEntries(since));
     for (const { questions } of differences) {
       const isMet = changed.some(([question]) => question.startsWith(questions));
@@ -56,7 +67,9 @@ describe("the database of an earlier tree", () => {
 
   it("was asked at least 1,000 questions, 60 of them by find", () => {
     expect(golden.size).toBeGreaterThan(1_000);
-    expect([...golden.keys()].filter((question) => question.startsWith("$ gateway find ")).length).toBeGreaterThanOrEqual(60);
+    expect(
+      [...golden.keys()].filter((question) => question.startsWith("$ gateway find ")).length,
+    ).toBeGreaterThanOrEqual(60);
   });
 
   it("holds each kind, stage and state that the product knows, or a reason stands for it", () => {

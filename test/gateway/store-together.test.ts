@@ -37,7 +37,9 @@ function observed(path: string): Raw {
           target.exec(sql);
         };
       }
-      return typeof value === "function" ? (value as (...list: unknown[]) => unknown).bind(target) : value;
+      return typeof value === "function"
+        ? (value as (...list: unknown[]) => unknown).bind(target)
+        : value;
     },
   });
 }
@@ -74,7 +76,9 @@ describe("writes that share a transaction", () => {
 
   it("are told of nothing before the commit that holds them", async () => {
     const told: string[] = [];
-    const both = ["a", "b"].map((jti) => store.writeTogether(token(jti)).then(() => told.push(`${jti} after ${commits()}`)));
+    const both = ["a", "b"].map((jti) =>
+      store.writeTogether(token(jti)).then(() => told.push(`${jti} after ${commits()}`)),
+    );
     expect(said).toEqual([]);
     await Promise.all(both);
     expect(told).toEqual(["a after 1", "b after 1"]);
@@ -85,7 +89,11 @@ describe("writes that share a transaction", () => {
       token("half")(database);
       throw new Error("no");
     };
-    const all = [store.writeTogether(token("a")), store.writeTogether(bad), store.writeTogether(token("b"))];
+    const all = [
+      store.writeTogether(token("a")),
+      store.writeTogether(bad),
+      store.writeTogether(token("b")),
+    ];
     const ends = await Promise.allSettled(all);
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(ends[1]).toMatchObject({ reason: { message: "no" } });
@@ -95,9 +103,14 @@ describe("writes that share a transaction", () => {
   it("all fail, and none is tried again, when another process holds the file", async () => {
     const asked: string[] = [];
     held = Object.assign(new Error("database is locked"), { errcode: 5 });
-    const writes = ["a", "b"].map((jti) => store.writeTogether((database) => asked.push(token(jti)(database))));
+    const writes = ["a", "b"].map((jti) =>
+      store.writeTogether((database) => asked.push(token(jti)(database))),
+    );
     const ends = await Promise.allSettled(writes);
-    expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual(["GATEWAY_STORE_BUSY", "GATEWAY_STORE_BUSY"]);
+    expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual([
+      "GATEWAY_STORE_BUSY",
+      "GATEWAY_STORE_BUSY",
+    ]);
     expect([asked, said]).toEqual([[], ["BEGIN IMMEDIATE", "PRAGMA busy_timeout = 0"]]);
   });
 
@@ -122,7 +135,11 @@ describe("writes that share a transaction", () => {
       raw.exec("ROLLBACK"); // as SQLite does by itself when the disk is full
       throw Object.assign(new Error("database or disk is full"), { errcode: 13 });
     };
-    const all = [store.writeTogether(token("a")), store.writeTogether(full), store.writeTogether(token("b"))];
+    const all = [
+      store.writeTogether(token("a")),
+      store.writeTogether(full),
+      store.writeTogether(token("b")),
+    ];
     const ends = await Promise.allSettled(all);
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(ends[1]).toMatchObject({ reason: { code: "GATEWAY_DISK_FULL", effect: "none" } });
@@ -132,7 +149,10 @@ describe("writes that share a transaction", () => {
   it("are all refused by a commit without room, and the next ones are taken", async () => {
     failing = Object.assign(new Error("database or disk is full"), { errcode: 13 });
     const ends = await Promise.allSettled(["a", "b"].map((jti) => store.writeTogether(token(jti))));
-    expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual(["GATEWAY_DISK_FULL", "GATEWAY_DISK_FULL"]);
+    expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual([
+      "GATEWAY_DISK_FULL",
+      "GATEWAY_DISK_FULL",
+    ]);
     expect([store.poisoned, store.trouble, kept()]).toEqual([false, "full", []]);
     failing = null;
     await store.writeTogether(token("c"));
@@ -141,7 +161,10 @@ describe("writes that share a transaction", () => {
 
   it("do not know what a commit left that had no room for the shared memory", async () => {
     failing = Object.assign(new Error("disk I/O error"), { errcode: 4874 });
-    await expect(store.writeTogether(token("a"))).rejects.toMatchObject({ code: "GATEWAY_STORE_POISONED", effect: "unknown" });
+    await expect(store.writeTogether(token("a"))).rejects.toMatchObject({
+      code: "GATEWAY_STORE_POISONED",
+      effect: "unknown",
+    });
     expect(store.poisoned).toBe(true);
   });
 
@@ -209,9 +232,12 @@ describe("a token's one use", () => {
   it("marks its key used, and forgets tokens past their time, once a second at most", async () => {
     const seen = createSeen(store);
     const used = (): unknown =>
-      store.database.get<{ lastUsedAt: number }>("SELECT lastUsedAt FROM keys WHERE id = 'k'")?.lastUsedAt;
+      store.database.get<{ lastUsedAt: number }>("SELECT lastUsedAt FROM keys WHERE id = 'k'")
+        ?.lastUsedAt;
     raw.exec("INSERT INTO merchants (id, name, createdAt) VALUES ('m', 'Shop', 0)");
-    raw.exec("INSERT INTO keys (id, merchant, scopes, profile, alg, createdAt) VALUES ('k', 'm', '', 'strict', 'HS256', 0)");
+    raw.exec(
+      "INSERT INTO keys (id, merchant, scopes, profile, alg, createdAt) VALUES ('k', 'm', '', 'strict', 'HS256', 0)",
+    );
     const at = async (nowMs: number, expiresAtMs: number): Promise<unknown> => {
       await seen.keep({ keyId: "k", jti: `token at ${nowMs}`, expiresAtMs }, nowMs);
       return [used(), kept()];

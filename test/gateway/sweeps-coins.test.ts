@@ -9,9 +9,18 @@ import { explainedUnits } from "../../gateway/store/address-states.ts";
 import { listDepositMoves, listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepFinalPayment } from "../../gateway/store/payments.ts";
-import { correctUnsweptBalances, keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import {
+  correctUnsweptBalances,
+  keepNativeCoins,
+  unsweptBalanceOf,
+} from "../../gateway/store/unswept-balances.ts";
 import { endWithdrawal, insertOutgoing } from "../../gateway/store/withdrawals.ts";
-import { type GatewayDatabase, gatewayDatabase, insertTransaction, pairAgent } from "../../lab/kit/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+  pairAgent,
+} from "../../lab/kit/gateway-database.ts";
 
 const coins = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
 const slots = "eip155:31337";
@@ -33,14 +42,44 @@ function ended(network: string, amountUnits: bigint, status: 1 | 2): void {
   store.write((database) => {
     keepNativeCoins(database, new Map([[network, "coin"]]));
     insertDepositAddress(database, { address, agent, addressIndex: 1, transactionId: request });
-    const paid = { network, txHash: "01", logIndex: 0, address, currency: "coin", block: 1, blockHash: "02" };
+    const paid = {
+      network,
+      txHash: "01",
+      logIndex: 0,
+      address,
+      currency: "coin",
+      block: 1,
+      blockHash: "02",
+    };
     keepFinalPayment(database, { ...paid, transactionId: request, units: "100000", final: 1 });
     insertOutgoing(database, {
-      ...{ ...place, id: sweep, merchant: "m1", operation: "sweep", mode: "", orderId: "s1", amount: "1" },
-      ...{ amountUnits: `${amountUnits}`, contentHash: "00", receiverAddress: hotWallet, tag: "", stage: "queued" },
+      ...{
+        ...place,
+        id: sweep,
+        merchant: "m1",
+        operation: "sweep",
+        mode: "",
+        orderId: "s1",
+        amount: "1",
+      },
+      ...{
+        amountUnits: `${amountUnits}`,
+        contentHash: "00",
+        receiverAddress: hotWallet,
+        tag: "",
+        stage: "queued",
+      },
       ...{ metadata: "", createdAt: 1, changedAt: 1, expiresAt: 2 },
     });
-    const how = { status, stage: "x", code: "", txHash: "03", feeUnits: "500", finalBlock: 5, changedAt: 20 };
+    const how = {
+      status,
+      stage: "x",
+      code: "",
+      txHash: "03",
+      feeUnits: "500",
+      finalBlock: 5,
+      changedAt: 20,
+    };
     endWithdrawal(database, sweep, how);
   });
 }
@@ -55,9 +94,21 @@ function sums(network: string) {
   const place = { network, address, currency: "coin" };
   return {
     unswept: unsweptBalanceOf(database, address, network, "coin"),
-    explained: explainedUnits(database, place, { transactionId: request, isNative: true, block: 9 }),
+    explained: explainedUnits(database, place, {
+      transactionId: request,
+      isNative: true,
+      block: 9,
+    }),
     booked: deposit,
-    hotWallet: booked([...listHotWalletMoves(database, "in", { network, account: hotWallet }, { block: -1, row: -1 }, 10)]),
+    hotWallet: booked([
+      ...listHotWalletMoves(
+        database,
+        "in",
+        { network, account: hotWallet },
+        { block: -1, row: -1 },
+        10,
+      ),
+    ]),
   };
 }
 
@@ -68,10 +119,18 @@ describe("a sweep", () => {
     ["of coins with a part that stays", coins, 60_000n, 1, 40_000n, 59_500n],
     ["on a chain of accounts that is paid", slots, 99_500n, 1, 0n, 99_500n],
     ["on a chain of accounts that failed", slots, 99_500n, 2, 99_500n, 0n],
-  ] as const)("%s leaves the same by every sum", (_, network, amountUnits, status, left, arrived) => {
-    ended(network, amountUnits, status);
-    expect(sums(network)).toEqual({ unswept: left, explained: left, booked: left, hotWallet: arrived });
-    expect(db.store.write((database) => correctUnsweptBalances(database))).toBe(0);
-    expect(familyOf(network).exclusion.kind).toBe(network === coins ? "pin" : "slot");
-  });
+  ] as const)(
+    "%s leaves the same by every sum",
+    (_, network, amountUnits, status, left, arrived) => {
+      ended(network, amountUnits, status);
+      expect(sums(network)).toEqual({
+        unswept: left,
+        explained: left,
+        booked: left,
+        hotWallet: arrived,
+      });
+      expect(db.store.write((database) => correctUnsweptBalances(database))).toBe(0);
+      expect(familyOf(network).exclusion.kind).toBe(network === coins ? "pin" : "slot");
+    },
+  );
 });

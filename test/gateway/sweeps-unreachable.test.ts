@@ -50,7 +50,16 @@ let told: string[];
 let counted: Map<string, SlotCounts>;
 
 const usdt: GatewayCurrency = {
-  ...{ id: "usdt", chain: "local", network, name: "", symbol: "", decimal: 6, contract: "0xc", minPaymentAmount: "1" },
+  ...{
+    id: "usdt",
+    chain: "local",
+    network,
+    name: "",
+    symbol: "",
+    decimal: 6,
+    contract: "0xc",
+    minPaymentAmount: "1",
+  },
   ...{ minWithdrawAmount: "1", paymentTolerance: "0", enabled: true, depositOnly: false },
   ...{ preset: "", market: "", listUnpriced: false },
   sweep: { isAutomatic: true, feeMultiple: 10, least: "1" },
@@ -61,22 +70,39 @@ beforeEach(() => {
   keys = pairAgent(db.store);
   clock.nowMs = 10 * hourMs;
   [block, told, counted] = [1, [], new Map()];
-  const paired = JSON.stringify([{ id: "usdt", network, contract: "0xc", decimal: 6, maxFee: "0.01" }]);
+  const paired = JSON.stringify([
+    { id: "usdt", network, contract: "0xc", decimal: 6, maxFee: "0.01" },
+  ]);
   db.store.database.run("UPDATE agents SET caughtUp = ?, currencies = ?", run, paired);
   callLevel(db.store.database, run);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
   const signals = createSignals();
   signals.on("void", ({ transactionId }) => told.push(transactionId));
   const lifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
-  const config = { currencies: { usdt }, lifetimes, sweepsAtOnce } as unknown as Parameters<typeof createSweeps>[0]["config"];
-  sweeps = createSweeps({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run });
+  const config = { currencies: { usdt }, lifetimes, sweepsAtOnce } as unknown as Parameters<
+    typeof createSweeps
+  >[0]["config"];
+  sweeps = createSweeps({
+    store: db.store,
+    signals,
+    config,
+    log: silentLog,
+    clock: () => clock.nowMs,
+    run,
+  });
   const reader = {
     balance: () => Promise.resolve(10n ** 18n),
     cost: () => Promise.resolve({ ok: true, feeUnits: 1n }),
     closed: (account: string) => Promise.resolve(counted.get(account) ?? slotCounts(0)),
   };
   chain = {
-    ...{ name: "local", network, reader, currencies: [usdt], tokens: { confirmed: new Set(), out: new Map(), askedAt: null } },
+    ...{
+      name: "local",
+      network,
+      reader,
+      currencies: [usdt],
+      tokens: { confirmed: new Set(), out: new Map(), askedAt: null },
+    },
     ...{ store: db.store, signals, log: silentLog, clock: () => clock.nowMs, run },
     faults: new FaultBook(() => clock.nowMs),
   } as unknown as WatchedChain;
@@ -84,7 +110,13 @@ beforeEach(() => {
 afterEach(() => db.remove());
 
 const slotCounts = (final: number, change: Partial<SlotCounts> = {}): SlotCounts => ({
-  ...{ final: BigInt(final), latest: BigInt(final), pending: BigInt(final), quorum: 2, isSame: true },
+  ...{
+    final: BigInt(final),
+    latest: BigInt(final),
+    pending: BigInt(final),
+    quorum: 2,
+    isSame: true,
+  },
   ...change,
 });
 
@@ -98,11 +130,30 @@ async function passes(): Promise<void> {
 function paidTo(number: number, units = 5_000_000n): string {
   const address = `0x${number.toString(16).padStart(40, "0")}`;
   const id = number.toString(16).padStart(32, "d");
-  insertTransaction(db.store, { id, operation: "deposit", orderId: `in-${number}`, depositAddress: address, status: 1 });
+  insertTransaction(db.store, {
+    id,
+    operation: "deposit",
+    orderId: `in-${number}`,
+    depositAddress: address,
+    status: 1,
+  });
   db.store.write((database) => {
-    insertDepositAddress(database, { address, agent: keys.id, addressIndex: number, transactionId: id });
+    insertDepositAddress(database, {
+      address,
+      agent: keys.id,
+      addressIndex: number,
+      transactionId: id,
+    });
     keepFinalPayment(database, {
-      ...{ network, txHash: `0x${number}`, logIndex: 0, address, currency: "usdt", block: 1, blockHash: "0x2" },
+      ...{
+        network,
+        txHash: `0x${number}`,
+        logIndex: 0,
+        address,
+        currency: "usdt",
+        block: 1,
+        blockHash: "0x2",
+      },
       ...{ transactionId: id, units: `${units}`, final: 1 },
     });
   });
@@ -110,18 +161,33 @@ function paidTo(number: number, units = 5_000_000n): string {
 }
 
 const ordered = (address: string): readonly TransactionRow[] =>
-  db.store.database.all("SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ? ORDER BY rowid", address);
+  db.store.database.all(
+    "SELECT * FROM transactions WHERE operation = 'sweep' AND depositAddress = ? ORDER BY rowid",
+    address,
+  );
 const newest = (address: string): TransactionRow => ordered(address).at(-1)!;
-const notes = () => listSweepNotes(db.store.database, network).map(({ address, reason }) => [address, reason]);
+const notes = () =>
+  listSweepNotes(db.store.database, network).map(({ address, reason }) => [address, reason]);
 const jobOf = ({ id }: TransactionRow): Job =>
-  JSON.parse(db.store.database.get<{ text: string }>("SELECT text FROM jobs WHERE transactionId = ?", id)!.text) as Job;
+  JSON.parse(
+    db.store.database.get<{ text: string }>("SELECT text FROM jobs WHERE transactionId = ?", id)!
+      .text,
+  ) as Job;
 
 /** As the hub takes its agent's word: signed on this slot, and out. */
 function signs({ id, depositAddress: account }: TransactionRow, slot: string): void {
   db.store.write((database) => {
     insertSlot(database, { network, account, slot }, id);
     insertSignature(database, {
-      ...{ transactionId: id, attempt: 1, agent: keys.id, network, account, slot, txHash: `0x${id}` },
+      ...{
+        transactionId: id,
+        attempt: 1,
+        agent: keys.id,
+        network,
+        account,
+        slot,
+        txHash: `0x${id}`,
+      },
       ...{ feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 },
     });
     updateWithdrawal(database, id, { stage: "broadcast" }, clock.nowMs);
@@ -144,7 +210,12 @@ function completes({ id }: TransactionRow): void {
 /** As the hub takes `expired` of a sweep that is unreachable here. */
 function ends({ id }: TransactionRow): void {
   db.store.write((database) =>
-    updateWithdrawal(database, id, { status: 2, stage: "expired", code: "SWEEP_UNREACHABLE" }, clock.nowMs),
+    updateWithdrawal(
+      database,
+      id,
+      { status: 2, stage: "expired", code: "SWEEP_UNREACHABLE" },
+      clock.nowMs,
+    ),
   );
 }
 
@@ -153,7 +224,10 @@ describe("the slot that a sweep's job names", () => {
     const [fresh, forgotten] = [paidTo(1), paidTo(2)];
     counted.set(forgotten, slotCounts(3));
     await passes();
-    expect([jobOf(newest(fresh)).depositNext, jobOf(newest(forgotten)).depositNext]).toEqual(["0", "3"]);
+    expect([jobOf(newest(fresh)).depositNext, jobOf(newest(forgotten)).depositNext]).toEqual([
+      "0",
+      "3",
+    ]);
   });
 
   it("the slot in a job is the one after the last sweep's, by both words", async () => {
@@ -161,7 +235,10 @@ describe("the slot that a sweep's job names", () => {
     await passes();
     signs(newest(address), "0");
     completes(newest(address));
-    db.store.database.run("UPDATE unsweptBalances SET units = '5000000' WHERE address = ? AND currency = 'usdt'", address);
+    db.store.database.run(
+      "UPDATE unsweptBalances SET units = '5000000' WHERE address = ? AND currency = 'usdt'",
+      address,
+    );
     db.store.database.run(
       "INSERT OR IGNORE INTO unsweptBalances (address, network, currency, merchant, units) VALUES (?, ?, 'usdt', 'm1', '5000000')",
       ...[address, network],
@@ -176,7 +253,11 @@ describe("the slot that a sweep's job names", () => {
     expect([ordered(address).length, notes()]).toEqual([1, [[address, "slot_moving"]]]);
     counted.set(address, slotCounts(1));
     await passes();
-    expect([ordered(address).length, notes(), jobOf(newest(address)).depositNext]).toEqual([2, [], "1"]);
+    expect([ordered(address).length, notes(), jobOf(newest(address)).depositNext]).toEqual([
+      2,
+      [],
+      "1",
+    ]);
   });
 });
 
@@ -225,22 +306,29 @@ describe("a sweep that the chain cannot reach", () => {
     await passes();
     expect(ordered(thirteenth)).toHaveLength(1);
     for (const address of addresses) ends(newest(address));
-    expect(addresses.map((address) => unsweptBalanceOf(db.store.database, address, network, "usdt"))).toEqual(
-      addresses.map(() => 5_000_000n),
-    );
+    expect(
+      addresses.map((address) => unsweptBalanceOf(db.store.database, address, network, "usdt")),
+    ).toEqual(addresses.map(() => 5_000_000n));
     await passes();
     // One place is the thirteenth's.
     const again = addresses.filter((address) => ordered(address).length === 2);
     expect(again).toHaveLength(sweepsAtOnce - 1);
-    expect(again.map((address) => jobOf(newest(address)).depositNext)).toEqual(again.map(() => "0"));
-    expect(ordered(again[0]!).map(({ orderId }) => orderId)).toEqual([`${again[0]}/1`, `${again[0]}/2`]);
+    expect(again.map((address) => jobOf(newest(address)).depositNext)).toEqual(
+      again.map(() => "0"),
+    );
+    expect(ordered(again[0]!).map(({ orderId }) => orderId)).toEqual([
+      `${again[0]}/1`,
+      `${again[0]}/2`,
+    ]);
   });
 
   it("twelve sweeps that an operator has to look at take no place of the thirteenth", async () => {
     const addresses = Array.from({ length: sweepsAtOnce }, (_, at) => paidTo(at + 1));
     await passes();
     const stick = (address: string): boolean =>
-      db.store.write((database) => updateWithdrawal(database, newest(address).id, { stage: "stuck" }, clock.nowMs));
+      db.store.write((database) =>
+        updateWithdrawal(database, newest(address).id, { stage: "stuck" }, clock.nowMs),
+      );
     for (const address of addresses) stick(address);
     const thirteenth = paidTo(13);
     await passes();
@@ -260,12 +348,19 @@ describe("a sweep that the chain cannot reach", () => {
     counted.set(address, slotCounts(0));
     clock.nowMs += hourMs;
     await passes();
-    expect(readTransaction(db.store, sweep.id)).toMatchObject({ status: 2, stage: "expired", code: "SWEEP_UNREACHABLE" });
+    expect(readTransaction(db.store, sweep.id)).toMatchObject({
+      status: 2,
+      stage: "expired",
+      code: "SWEEP_UNREACHABLE",
+    });
   });
 });
 
 describe("the slot of an ended sweep", () => {
-  async function endedAtOne(): Promise<{ readonly address: string; readonly sweep: TransactionRow }> {
+  async function endedAtOne(): Promise<{
+    readonly address: string;
+    readonly sweep: TransactionRow;
+  }> {
     const address = paidTo(1);
     await passes();
     const sweep = newest(address);
@@ -296,16 +391,33 @@ describe("the slot of an ended sweep", () => {
     expect(readTransaction(db.store, sweep.id).status).toBe(2);
     clock.nowMs += hourMs;
     await passes();
-    expect(readTransaction(db.store, sweep.id)).toMatchObject({ status: 0, stage: "broadcast", code: "" });
+    expect(readTransaction(db.store, sweep.id)).toMatchObject({
+      status: 0,
+      stage: "broadcast",
+      code: "",
+    });
   });
 
   it("moves no account of a recovery beyond what is used", async () => {
     const { address } = await endedAtOne();
     await passes();
     signs(newest(address), "0");
-    const recovery = { agent: keys.id, ledgerEpoch: 3, at: 1, heldSeq: 0, heldHash: "", takenAt: null, mark: "m" } as RecoveryRow;
+    const recovery = {
+      agent: keys.id,
+      ledgerEpoch: 3,
+      at: 1,
+      heldSeq: 0,
+      heldHash: "",
+      takenAt: null,
+      mark: "m",
+    } as RecoveryRow;
     const asking = { hello: { nonce: "n", open: [] }, sign: () => "s", nowMs: clock.nowMs };
-    const [order] = recoveryOffer(db.store.database, readAgent(db.store, keys.id), recovery, asking);
+    const [order] = recoveryOffer(
+      db.store.database,
+      readAgent(db.store, keys.id),
+      recovery,
+      asking,
+    );
     expect(order?.accounts).toMatchObject([{ account: address, next: "1" }]);
   });
 });

@@ -46,21 +46,40 @@ beforeEach(async () => {
   testNetwork.node.mint(usdt, customer.address, 1_000_000_000n);
   testNetwork.node.chain.mine(6);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "trx"]])));
-  const lifetimes = { depositMinutes: 60, confirmingHours: 24, withdrawalHours: 1, approvalDays: 1 };
+  const lifetimes = {
+    depositMinutes: 60,
+    confirmingHours: 24,
+    withdrawalHours: 1,
+    approvalDays: 1,
+  };
   const config = { ...configOf(), lifetimes, sweepsAtOnce: 4 };
   const signals = createSignals();
-  const sweeps = createSweeps({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run });
+  const sweeps = createSweeps({
+    store: db.store,
+    signals,
+    config,
+    log: silentLog,
+    clock: () => clock.nowMs,
+    run,
+  });
   large = [];
   await watch({
     onPass: (chain, tip) => {
-      const cost = async () => ({ ok: true, feeUnits: 1n, mostUnits: 0n, unusable: large }) as const;
-      return sweeps.onPass(large.length === 0 ? chain : { ...chain, reader: { ...chain.reader, cost } }, tip);
+      const cost = async () =>
+        ({ ok: true, feeUnits: 1n, mostUnits: 0n, unusable: large }) as const;
+      return sweeps.onPass(
+        large.length === 0 ? chain : { ...chain, reader: { ...chain.reader, cost } },
+        tip,
+      );
     },
   });
 });
 
 const ordered = (operation: "sweep" | "topup"): readonly TransactionRow[] =>
-  db.store.database.all<TransactionRow>("SELECT * FROM transactions WHERE operation = ? ORDER BY rowid", operation);
+  db.store.database.all<TransactionRow>(
+    "SELECT * FROM transactions WHERE operation = ? ORDER BY rowid",
+    operation,
+  );
 
 const jobs = (): readonly { readonly transactionId: string }[] =>
   db.store.database.all("SELECT transactionId FROM jobs ORDER BY sequence");
@@ -107,10 +126,11 @@ describe("a sweep of a token", () => {
     await comesTo(() => ordered("topup").length > 0);
     const [topUp] = ordered("topup") as [TransactionRow];
     const [sweep] = ordered("sweep") as [TransactionRow];
-    expect([sweep.stage, sweep.amountUnits, jobs().map(({ transactionId }) => transactionId)]).toEqual([
-      ...["queued", "50000000"],
-      [sweep.id, topUp.id],
-    ]);
+    expect([
+      sweep.stage,
+      sweep.amountUnits,
+      jobs().map(({ transactionId }) => transactionId),
+    ]).toEqual([...["queued", "50000000"], [sweep.id, topUp.id]]);
     expect(topUp).toMatchObject({
       depositAddress: sender.address,
       receiverAddress: at.address,
@@ -120,12 +140,15 @@ describe("a sweep of a token", () => {
     const before = testNetwork.node.balance(sender.address);
     await carriesOut(topUp.id);
     // A new account costs its maker 1 TRX, and bandwidth that no free bytes pay.
-    expect(before - testNetwork.node.balance(sender.address) - BigInt(topUp.amountUnits)).toBeGreaterThanOrEqual(1_000_000n);
+    expect(
+      before - testNetwork.node.balance(sender.address) - BigInt(topUp.amountUnits),
+    ).toBeGreaterThanOrEqual(1_000_000n);
     expect(row(sweep.id).stage).toBe("queued");
     expect(ordered("topup")).toHaveLength(1);
     await carriesOut(sweep.id, at);
     expect(row(sweep.id)).toMatchObject({ status: 1, stage: "completed" });
-    const held = (currency: string): bigint => unsweptBalanceOf(db.store.database, at.address, network, currency);
+    const held = (currency: string): bigint =>
+      unsweptBalanceOf(db.store.database, at.address, network, currency);
     expect([held("usdt"), testNetwork.node.balance(at.address, usdt)]).toEqual([0n, 0n]);
     expect(held("trx")).toBe(testNetwork.node.balance(at.address));
     expect([ordered("topup").length, alarms()]).toEqual([1, []]);
@@ -141,11 +164,17 @@ describe("a sweep of a token", () => {
 
   it("is not ordered while the hot wallet cannot pay the top-up, and its own fee beside it", async () => {
     const at = depositAddress("a deposit address");
-    db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"40"\', \'"maxFee":"100000"\')');
+    db.store.database.run(
+      'UPDATE agents SET currencies = replace(currencies, \'"maxFee":"40"\', \'"maxFee":"100000"\')',
+    );
     await pays(at, 50_000_000n);
     await comesTo(() => listSweepNotes(db.store.database, network).length > 0);
-    expect(listSweepNotes(db.store.database, network)).toMatchObject([{ reason: "no_coin", currency: "usdt" }]);
-    db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"100000"\', \'"maxFee":"40"\')');
+    expect(listSweepNotes(db.store.database, network)).toMatchObject([
+      { reason: "no_coin", currency: "usdt" },
+    ]);
+    db.store.database.run(
+      'UPDATE agents SET currencies = replace(currencies, \'"maxFee":"100000"\', \'"maxFee":"40"\')',
+    );
     await comesTo(() => ordered("topup").length > 0);
   });
 });
@@ -162,11 +191,18 @@ describe("a top-up that no block took", () => {
     // The sweep is void and still open: the agent may sign it again, so nobody orders a second one.
     clock.nowMs += 2 * hourMs;
     await lives(3);
-    expect([ordered("sweep").length, ordered("topup").length, row(topUp.id).status]).toEqual([1, 1, 0]);
+    expect([ordered("sweep").length, ordered("topup").length, row(topUp.id).status]).toEqual([
+      1, 1, 0,
+    ]);
     // The hub takes the agent's word in the same way; the word ends a sweep that has run out.
     const runsOut = (id: string): boolean =>
       db.store.write((database) =>
-        updateWithdrawal(database, id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, clock.nowMs),
+        updateWithdrawal(
+          database,
+          id,
+          { status: 2, stage: "expired", code: "JOB_EXPIRED" },
+          clock.nowMs,
+        ),
       );
     runsOut(ordered("sweep")[0]!.id);
     clock.nowMs += 2 * hourMs;
@@ -175,8 +211,13 @@ describe("a top-up that no block took", () => {
     runsOut(topUp.id);
     expect(unsweptBalanceOf(db.store.database, at.address, network, "usdt")).toBe(50_000_000n);
     await comesTo(() => ordered("topup").length > 1);
-    expect(ordered("topup").map(({ orderId }) => orderId)).toEqual(ordered("sweep").map(({ id }) => id));
-    expect(ordered("sweep").map(({ orderId }) => orderId)).toEqual([`${at.address}/1`, `${at.address}/2`]);
+    expect(ordered("topup").map(({ orderId }) => orderId)).toEqual(
+      ordered("sweep").map(({ id }) => id),
+    );
+    expect(ordered("sweep").map(({ orderId }) => orderId)).toEqual([
+      `${at.address}/1`,
+      `${at.address}/2`,
+    ]);
   });
 
   it("a sweep that no block took and that its agent gave up is ordered again from what the top-up left", async () => {
@@ -189,7 +230,12 @@ describe("a top-up that no block took", () => {
     const attempt = sign(sweep.id, 1, { from: at });
     db.store.write((database) => {
       markVoid(database, { ...attempt, transactionId: sweep.id }, 9);
-      updateWithdrawal(database, sweep.id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, clock.nowMs);
+      updateWithdrawal(
+        database,
+        sweep.id,
+        { status: 2, stage: "expired", code: "JOB_EXPIRED" },
+        clock.nowMs,
+      );
     });
     clock.nowMs += hourMs;
     await comesTo(() => ordered("sweep").length > 1);
@@ -226,7 +272,13 @@ describe("sweeps that are stuck", () => {
       const row = readTransaction(db.store, id);
       for (let at = 0; at < count; at += 1) {
         const other = `${at}`.padStart(32, "5");
-        insertTransaction(db.store, { ...row, id: other, orderId: `stuck-${at}`, depositAddress: `T${at}`, stage: "stuck" });
+        insertTransaction(db.store, {
+          ...row,
+          id: other,
+          orderId: `stuck-${at}`,
+          depositAddress: `T${at}`,
+          stage: "stuck",
+        });
       }
     };
     await pays(depositAddress("the first"), 50_000_000n);
@@ -250,25 +302,43 @@ describe("a sweep of the coin", () => {
     const [rich, poor] = [depositAddress("rich"), depositAddress("poor")];
     await pays(rich, 100_000_000n, false);
     await pays(poor, 5_000_000n, false);
-    await comesTo(() => ordered("sweep").length > 0 && listSweepNotes(db.store.database, network).length > 0);
+    await comesTo(
+      () => ordered("sweep").length > 0 && listSweepNotes(db.store.database, network).length > 0,
+    );
     const [sweep] = ordered("sweep") as [TransactionRow];
     // 277 bytes at 1,000 sun each, and no activation: the hot wallet is there.
-    expect(sweep).toMatchObject({ depositAddress: rich.address, currency: "trx", amountUnits: `${100_000_000 - 277_000}` });
-    expect(listSweepNotes(db.store.database, network)).toMatchObject([{ address: poor.address, reason: "below_fee" }]);
+    expect(sweep).toMatchObject({
+      depositAddress: rich.address,
+      currency: "trx",
+      amountUnits: `${100_000_000 - 277_000}`,
+    });
+    expect(listSweepNotes(db.store.database, network)).toMatchObject([
+      { address: poor.address, reason: "below_fee" },
+    ]);
     await carriesOut(sweep.id, rich);
     expect(row(sweep.id)).toMatchObject({ status: 1 });
-    expect(unsweptBalanceOf(db.store.database, rich.address, network, "trx")).toBe(testNetwork.node.balance(rich.address));
+    expect(unsweptBalanceOf(db.store.database, rich.address, network, "trx")).toBe(
+      testNetwork.node.balance(rich.address),
+    );
     expect([ordered("topup"), alarms()]).toEqual([[], []]);
   });
 
   it("is not ordered over coins that nothing can spend, and the reason stands at the address until that ends", async () => {
     const at = depositAddress("large");
-    large = [{ id: `${"ab".repeat(32)}:1`, units: 60_000_000n, words: "the transaction that made it has 100001 bytes" }];
+    large = [
+      {
+        id: `${"ab".repeat(32)}:1`,
+        units: 60_000_000n,
+        words: "the transaction that made it has 100001 bytes",
+      },
+    ];
     await pays(at, 100_000_000n, false);
     const notes = () => listSweepNotes(db.store.database, network);
     await comesTo(() => notes().length > 0);
     expect(notes()).toMatchObject([{ address: at.address, reason: "coin_too_large" }]);
-    expect(notes()[0]?.detail).toBe(`60 trx in coin ${"ab".repeat(32)}:1: the transaction that made it has 100001 bytes`);
+    expect(notes()[0]?.detail).toBe(
+      `60 trx in coin ${"ab".repeat(32)}:1: the transaction that made it has 100001 bytes`,
+    );
     expect(ordered("sweep")).toEqual([]);
     large = [];
     await comesTo(() => ordered("sweep").length > 0);

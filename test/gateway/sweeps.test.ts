@@ -10,8 +10,18 @@ import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { keepDetectedPayment, keepFinalPayment } from "../../gateway/store/payments.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { listSweepable, listToppingUp, type SweepableRow, sweepingUnits, topUpOf } from "../../gateway/store/sweeps.ts";
-import { correctUnsweptBalances, keepNativeCoins, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
+import {
+  listSweepable,
+  listToppingUp,
+  type SweepableRow,
+  sweepingUnits,
+  topUpOf,
+} from "../../gateway/store/sweeps.ts";
+import {
+  correctUnsweptBalances,
+  keepNativeCoins,
+  unsweptBalanceOf,
+} from "../../gateway/store/unswept-balances.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { goOn, orderSweep } from "../../gateway/sweeps/orders.ts";
 import { measure, standing } from "../../gateway/sweeps/sweep-threshold.ts";
@@ -48,33 +58,71 @@ function address(status: 0 | 1 = 1): string {
   requests += 1;
   const own = `0x${requests.toString(16).padStart(40, "0")}`;
   const id = requests.toString(16).padStart(32, "d");
-  insertTransaction(db.store, { id, operation: "deposit", orderId: `in-${requests}`, depositAddress: own, status });
+  insertTransaction(db.store, {
+    id,
+    operation: "deposit",
+    orderId: `in-${requests}`,
+    depositAddress: own,
+    status,
+  });
   db.store.write((database) =>
-    insertDepositAddress(database, { address: own, agent: keys.id, addressIndex: requests, transactionId: id }),
+    insertDepositAddress(database, {
+      address: own,
+      agent: keys.id,
+      addressIndex: requests,
+      transactionId: id,
+    }),
   );
   return own;
 }
 
 function pay(to: string, currency: string, units: bigint, hash: string, final: 0 | 1 = 1): void {
   const transactionId = Number.parseInt(to, 16).toString(16).padStart(32, "d");
-  const payment = { network, txHash: hash, logIndex: 0, address: to, currency, block: 1, blockHash: "0x2", transactionId };
+  const payment = {
+    network,
+    txHash: hash,
+    logIndex: 0,
+    address: to,
+    currency,
+    block: 1,
+    blockHash: "0x2",
+    transactionId,
+  };
   const keep = final === 1 ? keepFinalPayment : keepDetectedPayment;
   db.store.write((database) => keep(database, { ...payment, units: `${units}`, final }));
 }
 
 const rowOf = (at: string, currency: string): SweepableRow | undefined =>
-  listSweepable(db.store.database, network).find((row) => row.address === at && row.currency === currency);
+  listSweepable(db.store.database, network).find(
+    (row) => row.address === at && row.currency === currency,
+  );
 
 const open = (): readonly TransactionRow[] =>
-  db.store.database.all<TransactionRow>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup') AND status = 0");
+  db.store.database.all<TransactionRow>(
+    "SELECT * FROM transactions WHERE operation IN ('sweep', 'topup') AND status = 0",
+  );
 
 function order(row: SweepableRow, amountUnits: bigint, topUpUnits: bigint): void {
-  const wanted = { ok: true, row, amountUnits, topUpUnits, decimal: row.currency === "eth" ? 18 : 6 } as const;
+  const wanted = {
+    ok: true,
+    row,
+    amountUnits,
+    topUpUnits,
+    decimal: row.currency === "eth" ? 18 : 6,
+  } as const;
   db.store.write((database) => orderSweep(database, wanted, ordering));
 }
 
 function ends(row: TransactionRow, status: 1 | 2, feeUnits: bigint): void {
-  const how = { status, stage: "x", code: "", txHash: "0x1", feeUnits: `${feeUnits}`, finalBlock: 5, changedAt: 20 };
+  const how = {
+    status,
+    stage: "x",
+    code: "",
+    txHash: "0x1",
+    feeUnits: `${feeUnits}`,
+    finalBlock: 5,
+    changedAt: 20,
+  };
   db.store.write((database) => endWithdrawal(database, row.id, how));
 }
 
@@ -92,58 +140,73 @@ class Wallet {
 }
 
 describe("paid-in money", () => {
-  it.each(seedsOfRun(share(5, 1)))("is in exactly one sum after each of 400 acts, seed %i", (seed) => {
-    const seeded = new Seeded(seed);
-    const wallet = new Wallet();
-    const addresses = Array.from({ length: 4 }, () => address());
-    for (let at = 0; at < 400; at += 1) {
-      const [row] = seeded.below(3) === 0 ? open().slice(seeded.below(Math.max(1, open().length))) : [];
-      if (row === undefined && seeded.below(2) === 0) {
-        const to = seeded.pick(addresses);
-        const currency = seeded.pick(["eth", "usdt"] as const);
-        const units = 1n + 10n ** BigInt(seeded.below(30)) + BigInt(seeded.below(1_000_000));
-        pay(to, currency, units, `0x${at}`, 0);
-        if (seeded.below(4) > 0) {
-          pay(to, currency, units, `0x${at}`);
-          pay(to, currency, units, `0x${at}`); // read again after a rewind
-          wallet.add(to, currency, units);
+  it.each(seedsOfRun(share(5, 1)))(
+    "is in exactly one sum after each of 400 acts, seed %i",
+    (seed) => {
+      const seeded = new Seeded(seed);
+      const wallet = new Wallet();
+      const addresses = Array.from({ length: 4 }, () => address());
+      for (let at = 0; at < 400; at += 1) {
+        const [row] =
+          seeded.below(3) === 0 ? open().slice(seeded.below(Math.max(1, open().length))) : [];
+        if (row === undefined && seeded.below(2) === 0) {
+          const to = seeded.pick(addresses);
+          const currency = seeded.pick(["eth", "usdt"] as const);
+          const units = 1n + 10n ** BigInt(seeded.below(30)) + BigInt(seeded.below(1_000_000));
+          pay(to, currency, units, `0x${at}`, 0);
+          if (seeded.below(4) > 0) {
+            pay(to, currency, units, `0x${at}`);
+            pay(to, currency, units, `0x${at}`); // read again after a rewind
+            wallet.add(to, currency, units);
+          }
+        } else if (row === undefined) {
+          const all = listSweepable(db.store.database, network).filter(
+            ({ open: one, units }) => one === "" && BigInt(units) > 0n,
+          );
+          const found = all[seeded.below(Math.max(1, all.length))];
+          if (found !== undefined) {
+            const part = BigInt(found.units) - BigInt(seeded.below(2));
+            if (part > 0n)
+              order(found, part, found.currency === "usdt" ? BigInt(seeded.below(3)) * 500n : 0n);
+          }
+        } else if (
+          db.store.database.get("SELECT 1 FROM jobs WHERE transactionId = ?", row.id) === undefined
+        ) {
+          db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+        } else if (seeded.below(5) === 0) {
+          db.store.write((database) =>
+            updateWithdrawal(database, row.id, { status: 2, stage: "refused", code: "X" }, 1),
+          );
+        } else {
+          const [status, fee] = [seeded.pick([1, 1, 1, 2] as const), BigInt(seeded.below(1_000))];
+          ends(row, status, fee);
+          const units = BigInt(row.amountUnits);
+          const currency = row.operation === "topup" ? "eth" : row.currency;
+          const from = row.operation === "topup" ? "hot" : row.depositAddress;
+          if (status === 1) wallet.add(from, currency, -units);
+          if (status === 1)
+            wallet.add(row.operation === "topup" ? row.receiverAddress : "hot", currency, units);
+          wallet.add(from, "eth", -fee);
+          wallet.fees += fee;
         }
-      } else if (row === undefined) {
-        const all = listSweepable(db.store.database, network).filter(({ open: one, units }) => one === "" && BigInt(units) > 0n);
-        const found = all[seeded.below(Math.max(1, all.length))];
-        if (found !== undefined) {
-          const part = BigInt(found.units) - BigInt(seeded.below(2));
-          if (part > 0n) order(found, part, found.currency === "usdt" ? BigInt(seeded.below(3)) * 500n : 0n);
+        const { database } = db.store;
+        for (const currency of ["eth", "usdt"] as const) {
+          let held = 0n;
+          for (const one of addresses) held += unsweptBalanceOf(database, one, network, currency);
+          let lies = 0n;
+          for (const [key, units] of wallet.lies) if (key.endsWith(` ${currency}`)) lies += units;
+          expect(held + sweepingUnits(database, "m1", currency, 1_000)).toBe(lies);
         }
-      } else if (db.store.database.get("SELECT 1 FROM jobs WHERE transactionId = ?", row.id) === undefined) {
-        db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
-      } else if (seeded.below(5) === 0) {
-        db.store.write((database) => updateWithdrawal(database, row.id, { status: 2, stage: "refused", code: "X" }, 1));
-      } else {
-        const [status, fee] = [seeded.pick([1, 1, 1, 2] as const), BigInt(seeded.below(1_000))];
-        ends(row, status, fee);
-        const units = BigInt(row.amountUnits);
-        const currency = row.operation === "topup" ? "eth" : row.currency;
-        const from = row.operation === "topup" ? "hot" : row.depositAddress;
-        if (status === 1) wallet.add(from, currency, -units);
-        if (status === 1) wallet.add(row.operation === "topup" ? row.receiverAddress : "hot", currency, units);
-        wallet.add(from, "eth", -fee);
-        wallet.fees += fee;
+        if (at % 50 === 0)
+          expect([db.store.write(correctUnsweptBalances), db.store.write(mendReserved)]).toEqual([
+            0, 0,
+          ]);
       }
-      const { database } = db.store;
-      for (const currency of ["eth", "usdt"] as const) {
-        let held = 0n;
-        for (const one of addresses) held += unsweptBalanceOf(database, one, network, currency);
-        let lies = 0n;
-        for (const [key, units] of wallet.lies) if (key.endsWith(` ${currency}`)) lies += units;
-        expect(held + sweepingUnits(database, "m1", currency, 1_000)).toBe(lies);
-      }
-      if (at % 50 === 0) expect([db.store.write(correctUnsweptBalances), db.store.write(mendReserved)]).toEqual([0, 0]);
-    }
-    expect(wallet.fees).toBeGreaterThan(0n);
-    db.reopen();
-    expect(db.store.write(correctUnsweptBalances)).toBe(0);
-  });
+      expect(wallet.fees).toBeGreaterThan(0n);
+      db.reopen();
+      expect(db.store.write(correctUnsweptBalances)).toBe(0);
+    },
+  );
 
   it("is still counted when the database is opened again, and its operation is a known one", () => {
     const to = address();
@@ -151,7 +214,9 @@ describe("paid-in money", () => {
     db.reopen();
     expect(unsweptBalanceOf(db.store.database, to, network, "usdt")).toBe(7n);
     expect(db.store.database.get("SELECT count(*) AS n FROM payments")).toEqual({ n: 1 });
-    expect(() => db.store.database.run("UPDATE transactions SET operation = 'gift'")).toThrow(/CHECK/);
+    expect(() => db.store.database.run("UPDATE transactions SET operation = 'gift'")).toThrow(
+      /CHECK/,
+    );
   });
 });
 
@@ -164,7 +229,9 @@ describe("an order", () => {
     expect(open()).toHaveLength(0);
     order(row, 30n, 0n);
     order(row, 10n, 0n);
-    expect(open().map(({ amountUnits, orderId }) => [amountUnits, orderId])).toEqual([["30", `${to}/1`]]);
+    expect(open().map(({ amountUnits, orderId }) => [amountUnits, orderId])).toEqual([
+      ["30", `${to}/1`],
+    ]);
     ends(open()[0]!, 1, 0n);
     order(rowOf(to, "usdt")!, 20n, 0n);
     expect(open().map(({ orderId }) => orderId)).toEqual([`${to}/2`]);
@@ -174,14 +241,32 @@ describe("an order", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     order(rowOf(to, "usdt")!, 50n, 9n);
-    const [sweep, topUp] = ["sweep", "topup"].map((one) => open().find(({ operation }) => operation === one)!);
+    const [sweep, topUp] = ["sweep", "topup"].map(
+      (one) => open().find(({ operation }) => operation === one)!,
+    );
     const jobs = db.store.database.all<{ text: string }>("SELECT text FROM jobs ORDER BY sequence");
     expect(jobs.map(({ text }) => JSON.parse(text) as object)).toMatchObject([
-      { mode: "sweep", address: "", depositAddress: to, currency: "usdt", transactionId: sweep!.id, sequence: 1 },
-      { mode: "topup", address: "", depositAddress: to, depositIndex: 1, orderId: sweep!.id, sequence: 2 },
+      {
+        mode: "sweep",
+        address: "",
+        depositAddress: to,
+        currency: "usdt",
+        transactionId: sweep!.id,
+        sequence: 1,
+      },
+      {
+        mode: "topup",
+        address: "",
+        depositAddress: to,
+        depositIndex: 1,
+        orderId: sweep!.id,
+        sequence: 2,
+      },
     ]);
     const fails = (id: string): boolean =>
-      db.store.write((database) => updateWithdrawal(database, id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, 1));
+      db.store.write((database) =>
+        updateWithdrawal(database, id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, 1),
+      );
     fails(sweep!.id);
     order(rowOf(to, "usdt")!, 50n, 9n);
     expect(open().map(({ id }) => id)).toEqual([topUp!.id]);
@@ -195,7 +280,9 @@ describe("an order", () => {
     pay(to, "usdt", 50n, "0x1");
     order(rowOf(to, "usdt")!, 50n, 9n);
     const topUp = open().find(({ operation }) => operation === "topup")!;
-    db.store.write((database) => updateWithdrawal(database, topUp.id, { status: 2, stage: "refused", code: "X" }, 1));
+    db.store.write((database) =>
+      updateWithdrawal(database, topUp.id, { status: 2, stage: "refused", code: "X" }, 1),
+    );
     db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
     expect(open().map(({ operation, stage }) => [operation, stage])).toEqual([["sweep", "queued"]]);
   });
@@ -209,13 +296,20 @@ describe("an order", () => {
     const ofSweeps = "transactionId IN (SELECT id FROM transactions WHERE operation = 'sweep')";
     db.store.database.run(`DELETE FROM jobs WHERE ${ofSweeps}`);
     expect(listToppingUp(db.store.database, network)).toHaveLength(2);
-    const waiting = [...listToppingUp(db.store.database, network)].sort((a, b) => (a.depositAddress < b.depositAddress ? -1 : 1));
+    const waiting = [...listToppingUp(db.store.database, network)].sort((a, b) =>
+      a.depositAddress < b.depositAddress ? -1 : 1,
+    );
     const [one, two] = waiting.map((sweep) => topUpOf(db.store.database, sweep)!);
     db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
     expect(listToppingUp(db.store.database, network)).toHaveLength(2);
     ends(one!, 1, 1n);
     db.store.write((database) =>
-      updateWithdrawal(database, two!.id, { status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" }, 1),
+      updateWithdrawal(
+        database,
+        two!.id,
+        { status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" },
+        1,
+      ),
     );
     db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
     db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
@@ -231,7 +325,13 @@ describe("an order", () => {
     expect(jobs.map(({ text }) => JSON.parse(text) as object)).toMatchObject([
       { mode: "topup", address: "", depositAddress: first, depositIndex: 1 },
       { mode: "topup", address: "", depositAddress: second },
-      { mode: "sweep", address: "", depositAddress: first, currency: "usdt", transactionId: sweeps[0]!.id },
+      {
+        mode: "sweep",
+        address: "",
+        depositAddress: first,
+        currency: "usdt",
+        transactionId: sweeps[0]!.id,
+      },
     ]);
   });
 
@@ -245,7 +345,16 @@ describe("an order", () => {
 });
 
 const eth = {
-  ...{ id: "eth", chain: "local", network, name: "", symbol: "", decimal: 18, contract: "", minPaymentAmount: "1" },
+  ...{
+    id: "eth",
+    chain: "local",
+    network,
+    name: "",
+    symbol: "",
+    decimal: 18,
+    contract: "",
+    minPaymentAmount: "1",
+  },
   ...{
     minWithdrawAmount: "1",
     paymentTolerance: "0",
@@ -260,7 +369,15 @@ const eth = {
 
 describe("a sweep's worth", () => {
   const rowFor = (change: Partial<SweepableRow> = {}): SweepableRow => ({
-    ...{ address: "0xa", network, currency: "eth", merchant: "m1", units: "1000", agent: "a", addressIndex: 1 },
+    ...{
+      address: "0xa",
+      network,
+      currency: "eth",
+      merchant: "m1",
+      units: "1000",
+      agent: "a",
+      addressIndex: 1,
+    },
     ...{ request: "r", requestStatus: 1, open: "", wishedAt: null },
     ...change,
   });
@@ -275,7 +392,9 @@ describe("a sweep's worth", () => {
       nowMs: 10,
       ...over,
     });
-  const failed = (code: string, changedAt = 0) => ({ last: { status: 2, code, changedAt } as TransactionRow });
+  const failed = (code: string, changedAt = 0) => ({
+    last: { status: 2, code, changedAt } as TransactionRow,
+  });
 
   it("is judged before the chain is asked, each no beside its twin", () => {
     expect(looked()).toEqual({ ok: true });
@@ -293,21 +412,37 @@ describe("a sweep's worth", () => {
 
   it("a sweep waits for an operator after one that the chain took back, and an hour after any other that failed", () => {
     const hour = 3_600_000;
-    expect(looked({}, { ...failed("chain_reverted"), nowMs: 99 * hour })).toMatchObject({ reason: "last_sweep_failed" });
+    expect(looked({}, { ...failed("chain_reverted"), nowMs: 99 * hour })).toMatchObject({
+      reason: "last_sweep_failed",
+    });
     expect(looked({ wishedAt: 1 }, failed("chain_reverted"))).toEqual({ ok: true });
-    expect(looked({}, { ...failed("POLICY_ABOVE_DAY"), nowMs: hour - 1 })).toMatchObject({ reason: "last_sweep_failed" });
+    expect(looked({}, { ...failed("POLICY_ABOVE_DAY"), nowMs: hour - 1 })).toMatchObject({
+      reason: "last_sweep_failed",
+    });
     expect(looked({}, { ...failed("POLICY_ABOVE_DAY"), nowMs: hour })).toEqual({ ok: true });
   });
 
   it("a sweep of a coin is all that is there, less what it costs in its native coin; a token asks for what is missing", () => {
     const chain = { units: 1_000n, coinUnits: 0n, feeUnits: 50n, worth: null };
     expect(measure(rowFor(), eth, chain)).toEqual({ ok: true, amountUnits: 950n, topUpUnits: 0n });
-    expect(measure(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({ reason: "below_fee" });
-    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 51n })).toMatchObject({ amountUnits: 949n });
-    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 1_000n })).toMatchObject({ reason: "below_fee" });
+    expect(measure(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({
+      reason: "below_fee",
+    });
+    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 51n })).toMatchObject({
+      amountUnits: 949n,
+    });
+    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 1_000n })).toMatchObject({
+      reason: "below_fee",
+    });
     const usdt = { ...eth, id: "usdt", contract: "0xc" };
-    expect(measure(rowFor(), usdt, chain)).toEqual({ ok: true, amountUnits: 1_000n, topUpUnits: 50n });
-    expect(measure(rowFor(), usdt, { ...chain, coinUnits: 20n })).toMatchObject({ topUpUnits: 30n });
+    expect(measure(rowFor(), usdt, chain)).toEqual({
+      ok: true,
+      amountUnits: 1_000n,
+      topUpUnits: 50n,
+    });
+    expect(measure(rowFor(), usdt, { ...chain, coinUnits: 20n })).toMatchObject({
+      topUpUnits: 30n,
+    });
     expect(measure(rowFor(), usdt, { ...chain, coinUnits: 60n })).toMatchObject({ topUpUnits: 0n });
     expect(measure(rowFor(), usdt, { ...chain, units: 900n })).toMatchObject({ amountUnits: 900n });
     expect(measure(rowFor(), usdt, { ...chain, units: 0n })).toMatchObject({ reason: "not_there" });
@@ -326,6 +461,8 @@ describe("a sweep's worth", () => {
     expect(measured(5_000_000n, { wishedAt: 1 })).toMatchObject({ ok: true });
     expect(measured(5_000_000n, {}, { worth: null })).toMatchObject({ ok: true });
     const ownRule = { ...usdt, sweep: { ...sweep, feeMultiple: 1 } };
-    expect(measure(rowFor({ units: "5000000" }), ownRule, { ...chain, units: 5_000_000n })).toMatchObject({ ok: true });
+    expect(
+      measure(rowFor({ units: "5000000" }), ownRule, { ...chain, units: 5_000_000n }),
+    ).toMatchObject({ ok: true });
   });
 });

@@ -38,7 +38,16 @@ beforeEach(async () => {
 afterEach(() => gateway.close());
 
 const well: ChainStatus = {
-  ...{ chain: "local", network: "eip155:31337", ok: true, detail: "", plain: "", head: 9, final: 9, headAgeMs: 1 },
+  ...{
+    chain: "local",
+    network: "eip155:31337",
+    ok: true,
+    detail: "",
+    plain: "",
+    head: 9,
+    final: 9,
+    headAgeMs: 1,
+  },
   finalAgeMs: 1,
   delays: [],
   nodes: [{ url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 0 }],
@@ -74,7 +83,10 @@ function watch() {
   };
   const told: Alert[] = [];
   let nowMs = 0;
-  const watcher = { chainStatus: () => [world.chain], faults: () => world.faults } as unknown as Watcher;
+  const watcher = {
+    chainStatus: () => [world.chain],
+    faults: () => world.faults,
+  } as unknown as Watcher;
   const probes = probesOf({
     ...{ config, store, clock: () => gateway.clock.nowMs, watcher: () => watcher },
     certificateEndsAtMs: () => world.certificateEndsAtMs,
@@ -83,7 +95,13 @@ function watch() {
     ownClock: () => world.ownClock ?? rightClock,
   });
   const alerts = startAlerts({
-    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, watcher: () => watcher, probes, run: "this run" },
+    ...{
+      alerts: { agentAwayMinutes: 10 },
+      database: store.database,
+      watcher: () => watcher,
+      probes,
+      run: "this run",
+    },
     ...{ log: pino({ level: "silent" }), currencies: { eth: config.currencies.eth as never } },
     hub: { online: (id) => world.online.has(id) },
     prices: { of: () => world.price, canHave: (_currency, fiat) => fiat === "USD" },
@@ -110,20 +128,41 @@ function watch() {
 }
 
 const unread = (sinceMs: number, id = "0xa usdt", code: Fault["code"] = "NODE_ERROR"): Fault => ({
-  ...{ domain: "address", network: "eip155:31337", id, merchant: "m-a", code, words: "reverted", plain: code },
+  ...{
+    domain: "address",
+    network: "eip155:31337",
+    id,
+    merchant: "m-a",
+    code,
+    words: "reverted",
+    plain: code,
+  },
   ...{ sinceMs, tries: 3, retryAtMs: sinceMs, count: 1 },
 });
 
-const says = (alerts: readonly Alert[]) => alerts.map(({ event, subject, message }) => [event, subject, message]);
+const says = (alerts: readonly Alert[]) =>
+  alerts.map(({ event, subject, message }) => [event, subject, message]);
 
 describe("items that cannot be read", () => {
   const keep = ({ domain, network, id, merchant, code, words, sinceMs, tries }: Fault): void =>
-    keepFault(gateway.service.store.database, { domain, network, id, merchant, code, words, since: sinceMs, tries });
+    keepFault(gateway.service.store.database, {
+      domain,
+      network,
+      id,
+      merchant,
+      code,
+      words,
+      since: sinceMs,
+      tries,
+    });
 
   it("are one alert for a domain, a merchant and a code, ten minutes after they began, and one at their end", async () => {
     const { world, look, close } = watch();
     const nowMs = gateway.clock.nowMs;
-    world.faults = [unread(nowMs - 599_999), { ...unread(nowMs), domain: "transaction", id: "7 0x1 0xa" }];
+    world.faults = [
+      unread(nowMs - 599_999),
+      { ...unread(nowMs), domain: "transaction", id: "7 0x1 0xa" },
+    ];
     expect((await look()).map(({ event, subject }) => [event, subject])).toEqual([
       ["item-fault", "transaction eip155:31337 m-a NODE_ERROR"],
     ]);
@@ -146,7 +185,10 @@ describe("items that cannot be read", () => {
     ]);
     expect(await look(61)).toEqual([]);
     world.faults = [];
-    expect((await look()).map(({ event }) => event)).toEqual(["item-fault-over", "item-fault-over"]);
+    expect((await look()).map(({ event }) => event)).toEqual([
+      "item-fault-over",
+      "item-fault-over",
+    ]);
     close();
   });
 
@@ -178,9 +220,26 @@ describe("a gateway that is in trouble", () => {
     try {
       expect(await look(61)).toEqual([]);
       const agent = pairAgent(store, "b");
-      const held = { operation: "withdraw", mode: "auto", stage: "awaiting_approval", status: 0, merchant: "m-b" } as const;
-      insertTransaction(store, { ...held, id: "5".repeat(32), orderId: "w", createdAt: gateway.clock.nowMs - 3_600_001 });
-      insertTransaction(store, { ...held, operation: "sweep", id: "6".repeat(32), orderId: "s", stage: "stuck" });
+      const held = {
+        operation: "withdraw",
+        mode: "auto",
+        stage: "awaiting_approval",
+        status: 0,
+        merchant: "m-b",
+      } as const;
+      insertTransaction(store, {
+        ...held,
+        id: "5".repeat(32),
+        orderId: "w",
+        createdAt: gateway.clock.nowMs - 3_600_001,
+      });
+      insertTransaction(store, {
+        ...held,
+        operation: "sweep",
+        id: "6".repeat(32),
+        orderId: "s",
+        stage: "stuck",
+      });
       const waits = {
         ...held,
         operation: "topup",
@@ -189,10 +248,17 @@ describe("a gateway that is in trouble", () => {
         currency: "eth",
         depositAddress: agent.hotWalletAddress,
       } as const;
-      const row = insertTransaction(store, { ...waits, id: "7".repeat(32), orderId: "p", createdAt: gateway.clock.nowMs });
+      const row = insertTransaction(store, {
+        ...waits,
+        id: "7".repeat(32),
+        orderId: "p",
+        createdAt: gateway.clock.nowMs,
+      });
       store.database.run("UPDATE agents SET caughtUp = 'this run'");
       const { database } = store;
-      store.write(() => makeJob(database, readAgent(database, agent.id) as AgentRow, row, "this run"));
+      store.write(() =>
+        makeJob(database, readAgent(database, agent.id) as AgentRow, row, "this run"),
+      );
       store.database.run("UPDATE agents SET lockedCode = 'LEDGER_DAMAGED'");
       store.database.run(
         "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt, failedAt, failedStatus) VALUES ('c_1', 'm-b', 'https://a.example/', '', x'00', 1, 2, 500)",
@@ -204,20 +270,38 @@ describe("a gateway that is in trouble", () => {
         subject: "x",
         detail: "two",
       });
-      const foreign = { actor: "watcher", code: "WATCHER_OUTGOING_FOREIGN", subject: "0x1", detail: "paid" } as const;
+      const foreign = {
+        actor: "watcher",
+        code: "WATCHER_OUTGOING_FOREIGN",
+        subject: "0x1",
+        detail: "paid",
+      } as const;
       recordAlarm(store.database, { ...foreign, at: gateway.clock.nowMs });
       for (const cause of ["hot", "deposit-more"] as const) {
-        const alarm = { actor: "books", code: "BOOKS_DIFFERENCE", cause, subject: "0x2", detail: cause } as const;
+        const alarm = {
+          actor: "books",
+          code: "BOOKS_DIFFERENCE",
+          cause,
+          subject: "0x2",
+          detail: cause,
+        } as const;
         recordAlarm(store.database, { ...alarm, at: gateway.clock.nowMs });
       }
       world.freeBytes = 5;
       world.certificateEndsAtMs = gateway.clock.nowMs + 86_400_000;
       world.outOfService = "wrong decimals";
-      world.ownClock = { kind: "ahead", ownMs: gateway.clock.nowMs, chainMs: gateway.clock.nowMs - 86_400_000 };
+      world.ownClock = {
+        kind: "ahead",
+        ownMs: gateway.clock.nowMs,
+        chainMs: gateway.clock.nowMs - 86_400_000,
+      };
       world.price = { ...fresh, isStale: true };
       world.faults = [unread(gateway.clock.nowMs - 600_000)];
       const [node] = well.nodes;
-      world.chain = { ...well, nodes: [{ ...node, since: 1, detail: "NODE_LAG: 9 blocks behind" } as never] };
+      world.chain = {
+        ...well,
+        nodes: [{ ...node, since: 1, detail: "NODE_LAG: 9 blocks behind" } as never],
+      };
       const first = [...(await look())];
       const words = "the final block of local is 3, 90 min old";
       world.chain = { ...well, delays: [{ code: "CHAIN_FINAL_STALE", words, plain: words }] };
@@ -228,11 +312,18 @@ describe("a gateway that is in trouble", () => {
       const ofGateway = Object.entries(alertTable).filter(([, [by]]) => by.includes("gateway"));
       // The node's own row has its test below, the write-ahead file's a process; a gateway that
       // does not run is told of by a command of its own.
-      const missing = ofGateway.map(([event]) => event).filter((event) => !events.has(event as never));
+      const missing = ofGateway
+        .map(([event]) => event)
+        .filter((event) => !events.has(event as never));
       expect(missing).toEqual(["node-poor", "gateway-down", "wal-large"]);
-      for (const alert of later) expect(alert.hint !== "", alert.event).toBe(!alert.event.endsWith("-over"));
-      expect(later.length).toBe(new Set(later.map(({ event, subject }) => `${event} ${subject}`)).size);
-      const alarms = later.filter(({ event }) => event === "alarm").map(({ context, hint }) => [context.danger, hint]);
+      for (const alert of later)
+        expect(alert.hint !== "", alert.event).toBe(!alert.event.endsWith("-over"));
+      expect(later.length).toBe(
+        new Set(later.map(({ event, subject }) => `${event} ${subject}`)).size,
+      );
+      const alarms = later
+        .filter(({ event }) => event === "alarm")
+        .map(({ context, hint }) => [context.danger, hint]);
       expect(alarms).toEqual([
         ["work", adviceOf("HUB_LEDGER_FORKED")],
         ["theft", adviceOf("WATCHER_OUTGOING_FOREIGN")],
@@ -240,7 +331,9 @@ describe("a gateway that is in trouble", () => {
         ["work", adviceOf("BOOKS_DIFFERENCE", "deposit-more")],
       ]);
       const waiting = later.find(({ event }) => event === "withdrawals-waiting");
-      expect(waiting?.message).toMatch(/^1 withdrawal waits at Shop \(m-b\), the oldest since \S+ as awaiting_approval$/);
+      expect(waiting?.message).toMatch(
+        /^1 withdrawal waits at Shop \(m-b\), the oldest since \S+ as awaiting_approval$/,
+      );
       expect(waiting?.hint).toBe("autowithdraw-gateway withdrawals list --merchant m-b --status 0");
       expect(later.find(({ event }) => event === "callbacks-failing")?.message).toBe(
         "callback target c_1 of Shop takes no event: it answered 500",
@@ -263,7 +356,10 @@ describe("a gateway that is in trouble", () => {
       const [node] = well.nodes;
       world.chain = {
         ...well,
-        nodes: [node as never, { ...node, url: "http://two", since: 1, detail: "NODE_LAG: behind" } as never],
+        nodes: [
+          node as never,
+          { ...node, url: "http://two", since: 1, detail: "NODE_LAG: behind" } as never,
+        ],
       };
       expect((await look()).map(({ event }) => event)).toEqual(["certificate-ends"]);
       expect(says(await look(15))).toEqual([
@@ -297,7 +393,10 @@ describe("a gateway that is in trouble", () => {
       await look();
       const told: Alert[] = [];
       for (let round = 0; round < 9; round += 1) told.push(...(await look(11)));
-      expect(new Set(told.filter(({ event }) => event === "agent-away").map(({ subject }) => subject)).size).toBe(2_000);
+      expect(
+        new Set(told.filter(({ event }) => event === "agent-away").map(({ subject }) => subject))
+          .size,
+      ).toBe(2_000);
     } finally {
       close();
     }
@@ -324,7 +423,8 @@ async function holder(database: string) {
 describe("neighbours of the database's file", () => {
   it("a clean stop leaves nothing but the database, with everything in it, unless another process has it open", async () => {
     const { store, config } = gateway.service;
-    const beside = (): readonly string[] => readdirSync(gateway.dir).filter((name) => /^gateway\.db-/.test(name));
+    const beside = (): readonly string[] =>
+      readdirSync(gateway.dir).filter((name) => /^gateway\.db-/.test(name));
     store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)");
     store.database.all("SELECT * FROM merchants");
     expect(beside()).not.toEqual([]);
@@ -333,17 +433,23 @@ describe("neighbours of the database's file", () => {
     expect(existsSync(`${config.database}-wal`)).toBe(true);
     await other.end();
     const again = new DatabaseSync(config.database);
-    expect(again.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({ name: "Nine" });
+    expect(again.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({
+      name: "Nine",
+    });
     again.close();
     gateway = await startTestGateway();
     const second = gateway.service;
-    second.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)");
+    second.store.database.run(
+      "INSERT INTO merchants (id, name, createdAt) VALUES ('m9', 'Nine', 9)",
+    );
     second.store.database.all("SELECT * FROM merchants");
     second.store.close();
     second.store.close();
     expect(beside()).toEqual([]);
     const alone = new DatabaseSync(second.config.database, { readOnly: true });
-    expect(alone.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({ name: "Nine" });
+    expect(alone.prepare("SELECT name FROM merchants WHERE id = 'm9'").get()).toEqual({
+      name: "Nine",
+    });
     alone.close();
   });
 
@@ -353,7 +459,10 @@ describe("neighbours of the database's file", () => {
     const grow = (): void => {
       for (let round = 0; round < 5; round += 1)
         store.write((database) =>
-          database.run("INSERT INTO meta VALUES (?, hex(randomblob(8000000)))", `grown ${Math.random()}`),
+          database.run(
+            "INSERT INTO meta VALUES (?, hex(randomblob(8000000)))",
+            `grown ${Math.random()}`,
+          ),
         );
     };
     const shell = await holder(config.database);

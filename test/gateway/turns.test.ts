@@ -33,18 +33,23 @@ describe("turns", () => {
 
   it("take the things of a merchant as they are listed, where they have no id", () => {
     const turns = new Turns();
-    const deal = () => ids(turns.deal(things("a", 3), 2, ({ merchant, questions }) => ({ merchant, questions })));
+    const deal = () =>
+      ids(turns.deal(things("a", 3), 2, ({ merchant, questions }) => ({ merchant, questions })));
     expect([deal(), deal()]).toEqual(["a0 a1", "a0 a1"]);
   });
 
   it("count questions, not things", () => {
     const list = [...things("a", 9, 4), ...things("b", 9)];
     expect(pass(new Turns(), list, 12)).toBe("a0 b0 b1 b2 b3 a1");
-    expect(pass(new Turns(), [...things("a", 9), ...things("b", 9)], 12)).toBe("a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5");
+    expect(pass(new Turns(), [...things("a", 9), ...things("b", 9)], 12)).toBe(
+      "a0 b0 a1 b1 a2 b2 a3 b3 a4 b4 a5 b5",
+    );
   });
 
   it("give a share that is not used to the others", () => {
-    expect(pass(new Turns(), [...things("a", 9), ...things("b", 2)], 8)).toBe("a0 b0 a1 b1 a2 a3 a4 a5");
+    expect(pass(new Turns(), [...things("a", 9), ...things("b", 2)], 8)).toBe(
+      "a0 b0 a1 b1 a2 a3 a4 a5",
+    );
   });
 
   it("take one thing that costs more than a pass may, and then the others", () => {
@@ -59,7 +64,9 @@ describe("turns", () => {
     const turns = new Turns();
     turns.beginPass();
     expect(ids(turns.deal(things("a", 4), 3, (one) => one))).toBe("a0 a1 a2");
-    expect(ids(turns.deal([...things("a", 9), ...things("b", 4)], 4, (one) => one))).toBe("b0 b1 b2 a3");
+    expect(ids(turns.deal([...things("a", 9), ...things("b", 4)], 4, (one) => one))).toBe(
+      "b0 b1 b2 a3",
+    );
     expect(pass(turns, [...things("a", 9), ...things("b", 4)], 2)).toBe("b3 a4");
   });
 
@@ -78,7 +85,11 @@ describe("turns", () => {
     expect(turns.next([])).toBeNull();
     turns.count("a", 2);
     turns.count("b", 1);
-    expect([turns.next(["a", "b"]), turns.next(["a"]), turns.next(["a", "b", "c"])]).toEqual(["b", "a", "c"]);
+    expect([turns.next(["a", "b"]), turns.next(["a"]), turns.next(["a", "b", "c"])]).toEqual([
+      "b",
+      "a",
+      "c",
+    ]);
     turns.beginPass();
     expect(turns.next(["b", "a"])).toBe("a");
   });

@@ -50,8 +50,18 @@ beforeEach(() => {
     return shown.has(coin);
   };
   chain = {
-    ...{ name: "bitcoin", network, reader: { isCoinShown, timestamp: async () => chainMs / 1_000 } },
-    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => nowMs, run: "run 1" },
+    ...{
+      name: "bitcoin",
+      network,
+      reader: { isCoinShown, timestamp: async () => chainMs / 1_000 },
+    },
+    ...{
+      store: db.store,
+      signals: createSignals(),
+      log: silentLog,
+      clock: () => nowMs,
+      run: "run 1",
+    },
     faults: new FaultBook(() => nowMs),
   } as unknown as WatchedChain;
 });
@@ -64,7 +74,15 @@ function out(number: number, change: Parameters<typeof askWithdrawal>[3] = {}): 
   const id = askWithdrawal(db.store, keys.id, number, { network, currency: "btc", ...change });
   db.store.write((database) => {
     insertSignature(database, {
-      ...{ transactionId: id, attempt: 1, agent: keys.id, network, account: "bc1qx", slot: `${number}`, txHash: `${number}` },
+      ...{
+        transactionId: id,
+        attempt: 1,
+        agent: keys.id,
+        network,
+        account: "bc1qx",
+        slot: `${number}`,
+        txHash: `${number}`,
+      },
       ...{ feeMax: "1", seq: 1, validUntilMs: 0, pin: `${coin(number)}:5000`, cancel: 0 },
     });
     updateWithdrawal(database, id, { stage: "broadcast" }, begunMs - 60 * minuteMs);
@@ -83,7 +101,8 @@ async function passes(minutes: number, isChainAlive = true): Promise<void> {
 }
 
 const row = (id: string) => readTransaction(db.store, id);
-const alarms = () => db.store.database.all("SELECT subject FROM audit WHERE act = 'alarm COIN_UNKNOWN'");
+const alarms = () =>
+  db.store.database.all("SELECT subject FROM audit WHERE act = 'alarm COIN_UNKNOWN'");
 const named = () => listUnreachable(db.store.database, keys.id);
 
 describe("a payout whose coin no node shows", () => {
@@ -91,7 +110,11 @@ describe("a payout whose coin no node shows", () => {
     const [lost, good] = [out(1), out(2)];
     shown.add(coin(2));
     await passes(50);
-    expect([row(lost), named(), alarms()]).toMatchObject([{ stage: "broadcast", code: "" }, [], []]);
+    expect([row(lost), named(), alarms()]).toMatchObject([
+      { stage: "broadcast", code: "" },
+      [],
+      [],
+    ]);
     await passes(20);
     expect(row(lost)).toMatchObject({ status: 0, stage: "stuck", code: "COIN_UNKNOWN" });
     expect(row(good)).toMatchObject({ stage: "broadcast", code: "" });
@@ -127,12 +150,20 @@ describe("a payout whose coin no node shows", () => {
   });
 
   it("a sweep of that kind takes no place of others, and a payment in a block is none", async () => {
-    const sweep = out(1, { operation: "sweep", mode: "", depositAddress: "bc1qx", metadata: writePlace(0, "") });
+    const sweep = out(1, {
+      operation: "sweep",
+      mode: "",
+      depositAddress: "bc1qx",
+      metadata: writePlace(0, ""),
+    });
     const mined = out(2);
     await passes(20);
     db.store.write((database) => updateWithdrawal(database, mined, { stage: "confirming" }, nowMs));
     await passes(70);
-    expect(countOpenSweeps(db.store.database, row(sweep).merchant)).toEqual({ moving: 0, stuck: 1 });
+    expect(countOpenSweeps(db.store.database, row(sweep).merchant)).toEqual({
+      moving: 0,
+      stuck: 1,
+    });
     expect(row(mined)).toMatchObject({ stage: "confirming", code: "" });
     expect(named()).toEqual([sweep]);
   });
@@ -175,7 +206,9 @@ describe("a payout whose coin no node has shown for a day", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "stuck" });
     await passes(dayMinutes);
     expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: "coin_unknown" });
-    expect(db.store.database.all("SELECT * FROM coinLooks")).toEqual(db.store.database.all("SELECT * FROM coinLooks WHERE 0"));
+    expect(db.store.database.all("SELECT * FROM coinLooks")).toEqual(
+      db.store.database.all("SELECT * FROM coinLooks WHERE 0"),
+    );
   });
 
   it("counts a gap in which nobody asked as an hour, and a chain that stands as nothing", async () => {
@@ -211,7 +244,9 @@ describe("a payout whose coin no node has shown for a day", () => {
     shown.add(coin(1));
     await passes(70);
     expect(row(id)).toMatchObject({ status: 0, stage: "broadcast", code: "" });
-    expect(db.store.database.all("SELECT subject FROM audit WHERE act = 'alarm COIN_RETURNED'")).toEqual([{ subject: id }]);
+    expect(
+      db.store.database.all("SELECT subject FROM audit WHERE act = 'alarm COIN_RETURNED'"),
+    ).toEqual([{ subject: id }]);
     shown.clear();
     await passes(dayMinutes);
     expect(row(id)).toMatchObject({ status: 2, stage: "expired", code: "coin_unknown" });
@@ -219,14 +254,24 @@ describe("a payout whose coin no node has shown for a day", () => {
 
   it("may be renewed, and one that the chain has ended in another way may not", async () => {
     const id = await endedAt(dayMinutes);
-    const again = (renews: string) => checkRenewal(db.store.database, { ...row(id), renews }, row(id).contentHash);
+    const again = (renews: string) =>
+      checkRenewal(db.store.database, { ...row(id), renews }, row(id).contentHash);
     expect(again(id)).toMatchObject({ id });
     const other = out(2);
     db.store.write((database) =>
-      updateWithdrawal(database, other, { status: 2, stage: "failed", code: "chain_slot_consumed" }, nowMs),
+      updateWithdrawal(
+        database,
+        other,
+        { status: 2, stage: "failed", code: "chain_slot_consumed" },
+        nowMs,
+      ),
     );
     const { orderId, contentHash } = row(other);
-    const refused = checkRenewal(db.store.database, { ...row(other), orderId, renews: other }, contentHash);
+    const refused = checkRenewal(
+      db.store.database,
+      { ...row(other), orderId, renews: other },
+      contentHash,
+    );
     expect(refused).toMatchObject({ code: "not_renewable", extra: { reason: "signed" } });
   });
 });

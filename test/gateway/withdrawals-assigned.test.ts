@@ -53,7 +53,18 @@ async function made(change: object = {}): Promise<string> {
 /** A final transaction of the order's hot wallet, as the watcher keeps it. */
 function outgoing(id: string, change: Partial<OutgoingRow> = {}): void {
   const { depositAddress: account = "", amountUnits: units = "" } = row(id) ?? {};
-  const usual = { network, account, slot: "1", txHash, block: 9, receiver, tag: "", contract: "", units, untold: 0 as const };
+  const usual = {
+    network,
+    account,
+    slot: "1",
+    txHash,
+    block: 9,
+    receiver,
+    tag: "",
+    contract: "",
+    units,
+    untold: 0 as const,
+  };
   gateway.service.store.write((database) => keepOutgoing(database, { ...usual, ...change }));
 }
 
@@ -71,11 +82,21 @@ describe("a payment that an operator assigns", () => {
     outgoing(id);
     expect(foreign(row(id)?.depositAddress ?? "")).toBe(1);
     expect(await assign(id)).toMatchObject({ ok: true, row: { status: 1 } });
-    const completed = { status: 1, stage: "completed", code: "", txHash, finalBlock: 9, feeUnits: "21000" };
+    const completed = {
+      status: 1,
+      stage: "completed",
+      code: "",
+      txHash,
+      finalBlock: 9,
+      feeUnits: "21000",
+    };
     expect(row(id)).toMatchObject(completed);
     expect(foreign(row(id)?.depositAddress ?? "")).toBe(0);
     const acts = showWithdrawal(gateway.operator, id);
-    expect(acts).toMatchObject({ assigned: { txHash }, acts: [{ act: "payment assigned", detail: `${txHash}: ${reason}` }] });
+    expect(acts).toMatchObject({
+      assigned: { txHash },
+      acts: [{ act: "payment assigned", detail: `${txHash}: ${reason}` }],
+    });
     expect(await assign(id, txHash.toUpperCase().replace("X", "x"))).toMatchObject({ ok: true }); // twice is harmless
     expect([countOf("assignedPayments"), row(id)]).toMatchObject([1, completed]);
   });
@@ -95,7 +116,8 @@ describe("a payment that an operator assigns", () => {
     signals.on("recall", () =>
       setImmediate(() => {
         const assigned = assignedOf(db(), id);
-        if (assigned !== undefined) store.write((database) => completeAssigned(database, assigned, gateway.clock.nowMs));
+        if (assigned !== undefined)
+          store.write((database) => completeAssigned(database, assigned, gateway.clock.nowMs));
         signals.emit("changed", { transactionId: id });
       }),
     );
@@ -110,8 +132,22 @@ describe("a payment that an operator assigns", () => {
     outgoing(id);
     expect((await assign(id)).ok).toBe(true);
     const { depositAddress: account = "" } = row(id) ?? {};
-    const signature = { transactionId: id, attempt: 1, agent: agentRow().id, network, account, slot: "2" };
-    const rest = { txHash: `0x${"cd".repeat(32)}`, feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const };
+    const signature = {
+      transactionId: id,
+      attempt: 1,
+      agent: agentRow().id,
+      network,
+      account,
+      slot: "2",
+    };
+    const rest = {
+      txHash: `0x${"cd".repeat(32)}`,
+      feeMax: "1",
+      seq: 1,
+      validUntilMs: 0,
+      pin: "",
+      cancel: 0 as const,
+    };
     gateway.service.store.write((database) => insertSignature(database, { ...signature, ...rest }));
     expect([countOf("assignedPayments"), countOf("recalls")]).toEqual([0, 0]);
     expect(await assign(id)).toMatchObject({ ok: false, code: "GATEWAY_NOT_ASSIGNED" });
@@ -125,12 +161,22 @@ describe("a payment that an operator assigns", () => {
     for (const [at, id] of [open, failed].entries()) {
       const { depositAddress: account = "" } = row(id) ?? {};
       const attempt = { transactionId: id, txHash: `0x${`c${at}`.repeat(32)}`, validUntilMs: 77 };
-      const signature = { ...attempt, attempt: 1, agent: agentRow().id, network, account, slot: `${at + 2}` };
+      const signature = {
+        ...attempt,
+        attempt: 1,
+        agent: agentRow().id,
+        network,
+        account,
+        slot: `${at + 2}`,
+      };
       gateway.service.store.write((database) =>
         insertSignature(database, { ...signature, feeMax: "1", seq: at + 1, pin: "", cancel: 0 }),
       );
       outgoing(id, { txHash: hashOf(id), slot: `${at + 7}` });
-      const refused = { ok: false, detail: "the withdrawal was signed here: the chain decides its end" };
+      const refused = {
+        ok: false,
+        detail: "the withdrawal was signed here: the chain decides its end",
+      };
       expect(await assign(id, hashOf(id))).toMatchObject(refused);
       gateway.service.store.write((database) => markVoid(database, attempt, 80));
     }
@@ -142,11 +188,23 @@ describe("a payment that an operator assigns", () => {
   });
 
   const wrong: readonly [string, Partial<OutgoingRow>, RegExp][] = [
-    ["a receiver", { receiver: "0x000000000000000000000000000000000000dEaD" }, /transaction paid 0x0+dEaD/],
+    [
+      "a receiver",
+      { receiver: "0x000000000000000000000000000000000000dEaD" },
+      /transaction paid 0x0+dEaD/,
+    ],
     ["an amount", { units: "7" }, /transaction paid 7 base units/],
-    ["a token", { contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3" }, /transaction moved 0x5FbDB/],
+    [
+      "a token",
+      { contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3" },
+      /transaction moved 0x5FbDB/,
+    ],
     ["a tag", { tag: "77" }, /transaction names the tag 77, and the withdrawal is for no tag/],
-    ["a wallet", { account: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" }, /made it, and the withdrawal is paid from/],
+    [
+      "a wallet",
+      { account: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" },
+      /made it, and the withdrawal is paid from/,
+    ],
     ["a network", { network: "eip155:1" }, /no final transaction/],
   ];
   for (const [name, change, words] of wrong)
@@ -156,7 +214,11 @@ describe("a payment that an operator assigns", () => {
       const id = await made();
       outgoing(id, change);
       const refused = await assign(id);
-      expect(refused).toMatchObject({ ok: false, code: "GATEWAY_NOT_ASSIGNED", detail: expect.stringMatching(words) });
+      expect(refused).toMatchObject({
+        ok: false,
+        code: "GATEWAY_NOT_ASSIGNED",
+        detail: expect.stringMatching(words),
+      });
       expect([countOf("assignedPayments"), countOf("recalls"), row(id)?.status]).toEqual([0, 0, 0]);
     });
 
@@ -172,7 +234,10 @@ describe("a payment that an operator assigns", () => {
       { kind: "confirming", txHash, block: 9 },
     ];
     for (const judgement of others)
-      expect(await assign(id, txHash, async () => judgement)).toMatchObject({ ok: false, code: "GATEWAY_NOT_ASSIGNED" });
+      expect(await assign(id, txHash, async () => judgement)).toMatchObject({
+        ok: false,
+        code: "GATEWAY_NOT_ASSIGNED",
+      });
     expect([countOf("assignedPayments"), countOf("recalls")]).toEqual([0, 0]);
     expect((await assign(id)).ok).toBe(true);
   });
@@ -180,18 +245,36 @@ describe("a payment that an operator assigns", () => {
   it("an assigned payment pays one order: what a signature explains, or an operator assigned, pays no other", async () => {
     await ready();
     caughtUp();
-    const [id, other, signed] = [await made(), await made({ orderId: "order-2" }), await made({ orderId: "order-3" })];
+    const [id, other, signed] = [
+      await made(),
+      await made({ orderId: "order-2" }),
+      await made({ orderId: "order-3" }),
+    ];
     outgoing(id);
     expect((await assign(id)).ok).toBe(true);
     expect(await assign(other)).toMatchObject({ ok: false, detail: `${txHash} paid ${id}` });
     const hash = `0x${"cd".repeat(32)}`;
     outgoing(signed, { txHash: hash, slot: "2" });
-    expect(await assign(id, hash)).toMatchObject({ ok: false, detail: `${txHash} was assigned to it` });
+    expect(await assign(id, hash)).toMatchObject({
+      ok: false,
+      detail: `${txHash} was assigned to it`,
+    });
     const { depositAddress: account = "" } = row(signed) ?? {};
-    const signature = { transactionId: signed, attempt: 1, agent: agentRow().id, network, account, slot: "2", txHash: hash };
+    const signature = {
+      transactionId: signed,
+      attempt: 1,
+      agent: agentRow().id,
+      network,
+      account,
+      slot: "2",
+      txHash: hash,
+    };
     const rest = { feeMax: "1", seq: 1, validUntilMs: 0, pin: "", cancel: 0 as const };
     gateway.service.store.write((database) => insertSignature(database, { ...signature, ...rest }));
-    expect(await assign(other, hash)).toMatchObject({ ok: false, detail: `${hash} paid ${signed}` });
+    expect(await assign(other, hash)).toMatchObject({
+      ok: false,
+      detail: `${hash} paid ${signed}`,
+    });
   });
 
   it("an assigned payment needs an unsigned withdrawal with a receiver, and an agent that can refuse it", async () => {
@@ -205,12 +288,20 @@ describe("a payment that an operator assigns", () => {
     expect(await assign(inbound)).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
     const id = await made();
     outgoing(id, { slot: "5" });
-    gateway.service.store.write((database) => updateWithdrawal(database, id, { status: 1, stage: "completed" }, 1));
-    expect(await assign(id)).toMatchObject({ ...no, detail: "the withdrawal is Completed already" });
+    gateway.service.store.write((database) =>
+      updateWithdrawal(database, id, { status: 1, stage: "completed" }, 1),
+    );
+    expect(await assign(id)).toMatchObject({
+      ...no,
+      detail: "the withdrawal is Completed already",
+    });
     const open = await made({ orderId: "order-6" });
     outgoing(open, { slot: "6" });
     expect(release().ok).toBe(true);
-    expect(await assign(open)).toMatchObject({ ...no, detail: expect.stringContaining("no paired agent can refuse") });
+    expect(await assign(open)).toMatchObject({
+      ...no,
+      detail: expect.stringContaining("no paired agent can refuse"),
+    });
     // A failed withdrawal is assigned its payment without that agent, unless it was released before
     // it had caught up.
     updateWithdrawal(db(), open, { status: 2, stage: "refused", code: "OPERATOR_REFUSED" }, 1);

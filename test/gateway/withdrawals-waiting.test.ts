@@ -37,15 +37,37 @@ const network = "tron:0x2b6653dc";
 const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
 const receiver = inhabitant("a receiver").address;
 const words = "test test test test test test test test test test test junk";
-const both = walletFrom(deriveAccounts(Uint8Array.from(mnemonicToSeedSync(words)), ["evm", "tron"]));
+const both = walletFrom(
+  deriveAccounts(Uint8Array.from(mnemonicToSeedSync(words)), ["evm", "tron"]),
+);
 const chains = {
   ...testConfig.chains,
-  tron: { family: "tron", chainId: "0x2b6653dc", nodes: ["http://127.0.0.1:9"], confirmations: "finalized" },
+  tron: {
+    family: "tron",
+    chainId: "0x2b6653dc",
+    nodes: ["http://127.0.0.1:9"],
+    confirmations: "finalized",
+  },
 };
 const currencies = {
   ...testConfig.currencies,
-  trx: { chain: "tron", decimal: 6, name: "TRON", symbol: "TRX", minPaymentAmount: "5", minWithdrawAmount: "1" },
-  trc20: { chain: "tron", decimal: 6, contract, name: "Tether", symbol: "USDT", minPaymentAmount: "5", minWithdrawAmount: "1" },
+  trx: {
+    chain: "tron",
+    decimal: 6,
+    name: "TRON",
+    symbol: "TRX",
+    minPaymentAmount: "5",
+    minWithdrawAmount: "1",
+  },
+  trc20: {
+    chain: "tron",
+    decimal: 6,
+    contract,
+    name: "Tether",
+    symbol: "USDT",
+    minPaymentAmount: "5",
+    minWithdrawAmount: "1",
+  },
   unpaired: {
     chain: "tron",
     decimal: 6,
@@ -86,9 +108,25 @@ function signs(id: string, isVoid: boolean): void {
   const agent = agentRow().id;
   gateway.service.store.write((database) => {
     insertSlot(database, { network, account, slot: "0" }, id);
-    const attempt = { transactionId: id, attempt: 1, agent, network, account, slot: "0", txHash: "ab".repeat(32) };
-    insertSignature(database, { ...attempt, feeMax: "1", seq: 3, validUntilMs: 77, pin: "", cancel: 0 });
-    if (isVoid) markVoid(database, { transactionId: id, txHash: attempt.txHash, validUntilMs: 77 }, 80);
+    const attempt = {
+      transactionId: id,
+      attempt: 1,
+      agent,
+      network,
+      account,
+      slot: "0",
+      txHash: "ab".repeat(32),
+    };
+    insertSignature(database, {
+      ...attempt,
+      feeMax: "1",
+      seq: 3,
+      validUntilMs: 77,
+      pin: "",
+      cancel: 0,
+    });
+    if (isVoid)
+      markVoid(database, { transactionId: id, txHash: attempt.txHash, validUntilMs: 77 }, 80);
   });
 }
 
@@ -107,18 +145,31 @@ describe("a withdrawal where only expiry excludes a second payment", () => {
         mode: "auto",
         tag: "",
       });
-      const hotWallet = TronWeb.address.fromPrivateKey(Buffer.from(keyOf()).toString("hex")) as string;
-      expect(row(made.body.transactionId)).toMatchObject({ network, depositAddress: hotWallet, receiverAddress: receiver });
+      const hotWallet = TronWeb.address.fromPrivateKey(
+        Buffer.from(keyOf()).toString("hex"),
+      ) as string;
+      expect(row(made.body.transactionId)).toMatchObject({
+        network,
+        depositAddress: hotWallet,
+        receiverAddress: receiver,
+      });
       expect((await auto({ ...out, currency })).body.transactionId).toBe(made.body.transactionId);
     },
   );
 
   it("a withdrawal for an operator, without an address, is made like any other", async () => {
-    expect((await manual({ currency: "trc20", amount: "10" })).body).toMatchObject({ status: 0, stage: "awaiting_approval" });
+    expect((await manual({ currency: "trc20", amount: "10" })).body).toMatchObject({
+      status: 0,
+      stage: "awaiting_approval",
+    });
   });
 
   it.each([
-    ["an address of another family", { address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" }, "address_invalid"],
+    [
+      "an address of another family",
+      { address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" },
+      "address_invalid",
+    ],
     [
       "an address whose checksum is wrong",
       { address: `${receiver.slice(0, -1)}${receiver.endsWith("1") ? "2" : "1"}` },
@@ -126,9 +177,17 @@ describe("a withdrawal where only expiry excludes a second payment", () => {
     ],
     ["the address as hex", { address: TronWeb.address.toHex(receiver) }, "address_invalid"],
     ["the token's own contract", { address: contract }, "address_contract"],
-    ["another token's contract", { address: inhabitant("contract of another token").address }, "address_contract"],
+    [
+      "another token's contract",
+      { address: inhabitant("contract of another token").address },
+      "address_contract",
+    ],
     ["a tag", { tag: "12" }, "tag_not_supported"],
-    ["a currency that its agent was not paired with", { currency: "unpaired" }, "currency_not_payable"],
+    [
+      "a currency that its agent was not paired with",
+      { currency: "unpaired" },
+      "currency_not_payable",
+    ],
     ["an amount of too many decimals", { amount: "1.0000001" }, "amount_precision"],
     ["an amount below the least", { amount: "0.5" }, "amount_below_minimum"],
     ["more than the account has", { amount: "51" }, "balance_insufficient"],
@@ -162,9 +221,16 @@ describe("a withdrawal where only expiry excludes a second payment", () => {
       feeSufficient: false,
     });
     const third = await auto({ ...out, orderId: "c" });
-    expect(third.body).toMatchObject({ code: "balance_insufficient", currency: "trx", available: "10", needed: "45" });
+    expect(third.body).toMatchObject({
+      code: "balance_insufficient",
+      currency: "trx",
+      available: "10",
+      needed: "45",
+    });
     // The coin's own fee is less, and goes beside its amount.
-    expect((await auto({ ...out, currency: "trx", amount: "8.000001", orderId: "d" })).body.code).toBe("balance_insufficient");
+    expect(
+      (await auto({ ...out, currency: "trx", amount: "8.000001", orderId: "d" })).body.code,
+    ).toBe("balance_insufficient");
     expect((await auto({ ...out, currency: "trx", amount: "8", orderId: "d" })).status).toBe(200);
   });
 
@@ -196,7 +262,9 @@ describe("a deposit where the paired server has an account", () => {
   it("goes to it, and each family's address has its own index there", async () => {
     const first = await deposit({ currency: "trc20", amount: "10", orderId: "in-1" });
     const second = await deposit({ currency: "eth", amount: "1", orderId: "in-2" });
-    const rows = db().all("SELECT address, agent, addressIndex FROM depositAddresses ORDER BY rowid");
+    const rows = db().all(
+      "SELECT address, agent, addressIndex FROM depositAddresses ORDER BY rowid",
+    );
     expect(rows).toEqual([
       { address: first.body.address, agent: agentRow().id, addressIndex: 0 },
       { address: second.body.address, agent: agentRow().id, addressIndex: 1 },

@@ -18,7 +18,9 @@ type Reader = "message" | "effect";
  * `odd`: words that are refused. Without any: the gateway compares or keeps it, and `why` says for
  * what.
  */
-type Row = { readonly by: Reader; readonly odd: readonly unknown[] } | { readonly by: "nobody"; readonly why: string };
+type Row =
+  | { readonly by: Reader; readonly odd: readonly unknown[] }
+  | { readonly by: "nobody"; readonly why: string };
 type Words<T> = { readonly [F in Exclude<keyof T, "kind" | "entries">]-?: Row };
 
 const message = (...odd: readonly unknown[]): Row => ({ by: "message", odd });
@@ -42,7 +44,13 @@ const entryRows: { readonly [K in Entry["kind"]]: Words<Extract<Entry, { kind: K
     txHash: effect("zz", "0x1", "AB".repeat(32)),
     feeMax: message("-1", "01", "1e9", "9".repeat(300)),
     validUntilMs: effect(1, 9_007_199_254_740_991),
-    pin: effect("zz:0:1", "../../admin/x?y=:0", `${"a".repeat(64)}:0`, `${"A".repeat(64)}:0:1`, `${"a".repeat(64)}:00:1`),
+    pin: effect(
+      "zz:0:1",
+      "../../admin/x?y=:0",
+      `${"a".repeat(64)}:0`,
+      `${"A".repeat(64)}:0:1`,
+      `${"a".repeat(64)}:00:1`,
+    ),
     cancel: message(false, "true"),
   },
   observed: {
@@ -55,7 +63,12 @@ const entryRows: { readonly [K in Entry["kind"]]: Words<Extract<Entry, { kind: K
     account: nobody("the gateway's own nodes count the slots"),
     slot: nobody("the gateway's own nodes count the slots"),
   },
-  alarm: { seq, at, code: nobody("an unknown code has one name, ALARM_UNKNOWN"), locked: message(1, "yes") },
+  alarm: {
+    seq,
+    at,
+    code: nobody("an unknown code has one name, ALARM_UNKNOWN"),
+    locked: message(1, "yes"),
+  },
   paused: {
     ...{ seq, at, paused: message(0, "no") },
     network: nobody("the agent's own stop, kept under its name"),
@@ -74,11 +87,24 @@ const entryRows: { readonly [K in Entry["kind"]]: Words<Extract<Entry, { kind: K
     },
   },
   asked: {
-    ...{ seq, at, transactionId: id, sequence: message(-1), jobHash: message("x"), job: message(1), signature: message("x") },
+    ...{
+      seq,
+      at,
+      transactionId: id,
+      sequence: message(-1),
+      jobHash: message("x"),
+      job: message(1),
+      signature: message("x"),
+    },
   },
 };
 
-const sighted: SightedCoin = { network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", account: "bcrt1qx", id: "ab:0", units: "1" };
+const sighted: SightedCoin = {
+  network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328",
+  account: "bcrt1qx",
+  id: "ab:0",
+  units: "1",
+};
 
 const statementRows: Words<Statement> = {
   agent: nobody("the key of the link names the agent"),
@@ -142,7 +168,16 @@ const account = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const madeAt = 1_790_000_000_000;
 const common = { seq: 1, at: 1, transactionId };
 const signedOn = (where: string, txHash: string) => ({
-  ...{ ...common, kind: "signed", attempt: 1, network: where, account, slot: "1", txHash, feeMax: "1" },
+  ...{
+    ...common,
+    kind: "signed",
+    attempt: 1,
+    network: where,
+    account,
+    slot: "1",
+    txHash,
+    feeMax: "1",
+  },
 });
 const evm = signedOn(network.evm, `0x${"a".repeat(64)}`);
 const onTron = { ...signedOn(network.tron, "a".repeat(64)), validUntilMs: madeAt + 300_000 };
@@ -156,12 +191,26 @@ const entries: Readonly<Record<Entry["kind"], object>> = {
   alarm: { kind: "alarm", seq: 1, at: 1, code: "ODD", locked: false },
   paused: { kind: "paused", seq: 1, at: 1, paused: true },
   ceiling: { kind: "ceiling", seq: 1, at: 1, ceiling: 10 },
-  recovered: { kind: "recovered", seq: 1, at: 1, order: "a".repeat(64), held: null, sequence: 1, jobHash: "a".repeat(64) },
+  recovered: {
+    kind: "recovered",
+    seq: 1,
+    at: 1,
+    order: "a".repeat(64),
+    held: null,
+    sequence: 1,
+    jobHash: "a".repeat(64),
+  },
   asked: { ...common, kind: "asked", sequence: 1, jobHash: "a".repeat(64), job: "", signature: "" },
 };
 /** An entry in which the field stands, where not every chain has it. */
 const entryWith = (kind: Entry["kind"], field: string): object =>
-  field === "validUntilMs" ? onTron : field === "pin" ? onCoin : field === "cancel" ? { ...evm, cancel: true } : entries[kind];
+  field === "validUntilMs"
+    ? onTron
+    : field === "pin"
+      ? onCoin
+      : field === "cancel"
+        ? { ...evm, cancel: true }
+        : entries[kind];
 
 const statement = {
   ...{
@@ -178,7 +227,13 @@ const statement = {
 /**
  * The withdrawal that the entry is about: its account pays, and a manual one has no receiver yet.
  */
-function aroundOf({ network: where = network.evm, kind }: { readonly network?: string; readonly kind?: string }): Around {
+function aroundOf({
+  network: where = network.evm,
+  kind,
+}: {
+  readonly network?: string;
+  readonly kind?: string;
+}): Around {
   const known = Object.values(network).includes(where) ? where : network.evm;
   const asked = {
     id: transactionId,
@@ -191,8 +246,21 @@ function aroundOf({ network: where = network.evm, kind }: { readonly network?: s
   };
   return {
     agent: { id: "a", accounts: "[]", nextDepositIndex: 0 },
-    row: { ...asked, receiverAddress: kind === "decision" ? "" : receiver, createdAt: madeAt } as Around["row"],
-    ...{ jobAgent: "a", isSigned: false, slot: null, known: null, pin: "", slotOwner: null, hashOwner: null, assigned: null },
+    row: {
+      ...asked,
+      receiverAddress: kind === "decision" ? "" : receiver,
+      createdAt: madeAt,
+    } as Around["row"],
+    ...{
+      jobAgent: "a",
+      isSigned: false,
+      slot: null,
+      known: null,
+      pin: "",
+      slotOwner: null,
+      hashOwner: null,
+      assigned: null,
+    },
     ...{ isVoid: false, isCoinGone: false, isHandshakeDone: true, nowMs: madeAt + 60_000 },
   };
 }
@@ -217,13 +285,19 @@ function codeOf(read: () => unknown): unknown {
 }
 
 /** The code by which a message is refused; "" if it is taken. */
-const taken = (read: () => object): unknown => codeOf(() => (typeof read() === "object" ? "" : "nothing"));
+const taken = (read: () => object): unknown =>
+  codeOf(() => (typeof read() === "object" ? "" : "nothing"));
 
-const codeBy: Readonly<Record<Reader, string>> = { message: "JSON_SHAPE", effect: "HUB_CONTRADICTION" };
+const codeBy: Readonly<Record<Reader, string>> = {
+  message: "JSON_SHAPE",
+  effect: "HUB_CONTRADICTION",
+};
 
 describe("words of an agent", () => {
   const fields = Object.entries(entryRows).flatMap(([kind, rows]) =>
-    Object.entries(rows).map(([field, row]) => [`${kind}.${field}`, kind as Entry["kind"], field, row as Row] as const),
+    Object.entries(rows).map(
+      ([field, row]) => [`${kind}.${field}`, kind as Entry["kind"], field, row as Row] as const,
+    ),
   );
 
   it.each(fields)("are read before use: %s", (_, kind, field, row) => {
@@ -231,20 +305,31 @@ describe("words of an agent", () => {
     expect(refusalOf(honest)).toBe("");
     if (row.by === "nobody") return;
     for (const odd of row.odd) {
-      expect(refusalOf({ ...honest, [field]: odd }), `${field} ${JSON.stringify(odd)}`).toBe(codeBy[row.by]);
+      expect(refusalOf({ ...honest, [field]: odd }), `${field} ${JSON.stringify(odd)}`).toBe(
+        codeBy[row.by],
+      );
     }
   });
 
   it.each(Object.entries(statementRows))("are read before use: statement.%s", (field, row) => {
     expect(refusalOf(null)).toBe("");
     if (row.by === "nobody") return;
-    for (const odd of row.odd) expect(refusalOf(null, { [field]: odd }), JSON.stringify(odd)).toBe("JSON_SHAPE");
+    for (const odd of row.odd)
+      expect(refusalOf(null, { [field]: odd }), JSON.stringify(odd)).toBe("JSON_SHAPE");
   });
 
   it.each(Object.entries(helloRows))("are read before use: hello.%s", (field, row) => {
     const slots = { network: network.evm, account, first: "1", last: "2" };
-    const hello = { agent: "a".repeat(16), ledgerEpoch: 1, answers: "b".repeat(64), nonce: "c".repeat(64), software: "x", at: 1 };
-    const refusal = (change: object): unknown => taken(() => parseHello(JSON.stringify({ ...hello, open: [slots], ...change })));
+    const hello = {
+      agent: "a".repeat(16),
+      ledgerEpoch: 1,
+      answers: "b".repeat(64),
+      nonce: "c".repeat(64),
+      software: "x",
+      at: 1,
+    };
+    const refusal = (change: object): unknown =>
+      taken(() => parseHello(JSON.stringify({ ...hello, open: [slots], ...change })));
     expect(refusal({})).toBe("");
     for (const odd of row.by === "message" ? row.odd : []) {
       const change = field in slots ? { open: [{ ...slots, [field]: odd }] } : { [field]: odd };
@@ -253,20 +338,31 @@ describe("words of an agent", () => {
   });
 
   it.each(Object.entries(questionRows))("are read before use: question.%s", (field, row) => {
-    const question = { agent: "a".repeat(16), ledgerEpoch: 1, coins: [sighted], accounts: [], orders: [], at: 1 };
-    const refusal = (change: object): unknown => taken(() => parseQuestion(JSON.stringify({ ...question, ...change })));
+    const question = {
+      agent: "a".repeat(16),
+      ledgerEpoch: 1,
+      coins: [sighted],
+      accounts: [],
+      orders: [],
+      at: 1,
+    };
+    const refusal = (change: object): unknown =>
+      taken(() => parseQuestion(JSON.stringify({ ...question, ...change })));
     expect(refusal({})).toBe("");
     for (const odd of row.by === "message" ? row.odd : []) {
-      const change = field in sighted ? { coins: [{ ...sighted, [field]: odd }] } : { [field]: odd };
+      const change =
+        field in sighted ? { coins: [{ ...sighted, [field]: odd }] } : { [field]: odd };
       expect(refusal(change), JSON.stringify(odd)).toBe("JSON_SHAPE");
     }
   });
 
   it.each(Object.entries(heartbeatRows))("are read before use: heartbeat.%s", (field, row) => {
     const heartbeat = { agent: "a".repeat(16), head: null, at: 1 };
-    const refusal = (change: object): unknown => taken(() => parseHeartbeat(JSON.stringify({ ...heartbeat, ...change })));
+    const refusal = (change: object): unknown =>
+      taken(() => parseHeartbeat(JSON.stringify({ ...heartbeat, ...change })));
     expect(refusal({})).toBe("");
-    for (const odd of row.by === "message" ? row.odd : []) expect(refusal({ [field]: odd })).toBe("JSON_SHAPE");
+    for (const odd of row.by === "message" ? row.odd : [])
+      expect(refusal({ [field]: odd })).toBe("JSON_SHAPE");
   });
 
   it("about an end of validity are taken as far as clocks and chains are wrong, and no further", () => {
@@ -274,7 +370,9 @@ describe("words of an agent", () => {
     const at = (validUntilMs: number): unknown => refusalOf({ ...onTron, validUntilMs });
     // A signer ends an attempt at most ten minutes after its block, by the chain's time. The chain
     // may have stood still since before the order, and the gateway's clock may be a day wrong.
-    for (const honest of [-day, -hour, 0, 300_000, 660_000, hour, day]) expect(at(madeAt + honest), `${honest}`).toBe("");
-    for (const false_ of [-3 * day, 3 * day]) expect(at(madeAt + false_), `${false_}`).toBe("HUB_CONTRADICTION");
+    for (const honest of [-day, -hour, 0, 300_000, 660_000, hour, day])
+      expect(at(madeAt + honest), `${honest}`).toBe("");
+    for (const false_ of [-3 * day, 3 * day])
+      expect(at(madeAt + false_), `${false_}`).toBe("HUB_CONTRADICTION");
   });
 });

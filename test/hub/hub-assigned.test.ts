@@ -7,7 +7,16 @@ import { insertAssigned } from "../../gateway/store/assigned-payments.ts";
 import { keepRecall } from "../../gateway/store/recalls.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../lab/kit/gateway-database.ts";
 import { type EntryBody, statementOf } from "../../lab/kit/link-agent.ts";
-import { audit, db, decision, eachTestItsHub, handshake, keys, signed, told } from "../support/hub-server.ts";
+import {
+  audit,
+  db,
+  decision,
+  eachTestItsHub,
+  handshake,
+  keys,
+  signed,
+  told,
+} from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -18,14 +27,23 @@ const txHash = `0x${"ab".repeat(32)}`;
 function assigned(number: number, hash = txHash): string {
   const id = askWithdrawal(db.store, keys.id, number);
   db.store.write((database) => {
-    const paid = { transactionId: id, network, account: keys.hotWalletAddress, txHash: hash, block: 9, feeUnits: "21", at: 1 };
+    const paid = {
+      transactionId: id,
+      network,
+      account: keys.hotWalletAddress,
+      txHash: hash,
+      block: 9,
+      feeUnits: "21",
+      at: 1,
+    };
     insertAssigned(database, paid);
     keepRecall(database, id, 1);
   });
   return id;
 }
 
-const signedAs = (id: string, slot: string, hash: string) => ({ ...signed(id, slot), txHash: hash }) as EntryBody;
+const signedAs = (id: string, slot: string, hash: string) =>
+  ({ ...signed(id, slot), txHash: hash }) as EntryBody;
 
 describe("an assigned withdrawal", () => {
   for (const end of ["refused", "expired"] as const)
@@ -37,7 +55,14 @@ describe("an assigned withdrawal", () => {
       expect(readTransaction(db.store, id)).toMatchObject({ status: 0, txHash: "" });
       agent.state(statementOf(keys.id, 1, [decision(id, end, "SHOP_CANCELLED")]));
       expect(await agent.next("ack")).not.toHaveProperty("recalled");
-      const completed = { status: 1, stage: "completed", code: "", txHash, finalBlock: 9, feeUnits: "21" };
+      const completed = {
+        status: 1,
+        stage: "completed",
+        code: "",
+        txHash,
+        finalBlock: 9,
+        feeUnits: "21",
+      };
       expect(readTransaction(db.store, id)).toMatchObject(completed);
       expect(db.store.database.all("SELECT 1 FROM jobs WHERE answeredAt IS NULL")).toEqual([]);
       expect(told.slice(-2)).toEqual(["changed 1", "decided 1"]);
@@ -51,7 +76,11 @@ describe("an assigned withdrawal", () => {
   it("that its agent had signed is that signature's, and the audit says so", async () => {
     const id = assigned(1);
     const agent = await handshake();
-    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], {
+        handshake: agent.nonce,
+      }),
+    );
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "signed" });
     expect(db.store.database.all("SELECT 1 FROM assignedPayments")).toEqual([]);
@@ -61,7 +90,11 @@ describe("an assigned withdrawal", () => {
   it("that has ended is neither approved nor signed any more: the agent is locked", async () => {
     const id = assigned(1);
     const agent = await handshake();
-    agent.state(statementOf(keys.id, 0, [decision(id, "refused", "SHOP_CANCELLED")], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(keys.id, 0, [decision(id, "refused", "SHOP_CANCELLED")], {
+        handshake: agent.nonce,
+      }),
+    );
     await agent.next("ack");
     agent.state(statementOf(keys.id, 1, [decision(id, "approved")]));
     expect(await agent.closed).toMatchObject({ reason: "locked" });
@@ -71,7 +104,11 @@ describe("an assigned withdrawal", () => {
   it("an assigned payment is no other withdrawal's attempt, and may be the withdrawal's own", async () => {
     const [id, other] = [assigned(1), askWithdrawal(db.store, keys.id, 2)];
     const agent = await handshake();
-    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signedAs(id, "7", txHash)], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(keys.id, 0, [decision(id, "approved"), signedAs(id, "7", txHash)], {
+        handshake: agent.nonce,
+      }),
+    );
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ stage: "signed" });
     const hash = `0x${"cd".repeat(32)}`;

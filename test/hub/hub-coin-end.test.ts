@@ -15,14 +15,29 @@ eachTestItsHub();
 
 const network = "bip122:000000000019d6689c085ae165831e93";
 const hourMs = 3_600_000;
-const expired = { kind: "decision", seq: 9, at: 9, decision: "expired", code: "COIN_UNKNOWN", address: "" } as const;
+const expired = {
+  kind: "decision",
+  seq: 9,
+  at: 9,
+  decision: "expired",
+  code: "COIN_UNKNOWN",
+  address: "",
+} as const;
 
 /** Stuck, with so many hours of watched chain time. */
 function stuck(hours: number): string {
   const id = askWithdrawal(db.store, keys.id, 1, { network, currency: "btc" });
   db.store.write((database) => {
     insertSignature(database, {
-      ...{ transactionId: id, attempt: 1, agent: keys.id, network, account: "bc1qx", slot: "1", txHash: "1" },
+      ...{
+        transactionId: id,
+        attempt: 1,
+        agent: keys.id,
+        network,
+        account: "bc1qx",
+        slot: "1",
+        txHash: "1",
+      },
       ...{ feeMax: "1", seq: 1, validUntilMs: 0, pin: `${"1".repeat(64)}:0:5000`, cancel: 0 },
     });
     for (let at = 0; at <= hours; at += 1) keepUnknownCoin(database, id, 0, at * hourMs);
@@ -32,8 +47,23 @@ function stuck(hours: number): string {
 }
 
 const around = (id: string, isCoinGone: boolean): Around => ({
-  ...{ agent: readAgent(db.store, keys.id), row: readTransaction(db.store, id), jobAgent: keys.id, isSigned: true, slot: "1" },
-  ...{ known: null, pin: "", slotOwner: null, hashOwner: null, assigned: null, isVoid: false, isCoinGone, nowMs: 9 },
+  ...{
+    agent: readAgent(db.store, keys.id),
+    row: readTransaction(db.store, id),
+    jobAgent: keys.id,
+    isSigned: true,
+    slot: "1",
+  },
+  ...{
+    known: null,
+    pin: "",
+    slotOwner: null,
+    hashOwner: null,
+    assigned: null,
+    isVoid: false,
+    isCoinGone,
+    nowMs: 9,
+  },
   isHandshakeDone: true,
 });
 
@@ -58,8 +88,13 @@ describe("a signed payment whose coin no node shows", () => {
 
   it("stays what the chain made of it, and another end than this is a contradiction", () => {
     const id = stuck(0);
-    db.store.write((database) => updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 8_000));
-    expect(effectOf({ ...expired, transactionId: id }, around(id, true))).toEqual({ kind: "answer", change: {} });
+    db.store.write((database) =>
+      updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 8_000),
+    );
+    expect(effectOf({ ...expired, transactionId: id }, around(id, true))).toEqual({
+      kind: "answer",
+      change: {},
+    });
     const refused = { ...expired, transactionId: id, decision: "refused" } as const;
     expect(effectOf(refused, around(id, true))).toMatchObject({ kind: "contradiction" });
   });

@@ -8,7 +8,18 @@ import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { askWithdrawal, readAgent } from "../../lab/kit/gateway-database.ts";
 import { headAt, type LinkAgent, statementOf } from "../../lab/kit/link-agent.ts";
 import { endedPerAckMax } from "../../protocol/payloads.ts";
-import { connect, db, decision, eachTestItsHub, handshake, keys, signals, signed, start, stop } from "../support/hub-server.ts";
+import {
+  connect,
+  db,
+  decision,
+  eachTestItsHub,
+  handshake,
+  keys,
+  signals,
+  signed,
+  start,
+  stop,
+} from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -20,12 +31,16 @@ function end(id: string, status: 1 | 2 = 1): void {
   signals.emit("changed", { transactionId: id });
 }
 
-async function paying(count: number): Promise<{ readonly agent: LinkAgent; readonly ids: readonly string[] }> {
+async function paying(
+  count: number,
+): Promise<{ readonly agent: LinkAgent; readonly ids: readonly string[] }> {
   const ids = Array.from({ length: count }, (_, i) => askWithdrawal(db.store, keys.id, i + 1));
   const agent = await handshake();
   for (const [i, id] of ids.entries()) {
     const txHash = `0x${(i + 1).toString(16).padStart(64, "0")}`;
-    agent.state(statementOf(keys.id, i * 2, [decision(id, "approved"), signed(id, `${i}`, { txHash })]));
+    agent.state(
+      statementOf(keys.id, i * 2, [decision(id, "approved"), signed(id, `${i}`, { txHash })]),
+    );
     expect(await agent.next("ack")).toMatchObject({ ended: [] });
   }
   return { agent, ids };
@@ -70,12 +85,27 @@ describe("an end on chain", () => {
     await start({ heartbeatMs: 20, deadMs: 600_000 });
     const [id = "", open = ""] = ids;
     const agent = await handshake();
-    for (const each of ids) keepMoved(db.store.database, { transactionId: each, txHash: "0xa", block: 1, feeUnits: "1", at: 1 });
+    for (const each of ids)
+      keepMoved(db.store.database, {
+        transactionId: each,
+        txHash: "0xa",
+        block: 1,
+        feeUnits: "1",
+        at: 1,
+      });
     const units = { moved: { receivedUnits: "7", sentUnits: "9" } };
     const at = { txHash: "0xa", feeUnits: "1", finalBlock: 1, changedAt: 2 };
-    endWithdrawal(db.store.database, id, { ...at, ...units, status: 2, stage: "failed", code: "chain_moved" });
+    endWithdrawal(db.store.database, id, {
+      ...at,
+      ...units,
+      status: 2,
+      stage: "failed",
+      code: "chain_moved",
+    });
     const named = (): number =>
-      agent.frames.filter(({ kind, message }) => kind === "ack" && JSON.stringify(message).includes(id)).length;
+      agent.frames.filter(
+        ({ kind, message }) => kind === "ack" && JSON.stringify(message).includes(id),
+      ).length;
     for (let came = 0; came < 20; came += 1) await agent.next("heartbeat");
     expect(named()).toBe(2);
     expect(JSON.stringify(agent.frames)).not.toContain(open);
@@ -89,11 +119,19 @@ describe("an end on chain", () => {
     for (let i = 1; i <= many; i++) {
       const id = askWithdrawal(db.store, keys.id, 100 + i);
       const account = keys.hotWalletAddress;
-      database.run("INSERT INTO slots (network, account, slot, transactionId) VALUES (?, ?, ?, ?)", network, account, `${i}`, id);
+      database.run(
+        "INSERT INTO slots (network, account, slot, transactionId) VALUES (?, ?, ?, ?)",
+        network,
+        account,
+        `${i}`,
+        id,
+      );
       database.run("UPDATE transactions SET status = 1 WHERE id = ?", id);
     }
     const agent = connect();
-    await agent.hello({ open: [{ network, account: keys.hotWalletAddress, first: "0", last: "9999" }] });
+    await agent.hello({
+      open: [{ network, account: keys.hotWalletAddress, first: "0", last: "9999" }],
+    });
     await agent.next("welcome");
     expect((await agent.next("ack")).ended).toHaveLength(endedPerAckMax);
     expect((await agent.next("ack")).ended).toHaveLength(5);
@@ -110,7 +148,9 @@ describe("a pause of the agent's operator", () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     signals.emit("job", { agent: keys.id });
     expect((await agent.next("jobs")).jobs).toHaveLength(1);
-    agent.state(statementOf(keys.id, 1, [decision(id, "approved"), { kind: "paused", paused: false }]));
+    agent.state(
+      statementOf(keys.id, 1, [decision(id, "approved"), { kind: "paused", paused: false }]),
+    );
     await agent.next("ack");
     expect(readAgent(db.store, keys.id)).toMatchObject({ pausedAt: null });
   });

@@ -19,19 +19,33 @@ const hotWallet = inhabitant("a hot wallet").address;
 const hash = (number: number): string => number.toString(16).padStart(64, "0");
 
 beforeEach(() => {
-  const accounts = JSON.stringify([{ family: "tron", purpose: "hot", id: hotWallet, firstAddress: hotWallet }]);
+  const accounts = JSON.stringify([
+    { family: "tron", purpose: "hot", id: hotWallet, firstAddress: hotWallet },
+  ]);
   db.store.database.run("UPDATE agents SET accounts = ?, networks = ?", accounts, `["${network}"]`);
 });
 
 /** A final transaction of the wallet that nothing explains. */
-function foreign(number: number, change: Partial<Parameters<typeof keepUnexplained>[1]> = {}): void {
+function foreign(
+  number: number,
+  change: Partial<Parameters<typeof keepUnexplained>[1]> = {},
+): void {
   const paid = { receiver: "x", tag: "", contract: "", units: "5" };
-  const row = { network, account: hotWallet, txHash: hash(number), block: number, final: 1, ...paid, ...change } as const;
+  const row = {
+    network,
+    account: hotWallet,
+    txHash: hash(number),
+    block: number,
+    final: 1,
+    ...paid,
+    ...change,
+  } as const;
   keepUnexplained(db.store.database, row, 0);
 }
 
 const tells = (): void => signals.emit("foreign", { agent: keys.id });
-const said = (paused: boolean, change: object = {}): EntryBody => ({ kind: "paused", paused, network, ...change }) as EntryBody;
+const said = (paused: boolean, change: object = {}): EntryBody =>
+  ({ kind: "paused", paused, network, ...change }) as EntryBody;
 const named = (number: number) => ({ network, account: hotWallet, txHash: hash(number) });
 const foreignOf = async (agent: LinkAgent) => (await agent.next("ack")).foreign;
 const stops = () => countsOf(db.store.database, 0, "first run").networkStops;
@@ -52,7 +66,9 @@ describe("a transaction that nothing here signed", () => {
     expect(await foreignOf(agent)).toEqual([named(7)]);
     const again = await handshake();
     expect(await foreignOf(again)).toEqual([named(7)]);
-    again.state(statementOf(keys.id, 1, [said(true, { txHashes: [hash(7)] })], { handshake: again.nonce }));
+    again.state(
+      statementOf(keys.id, 1, [said(true, { txHashes: [hash(7)] })], { handshake: again.nonce }),
+    );
     expect(await foreignOf(again)).toBeUndefined();
     expect(stops()).toEqual([expect.objectContaining({ agent: keys.id, network })]);
     again.state(statementOf(keys.id, 2, [said(false)], { handshake: again.nonce }));
@@ -91,7 +107,9 @@ describe("a transaction that nothing here signed", () => {
     },
     "released from every order": () => {
       foreign(7);
-      db.store.write((database) => keepRelease(database, { account: hotWallet, txHash: hash(7) }, "", 1));
+      db.store.write((database) =>
+        keepRelease(database, { account: hotWallet, txHash: hash(7) }, "", 1),
+      );
     },
   };
   it.each(Object.entries(none))("is not named if it is %s", async (_, keep) => {

@@ -45,7 +45,13 @@ describe("handshake", () => {
   it("the handshake welcomes the paired agent and names what it durably knows", async () => {
     const agent = connect();
     const welcome = await agent.handshake();
-    expect(welcome).toMatchObject({ agent: keys.id, ledgerEpoch: 2, answers: "07".repeat(32), gatewayHead: null, at: 1_000_000 });
+    expect(welcome).toMatchObject({
+      agent: keys.id,
+      ledgerEpoch: 2,
+      answers: "07".repeat(32),
+      gatewayHead: null,
+      at: 1_000_000,
+    });
     expect(welcome.jobs).toEqual({ sequence: 0, hash: zeroHash });
     expect(hub.online(keys.id)).toBe(true);
     expect(readAgent(db.store, keys.id).lastSeenAt).toBe(1_000_000);
@@ -103,8 +109,15 @@ describe("handshake", () => {
   it("the challenge has no field that an earlier program would refuse, unless the agent dials with its kinds", async () => {
     const socket = new WebSocket(`ws://127.0.0.1:${port}${linkPath}`);
     const [data] = (await once(socket, "message")) as [Buffer];
-    const { payload } = openEnvelope(data, { kind: "challenge", publicKey: gateway.publicKey, bytesMax: 4096 });
-    expect(Object.keys(JSON.parse(Buffer.from(payload).toString()) as object)).toEqual(["nonce", "at"]);
+    const { payload } = openEnvelope(data, {
+      kind: "challenge",
+      publicKey: gateway.publicKey,
+      bytesMax: 4096,
+    });
+    expect(Object.keys(JSON.parse(Buffer.from(payload).toString()) as object)).toEqual([
+      "nonce",
+      "at",
+    ]);
     socket.terminate();
     expect(await connect().next("challenge")).toMatchObject({ kinds: kindsKnown });
   });
@@ -144,7 +157,12 @@ describe("handshake", () => {
 });
 
 describe("a question", () => {
-  const coin = { network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", account: "bcrt1q", id: `${"a".repeat(64)}:0`, units: "5" };
+  const coin = {
+    network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328",
+    account: "bcrt1q",
+    id: `${"a".repeat(64)}:0`,
+    units: "5",
+  };
   const question = (change: Partial<Question> = {}): Question => ({
     ...{ agent: keys.id, ledgerEpoch: 2, coins: [coin], accounts: [], orders: [], at: 1 },
     ...change,
@@ -162,21 +180,44 @@ describe("a question", () => {
     clock.nowMs += 1_000;
     agent.send("question", question(), keys.linkKey);
     const about = { agent: keys.id, ledgerEpoch: 2, answers: "07".repeat(32), at: clock.nowMs };
-    expect(await agent.next("sightings")).toEqual({ ...about, coins: [coin], next: [], orders: [] });
+    expect(await agent.next("sightings")).toEqual({
+      ...about,
+      coins: [coin],
+      next: [],
+      orders: [],
+    });
     expect(agent.frames.filter(({ kind }) => kind === "sightings")).toHaveLength(1);
   });
 
   it("about withdrawals is answered with those that nothing pays already, and a job is cleared before it is sent", async () => {
-    const { network, account } = { network: "tron:0x2b6653dc", account: inhabitant("a hot wallet").address };
-    const accounts = JSON.stringify([{ family: "tron", purpose: "hot", id: account, firstAddress: account }]);
+    const { network, account } = {
+      network: "tron:0x2b6653dc",
+      account: inhabitant("a hot wallet").address,
+    };
+    const accounts = JSON.stringify([
+      { family: "tron", purpose: "hot", id: account, firstAddress: account },
+    ]);
     const paired = JSON.stringify([{ id: "trx", network, contract: "", decimal: 6, maxFee: "2" }]);
-    db.store.database.run("UPDATE agents SET accounts = ?, networks = ?, currencies = ?", accounts, `["${network}"]`, paired);
-    const first = askWithdrawal(db.store, keys.id, 2, { network, currency: "trx", depositAddress: account });
+    db.store.database.run(
+      "UPDATE agents SET accounts = ?, networks = ?, currencies = ?",
+      accounts,
+      `["${network}"]`,
+      paired,
+    );
+    const first = askWithdrawal(db.store, keys.id, 2, {
+      network,
+      currency: "trx",
+      depositAddress: account,
+    });
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(first, "held")], { handshake: agent.nonce }));
     await agent.next("ack");
     await agent.next("jobs");
-    const id = askWithdrawal(db.store, keys.id, 1, { network, currency: "trx", depositAddress: account });
+    const id = askWithdrawal(db.store, keys.id, 1, {
+      network,
+      currency: "trx",
+      depositAddress: account,
+    });
     const asks = async (): Promise<void> => {
       clock.nowMs += 1_000;
       agent.send("question", question({ coins: [], orders: [id] }), keys.linkKey);
@@ -232,7 +273,9 @@ describe("jobs", () => {
     const agent = await handshake();
     const texts: string[] = [];
     while (texts.length < 280) texts.push(...(await agent.next("jobs")).jobs);
-    expect(texts.map((text) => parseJob(text).sequence)).toEqual(Array.from({ length: 280 }, (_, index) => index + 21));
+    expect(texts.map((text) => parseJob(text).sequence)).toEqual(
+      Array.from({ length: 280 }, (_, index) => index + 21),
+    );
     for (let index = 1; index < texts.length; index += 1) {
       expect(parseJob(texts[index]!).previous).toBe(jobHashOf(texts[index - 1]!));
     }
@@ -269,7 +312,9 @@ describe("jobs", () => {
 
   it("that an agent could not read are never chained", () => {
     for (const change of [{ amount: "1.0" }, { orderId: "with space" }, { receiverAddress: "" }]) {
-      expect(() => askWithdrawal(db.store, keys.id, 1, change), JSON.stringify(change)).toThrow(Bug);
+      expect(() => askWithdrawal(db.store, keys.id, 1, change), JSON.stringify(change)).toThrow(
+        Bug,
+      );
     }
     expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
     askWithdrawal(db.store, keys.id, 1);
@@ -361,7 +406,8 @@ describe("silence", () => {
 
 describe("an unpaired agent", () => {
   const release = (): unknown => db.store.database.run("UPDATE agents SET unpairedAt = 5");
-  const kinds = (agent: Awaited<ReturnType<typeof handshake>>): string[] => agent.frames.map(({ kind }) => kind);
+  const kinds = (agent: Awaited<ReturnType<typeof handshake>>): string[] =>
+    agent.frames.map(({ kind }) => kind);
 
   it("does not count any more from the commit on, also on a link that is open", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
@@ -405,7 +451,11 @@ describe("an unpaired agent", () => {
 describe("upgrade", () => {
   const upgradeStatus = (path: string, headers: Record<string, string> = {}): Promise<number> =>
     new Promise((done) => {
-      const asked = request({ port, path, headers: { connection: "Upgrade", upgrade: "websocket", ...headers } });
+      const asked = request({
+        port,
+        path,
+        headers: { connection: "Upgrade", upgrade: "websocket", ...headers },
+      });
       asked.on("response", (response) => {
         response.resume();
         done(response.statusCode ?? 0);
@@ -421,8 +471,10 @@ describe("upgrade", () => {
   it("the upgrade to the agents' link takes the address only from trusted proxies", () => {
     const read = addressReader(["10.0.0.0/8", "127.0.0.1"]);
     const from = (remoteAddress: string, forwarded?: string): string =>
-      read({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded } } as never)
-        .address;
+      read({
+        socket: { remoteAddress },
+        headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded },
+      } as never).address;
     expect(from("8.8.8.8", "1.1.1.1")).toBe("8.8.8.8");
     expect(from("::ffff:127.0.0.1", "6.6.6.6, 1.1.1.1")).toBe("1.1.1.1");
     expect(from("10.1.2.3", "6.6.6.6, 1.1.1.1, 10.0.0.9")).toBe("1.1.1.1");

@@ -4,11 +4,24 @@
  * stops for all: open-mercato/open-mercato #3890, ujeenet/rustango #1228.
  */
 import { describe, expect, it } from "vitest";
-import { firstForgottenRange, hasForgottenIndexes, insertForgottenRange } from "../../gateway/store/forgotten-ranges.ts";
+import {
+  firstForgottenRange,
+  hasForgottenIndexes,
+  insertForgottenRange,
+} from "../../gateway/store/forgotten-ranges.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { askWithdrawal, pairAgent, readAgent } from "../../lab/kit/gateway-database.ts";
 import { headAt, statementOf } from "../../lab/kit/link-agent.ts";
-import { connect, db, decision, eachTestItsHub, handshake, keys, observed, signed } from "../support/hub-server.ts";
+import {
+  connect,
+  db,
+  decision,
+  eachTestItsHub,
+  handshake,
+  keys,
+  observed,
+  signed,
+} from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -22,7 +35,12 @@ describe("a hash that another merchant's agent named first", () => {
     const entry = signed(id, "7");
     const txHash = entry.kind === "signed" ? entry.txHash : "";
     insertSignature(db.store.database, {
-      ...{ transactionId: askWithdrawal(db.store, other.id, 2), attempt: 1, agent: other.id, network: "eip155:31337" },
+      ...{
+        transactionId: askWithdrawal(db.store, other.id, 2),
+        attempt: 1,
+        agent: other.id,
+        network: "eip155:31337",
+      },
       ...{
         account: account || keys.hotWalletAddress,
         slot: "9",
@@ -50,7 +68,11 @@ describe("an agent that says that the database lacks what it knows", () => {
     const other = pairAgent(db.store, "b");
     if (isCaughtUp) {
       const agent = await handshake();
-      agent.state(statementOf(keys.id, 0, [{ kind: "ceiling", ceiling: 100_000 }], { handshake: agent.nonce }));
+      agent.state(
+        statementOf(keys.id, 0, [{ kind: "ceiling", ceiling: 100_000 }], {
+          handshake: agent.nonce,
+        }),
+      );
       await agent.next("ack");
     }
     const link = connect(other);
@@ -80,7 +102,9 @@ describe("an agent that says that the database lacks what it knows", () => {
 
   it("an agent that doubts the database says nothing new by it once it has caught up itself", async () => {
     const { other, link } = await both(true);
-    link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 100_000 }], { handshake: link.nonce }));
+    link.state(
+      statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 100_000 }], { handshake: link.nonce }),
+    );
     await link.next("ack");
     link.state(statementOf(other.id, 1, [{ kind: "ceiling", ceiling: 900_000 }]));
     await link.next("ack");
@@ -94,7 +118,9 @@ describe("an agent that says that the database lacks what it knows", () => {
     [0x7fffffff, "HUB_CONTRADICTION"],
   ])("an agent whose ledger holds a ceiling of %s is locked by %j", async (ceiling, lockedCode) => {
     const agent = await handshake();
-    agent.state(statementOf(keys.id, 0, [{ kind: "ceiling", ceiling }], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(keys.id, 0, [{ kind: "ceiling", ceiling }], { handshake: agent.nonce }),
+    );
     await (lockedCode === "" ? agent.next("ack") : agent.closed);
     expect(readAgent(db.store, keys.id).lockedCode).toBe(lockedCode);
   });
@@ -102,9 +128,19 @@ describe("an agent that says that the database lacks what it knows", () => {
   it("an agent that doubts the database holds up no other merchant by a far jump of its own", () => {
     const other = pairAgent(db.store, "b");
     const range = { account: "x", family: "evm", next: 0, at: 1 };
-    insertForgottenRange(db.store.database, { ...range, merchant: "m-b", agent: other.id, indexesEnd: 0x7fffffff });
+    insertForgottenRange(db.store.database, {
+      ...range,
+      merchant: "m-b",
+      agent: other.id,
+      indexesEnd: 0x7fffffff,
+    });
     expect(hasForgottenIndexes(db.store.database, "m1")).toBe(false);
-    insertForgottenRange(db.store.database, { ...range, merchant: "m1", agent: keys.id, indexesEnd: 1_000 });
+    insertForgottenRange(db.store.database, {
+      ...range,
+      merchant: "m1",
+      agent: keys.id,
+      indexesEnd: 1_000,
+    });
     expect(hasForgottenIndexes(db.store.database, "m1")).toBe(true);
     expect(firstForgottenRange(db.store.database)).toMatchObject({ merchant: "m1" });
   });

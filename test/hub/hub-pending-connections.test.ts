@@ -28,7 +28,12 @@ describe("an address block", () => {
 });
 
 describe("pending connections", () => {
-  const many = (pending: PendingConnections<string>, block: string, count: number, name = block): (string | null)[] =>
+  const many = (
+    pending: PendingConnections<string>,
+    block: string,
+    count: number,
+    name = block,
+  ): (string | null)[] =>
     Array.from({ length: count }, (_, index) => pending.enter(`${name} ${index}`, block));
 
   it("of one block give way only to its own newcomers, the oldest first", () => {
@@ -40,13 +45,18 @@ describe("pending connections", () => {
   });
 
   it("of the most crowded block give way when all places are taken, and those of a block with a known agent only if there is no other", () => {
-    const pending = new PendingConnections<string>(pendingLinks, (block) => block.startsWith("known"));
+    const pending = new PendingConnections<string>(pendingLinks, (block) =>
+      block.startsWith("known"),
+    );
     many(pending, "known", pendingPerBlock);
-    for (let index = 0; index < pendingInAll - pendingPerBlock - 2; index += 1) pending.enter(`lone ${index}`, `block ${index}`);
+    for (let index = 0; index < pendingInAll - pendingPerBlock - 2; index += 1)
+      pending.enter(`lone ${index}`, `block ${index}`);
     many(pending, "pair", 2);
     expect(pending.enter("next", "new")).toBe("pair 0");
     expect(pending.enter("after", "newer")).toBe("lone 0");
-    const lost = Array.from({ length: 3000 }, (_, index) => pending.enter(`flood ${index}`, `flood ${index}`));
+    const lost = Array.from({ length: 3000 }, (_, index) =>
+      pending.enter(`flood ${index}`, `flood ${index}`),
+    );
     expect(lost.some((one) => one?.startsWith("known"))).toBe(false);
     expect(lost).not.toContain(null);
   });
@@ -60,7 +70,8 @@ describe("pending connections", () => {
 
   it("of known blocks give way to each other if all blocks are known", () => {
     const pending = new PendingConnections<string>(pendingLinks, () => true);
-    for (let index = 0; index < pendingInAll; index += 1) pending.enter(`agent ${index}`, `block ${index}`);
+    for (let index = 0; index < pendingInAll; index += 1)
+      pending.enter(`agent ${index}`, `block ${index}`);
     expect(pending.enter("agent", "another block")).toBe("agent 0");
   });
 
@@ -85,8 +96,12 @@ describe("the hub", () => {
   async function silent(count: number, from: (index: number) => string): Promise<LinkAgent[]> {
     const links: LinkAgent[] = [];
     for (let index = 0; index < count; index += 50) {
-      const some = Array.from({ length: Math.min(50, count - index) }, (_, at) => connect(keys, from(index + at)));
-      await Promise.all(some.map((link) => Promise.race([link.next("challenge").catch(() => null), link.closed])));
+      const some = Array.from({ length: Math.min(50, count - index) }, (_, at) =>
+        connect(keys, from(index + at)),
+      );
+      await Promise.all(
+        some.map((link) => Promise.race([link.next("challenge").catch(() => null), link.closed])),
+      );
       links.push(...some);
     }
     return links;

@@ -6,12 +6,21 @@ import { describe, expect, it } from "vitest";
 import { keepRecall, listRecalled } from "../../gateway/store/recalls.ts";
 import { askWithdrawal, readTransaction } from "../../lab/kit/gateway-database.ts";
 import { statementOf } from "../../lab/kit/link-agent.ts";
-import { db, decision, eachTestItsHub, handshake, keys, signals, signed } from "../support/hub-server.ts";
+import {
+  db,
+  decision,
+  eachTestItsHub,
+  handshake,
+  keys,
+  signals,
+  signed,
+} from "../support/hub-server.ts";
 
 eachTestItsHub();
 
 const ask = (number: number): string => askWithdrawal(db.store, keys.id, number);
-const recall = (id: string, atMs = 1): void => db.store.write((database) => keepRecall(database, id, atMs));
+const recall = (id: string, atMs = 1): void =>
+  db.store.write((database) => keepRecall(database, id, atMs));
 const recalled = (): readonly string[] => listRecalled(db.store.database, keys.id);
 
 describe("a recall", () => {
@@ -27,11 +36,21 @@ describe("a recall", () => {
     recall(second, 2);
     const again = await handshake();
     expect(await again.next("ack")).toMatchObject({ recalled: [id, second] });
-    const kinds = again.frames.map(({ kind }) => kind).filter((kind) => kind === "ack" || kind === "jobs");
+    const kinds = again.frames
+      .map(({ kind }) => kind)
+      .filter((kind) => kind === "ack" || kind === "jobs");
     expect(kinds[0]).toBe("ack");
-    again.state(statementOf(keys.id, 1, [decision(id, "refused", "SHOP_CANCELLED")], { handshake: again.nonce }));
+    again.state(
+      statementOf(keys.id, 1, [decision(id, "refused", "SHOP_CANCELLED")], {
+        handshake: again.nonce,
+      }),
+    );
     expect(await again.next("ack")).toMatchObject({ recalled: [second] });
-    expect(readTransaction(db.store, id)).toMatchObject({ status: 2, stage: "refused", code: "SHOP_CANCELLED" });
+    expect(readTransaction(db.store, id)).toMatchObject({
+      status: 2,
+      stage: "refused",
+      code: "SHOP_CANCELLED",
+    });
   });
 
   it("is over once a signature is stored, because the withdrawal may be paid", async () => {
@@ -39,7 +58,11 @@ describe("a recall", () => {
     const agent = await handshake();
     recall(id);
     expect(recalled()).toEqual([id]);
-    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], {
+        handshake: agent.nonce,
+      }),
+    );
     expect(await agent.next("ack")).not.toHaveProperty("recalled");
     expect(recalled()).toEqual([]);
   });

@@ -43,7 +43,8 @@ function begin(above = 0): void {
   db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), above, 7_000));
 }
 
-const newest = (): RecoveryRow | undefined => db.store.database.get("SELECT * FROM recoveries ORDER BY ledgerEpoch DESC");
+const newest = (): RecoveryRow | undefined =>
+  db.store.database.get("SELECT * FROM recoveries ORDER BY ledgerEpoch DESC");
 
 /** The name of an order of the newest recovery. */
 const orderName = (): string => `${newest()?.mark ?? ""}${"0a".repeat(32)}`.slice(0, 64);
@@ -52,13 +53,17 @@ const orderName = (): string => `${newest()?.mark ?? ""}${"0a".repeat(32)}`.slic
 function openedBy(sequence: number, change: Partial<RecoveredEntry> = {}): EntryBody {
   const { database } = db.store;
   const row = newest();
-  const held = row === undefined || row.heldSeq === 0 ? null : { seq: row.heldSeq, hash: row.heldHash };
+  const held =
+    row === undefined || row.heldSeq === 0 ? null : { seq: row.heldSeq, hash: row.heldHash };
   const jobHash = jobHashAt(database, readAgent(db.store, keys.id), sequence);
   return { kind: "recovered", order: orderName(), held, sequence, jobHash, ...change };
 }
 
 /** The agent with its old epoch, and the parts it is offered. */
-async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<LinkAgent["next"]>> }> {
+async function offered(): Promise<{
+  agent: LinkAgent;
+  part: Awaited<ReturnType<LinkAgent["next"]>>;
+}> {
   const agent = connect();
   await agent.hello();
   return { agent, part: await agent.next("recovery") };
@@ -67,7 +72,11 @@ async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<L
 /**
  * A ledger of epoch 3 as it names itself until its recovery by the newest order is acknowledged.
  */
-const told = (change: Partial<Statement> = {}): Partial<Statement> => ({ ledgerEpoch: 3, recovered: orderName(), ...change });
+const told = (change: Partial<Statement> = {}): Partial<Statement> => ({
+  ledgerEpoch: 3,
+  recovered: orderName(),
+  ...change,
+});
 
 async function renewed(): Promise<LinkAgent> {
   const agent = connect();
@@ -79,7 +88,10 @@ async function renewed(): Promise<LinkAgent> {
 async function signAll(count: number, after = 0): Promise<void> {
   const agent = await handshake();
   for (let from = after; from < count; from += 200) {
-    const numbers = Array.from({ length: Math.min(200, count - from) }, (_, index) => from + index + 1);
+    const numbers = Array.from(
+      { length: Math.min(200, count - from) },
+      (_, index) => from + index + 1,
+    );
     agent.state(
       statementOf(
         keys.id,
@@ -107,7 +119,8 @@ describe("a recovery offer", () => {
     const first = await agent.next("recovery");
     expect(first.parts).toBeGreaterThan(50);
     let withdrawals = first.withdrawals.length;
-    for (let part = 2; part <= first.parts; part++) withdrawals += (await agent.next("recovery")).withdrawals.length;
+    for (let part = 2; part <= first.parts; part++)
+      withdrawals += (await agent.next("recovery")).withdrawals.length;
     expect(withdrawals).toBe(3_000);
   });
 
@@ -116,16 +129,32 @@ describe("a recovery offer", () => {
     const second = askWithdrawal(db.store, keys.id, 2);
     const third = askWithdrawal(db.store, keys.id, 3);
     const agent = await handshake();
-    const bodies = [decision(first, "approved"), signed(first, "7"), decision(second, "refused"), decision(third, "approved")];
+    const bodies = [
+      decision(first, "approved"),
+      signed(first, "7"),
+      decision(second, "refused"),
+      decision(third, "approved"),
+    ];
     agent.state(statementOf(keys.id, 0, bodies));
     await agent.next("ack");
     begin();
     const { part } = await offered();
-    expect(part).toMatchObject({ agent: keys.id, ledgerEpoch: 3, answers: "07".repeat(32), part: 1, parts: 1, held: headAt(4) });
+    expect(part).toMatchObject({
+      agent: keys.id,
+      ledgerEpoch: 3,
+      answers: "07".repeat(32),
+      part: 1,
+      parts: 1,
+      held: headAt(4),
+    });
     const { accounts, jobs, withdrawals } = part as never as Recovery;
-    expect(accounts).toEqual([{ network: "eip155:31337", account: keys.hotWalletAddress, next: "8" }]);
+    expect(accounts).toEqual([
+      { network: "eip155:31337", account: keys.hotWalletAddress, next: "8" },
+    ]);
     expect(jobs).toEqual({ sequence: 3, hash: readAgent(db.store, keys.id).jobHash });
-    expect(withdrawals).toMatchObject([{ slot: "7", account: keys.hotWalletAddress, attempts: [{ feeMax: "21000" }] }]);
+    expect(withdrawals).toMatchObject([
+      { slot: "7", account: keys.hotWalletAddress, attempts: [{ feeMax: "21000" }] },
+    ]);
     const [{ job, signature }] = withdrawals as unknown as [Recovery["withdrawals"][number]];
     expect(parseJob(job).transactionId).toBe(first);
     expect(isJobSignature(job, signature, gateway.publicKey)).toBe(true);
@@ -137,14 +166,28 @@ describe("a recovery offer", () => {
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [signed(id, "1")]));
     await agent.next("ack");
-    const [{ txHash }] = db.store.database.all<{ txHash: string }>("SELECT txHash FROM signatures") as [{ txHash: string }];
+    const [{ txHash }] = db.store.database.all<{ txHash: string }>(
+      "SELECT txHash FROM signatures",
+    ) as [{ txHash: string }];
     for (const [token, hash, block] of [
       ["1", txHash, 5],
       ["2", "0xab", 6],
       ["3", "0xcd", 9],
     ] as const) {
-      const values = ["eip155:31337", keys.hotWalletAddress, token, hash, block, receiver, "", "5"] as const;
-      db.store.database.run("INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, 0)", ...values);
+      const values = [
+        "eip155:31337",
+        keys.hotWalletAddress,
+        token,
+        hash,
+        block,
+        receiver,
+        "",
+        "5",
+      ] as const;
+      db.store.database.run(
+        "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, 0)",
+        ...values,
+      );
     }
     begin();
     const { outgoing } = (await offered()).part as never as Recovery;
@@ -173,7 +216,8 @@ describe("a recovery offer", () => {
     askWithdrawal(db.store, keys.id, 1);
     begin();
     const names = [];
-    for (let round = 0; round < 2; round++) names.push(((await offered()).part as { order: string }).order);
+    for (let round = 0; round < 2; round++)
+      names.push(((await offered()).part as { order: string }).order);
     askWithdrawal(db.store, keys.id, 2);
     names.push(((await offered()).part as { order: string }).order);
     expect(names[0]).toBe(names[1]);
@@ -190,7 +234,13 @@ describe("a recovery offer", () => {
     let count = first.withdrawals.length;
     for (let each = 2; each <= first.parts; each++) {
       const next = await agent.next("recovery");
-      expect(next).toMatchObject({ part: each, order: first.order, accounts: [], spent: [], outgoing: [] });
+      expect(next).toMatchObject({
+        part: each,
+        order: first.order,
+        accounts: [],
+        spent: [],
+        outgoing: [],
+      });
       count += next.withdrawals.length;
     }
     expect(count).toBe(150);
@@ -201,7 +251,10 @@ describe("a recovery offer", () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await handshake();
     agent.state(
-      statementOf(keys.id, 0, [signed(id, "7"), { ...signed(id, "7"), attempt: 2, txHash: `0x${"cd".repeat(32)}` } as never]),
+      statementOf(keys.id, 0, [
+        signed(id, "7"),
+        { ...signed(id, "7"), attempt: 2, txHash: `0x${"cd".repeat(32)}` } as never,
+      ]),
     );
     await agent.next("ack");
     db.store.database.run("UPDATE transactions SET status = 1 WHERE id = ?", id);
@@ -252,18 +305,46 @@ describe("the recovered ledger", () => {
   it("takes the old one's place with its first statement, and the old head stays in the tables", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const old = await handshake();
-    old.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7"), observed(id, "broadcast")]));
+    old.state(
+      statementOf(keys.id, 0, [
+        decision(id, "approved"),
+        signed(id, "7"),
+        observed(id, "broadcast"),
+      ]),
+    );
     await old.next("ack");
-    db.store.database.run("UPDATE agents SET lockedCode = 'HUB_LEDGER_FORKED' WHERE id = ?", keys.id);
+    db.store.database.run(
+      "UPDATE agents SET lockedCode = 'HUB_LEDGER_FORKED' WHERE id = ?",
+      keys.id,
+    );
     begin();
-    expect(readAgent(db.store, keys.id)).toMatchObject({ ledgerEpoch: 3, headSeq: 0, lockedCode: "RECOVERY_OFFERED" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({
+      ledgerEpoch: 3,
+      headSeq: 0,
+      lockedCode: "RECOVERY_OFFERED",
+    });
     const agent = await renewed();
     expect(await agent.next("welcome")).toMatchObject({ ledgerEpoch: 3, gatewayHead: null });
-    agent.state(statementOf(keys.id, 1, [openedBy(1), decision(id, "held")], told({ after: 0, previous: zeroHash })));
+    agent.state(
+      statementOf(
+        keys.id,
+        1,
+        [openedBy(1), decision(id, "held")],
+        told({ after: 0, previous: zeroHash }),
+      ),
+    );
     expect(await agent.next("ack")).toMatchObject({ ledgerEpoch: 3, head: headAt(3) });
-    expect(readAgent(db.store, keys.id)).toMatchObject({ ledgerEpoch: 3, headSeq: 3, headHash: headAt(3).hash, lockedCode: "" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({
+      ledgerEpoch: 3,
+      headSeq: 3,
+      headHash: headAt(3).hash,
+      lockedCode: "",
+    });
     const acts = audit().map(({ act, detail }) => [act, detail]);
-    expect(acts[0]).toEqual(["agent recovery begun", `epoch 3 after 2; head 3 ${headAt(3).hash}; was HUB_LEDGER_FORKED`]);
+    expect(acts[0]).toEqual([
+      "agent recovery begun",
+      `epoch 3 after 2; head 3 ${headAt(3).hash}; was HUB_LEDGER_FORKED`,
+    ]);
     expect(acts[1]?.[0]).toBe("agent recovered");
     expect(acts[1]?.[1]).toContain(`head 3 ${headAt(3).hash} gave way to 3`);
     // The hub's checks stand: the same entry again is harmless, another slot is not.
@@ -279,55 +360,87 @@ describe("the recovered ledger", () => {
     ["held nothing", { held: null }],
     ["had another job there", { jobHash: "0b".repeat(32) }],
     ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
-  ])("of an order from before the restore of the database, which %s, is refused until the next one", async (_, change) => {
-    const id = askWithdrawal(db.store, keys.id, 1);
-    const old = await handshake();
-    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
-    await old.next("ack");
-    begin();
-    const agent = await renewed();
-    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
-    expect((await agent.closed).code).toBe(4009);
-    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", caughtUp: "behind" });
-    expect(audit().at(-1)).toMatchObject({
-      act: "alarm HUB_DATABASE_BEHIND",
-      detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
-    });
-    begin();
-    const again = await renewed();
-    expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
-  });
+  ])(
+    "of an order from before the restore of the database, which %s, is refused until the next one",
+    async (_, change) => {
+      const id = askWithdrawal(db.store, keys.id, 1);
+      const old = await handshake();
+      old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+      await old.next("ack");
+      begin();
+      const agent = await renewed();
+      agent.state(
+        statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })),
+      );
+      expect((await agent.closed).code).toBe(4009);
+      expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+      expect(readAgent(db.store, keys.id)).toMatchObject({
+        headSeq: 0,
+        lockedCode: "RECOVERY_OFFERED",
+        caughtUp: "behind",
+      });
+      expect(audit().at(-1)).toMatchObject({
+        act: "alarm HUB_DATABASE_BEHIND",
+        detail: expect.stringContaining(
+          "by an order that this gateway did not give: order a recovery again",
+        ),
+      });
+      begin();
+      const again = await renewed();
+      expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
+    },
+  );
 
   it.each<[string, () => Partial<Statement> | null, (order: string) => EntryBody[]]>([
-    ["an earlier recovery", () => ({ recovered: orderName() }), (order) => [openedBy(1, { order })]],
+    [
+      "an earlier recovery",
+      () => ({ recovered: orderName() }),
+      (order) => [openedBy(1, { order })],
+    ],
     ["an earlier recovery, told in parts", () => ({ recovered: orderName() }), () => []],
-    ["an earlier recovery that names the new order in front of it", () => ({}), (order) => [openedBy(1, { order })]],
+    [
+      "an earlier recovery that names the new order in front of it",
+      () => ({}),
+      (order) => [openedBy(1, { order })],
+    ],
     ["a pairing", () => null, () => []],
-  ])("a ledger that reached the awaited epoch by %s is refused, not a word of it is acknowledged", async (_, saying, opening) => {
-    const id = askWithdrawal(db.store, keys.id, 1);
-    const old = await handshake();
-    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
-    await old.next("ack");
-    begin();
-    const order = orderName();
-    const said = saying();
-    // The database was restored to before that, and its operator orders a recovery.
-    db.store.database.run("DELETE FROM recoveries");
-    db.store.database.run("UPDATE agents SET ledgerEpoch = 2, headSeq = 1, headHash = ? WHERE id = ?", headAt(1).hash, keys.id);
-    begin();
-    expect(orderName()).not.toBe(order);
-    const agent = await renewed();
-    const entries = [...opening(order), decision(id, "approved"), signed(id, "7")];
-    agent.state(statementOf(keys.id, 0, entries, said === null ? { ledgerEpoch: 3 } : told(said)));
-    expect((await agent.closed).code).toBe(4009);
-    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
-    expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", caughtUp: "behind" });
-    begin();
-    const again = await renewed();
-    expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
-  });
+  ])(
+    "a ledger that reached the awaited epoch by %s is refused, not a word of it is acknowledged",
+    async (_, saying, opening) => {
+      const id = askWithdrawal(db.store, keys.id, 1);
+      const old = await handshake();
+      old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+      await old.next("ack");
+      begin();
+      const order = orderName();
+      const said = saying();
+      // The database was restored to before that, and its operator orders a recovery.
+      db.store.database.run("DELETE FROM recoveries");
+      db.store.database.run(
+        "UPDATE agents SET ledgerEpoch = 2, headSeq = 1, headHash = ? WHERE id = ?",
+        headAt(1).hash,
+        keys.id,
+      );
+      begin();
+      expect(orderName()).not.toBe(order);
+      const agent = await renewed();
+      const entries = [...opening(order), decision(id, "approved"), signed(id, "7")];
+      agent.state(
+        statementOf(keys.id, 0, entries, said === null ? { ledgerEpoch: 3 } : told(said)),
+      );
+      expect((await agent.closed).code).toBe(4009);
+      expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+      expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
+      expect(readAgent(db.store, keys.id)).toMatchObject({
+        headSeq: 0,
+        lockedCode: "RECOVERY_OFFERED",
+        caughtUp: "behind",
+      });
+      begin();
+      const again = await renewed();
+      expect(await again.next("recovery")).toMatchObject({ ledgerEpoch: 4, held: headAt(1) });
+    },
+  );
 
   it("that nobody awaits is a contradiction", async () => {
     const agent = await handshake();
@@ -349,9 +462,13 @@ describe("the recovered ledger", () => {
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
     agent.state(statementOf(keys.id, 3, [], { ledgerEpoch: 3, handshake: challenge }));
     const { jobs, signatures } = await agent.next("jobs");
-    expect(jobs.map((text) => [parseJob(text).transactionId, parseJob(text).sequence, parseJob(text).ledgerEpoch])).toEqual([
-      [first, 3, 3],
-    ]);
+    expect(
+      jobs.map((text) => [
+        parseJob(text).transactionId,
+        parseJob(text).sequence,
+        parseJob(text).ledgerEpoch,
+      ]),
+    ).toEqual([[first, 3, 3]]);
     expect(isJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
   });
 
@@ -362,7 +479,10 @@ describe("the recovered ledger", () => {
     await agent.next("welcome");
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], told()));
     await agent.next("ack");
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "RECOVERY_OFFERED" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({
+      headSeq: 2,
+      lockedCode: "RECOVERY_OFFERED",
+    });
     agent.state(statementOf(keys.id, 2, [openedBy(1)], told()));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 3, lockedCode: "" });
@@ -370,7 +490,11 @@ describe("the recovered ledger", () => {
 });
 
 describe("a job that was lost", () => {
-  const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "conflicted" });
+  const transactionId = transactionIdOf({
+    merchant: "m1",
+    operation: "withdraw",
+    orderId: "conflicted",
+  });
   const job = {
     ...{
       agent: "a".repeat(16),
@@ -391,10 +515,22 @@ describe("a job that was lost", () => {
     },
     ...{ address: receiver, tag: "" },
   };
-  const currencies = JSON.stringify([{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }]);
-  const askedFor = (change: object = {}, key = gateway.privateKey, beside: object = {}): EntryBody => {
+  const currencies = JSON.stringify([
+    { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" },
+  ]);
+  const askedFor = (
+    change: object = {},
+    key = gateway.privateKey,
+    beside: object = {},
+  ): EntryBody => {
     const text = JSON.stringify({ ...job, ...change });
-    const told = { transactionId, sequence: 1, jobHash: jobHashOf(text), job: text, signature: signJob(text, key) };
+    const told = {
+      transactionId,
+      sequence: 1,
+      jobHash: jobHashOf(text),
+      job: text,
+      signature: signJob(text, key),
+    };
     return { kind: "asked", ...told, ...beside } as EntryBody;
   };
 
@@ -406,15 +542,28 @@ describe("a job that was lost", () => {
   }
 
   it("comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
-    const agent = await stating([askedFor(), decision(transactionId, "approved"), signed(transactionId, "7")]);
+    const agent = await stating([
+      askedFor(),
+      decision(transactionId, "approved"),
+      signed(transactionId, "7"),
+    ]);
     await agent.next("ack");
-    const row = { amountUnits: "500000000000000000", receiverAddress: receiver, stage: "signed", status: 0, createdAt: 3_000 };
+    const row = {
+      amountUnits: "500000000000000000",
+      receiverAddress: receiver,
+      stage: "signed",
+      status: 0,
+      createdAt: 3_000,
+    };
     expect(readTransaction(db.store, transactionId)).toMatchObject(row);
     const text = JSON.stringify(job);
     expect(db.store.database.all("SELECT sequence, hash, text FROM jobs")).toEqual([
       { sequence: 1, hash: jobHashOf(text), text },
     ]);
-    expect(readAgent(db.store, keys.id)).toMatchObject({ jobSequence: 1, jobHash: jobHashOf(text) });
+    expect(readAgent(db.store, keys.id)).toMatchObject({
+      jobSequence: 1,
+      jobHash: jobHashOf(text),
+    });
     // A repeat changes nothing.
     agent.state(statementOf(keys.id, 3, [askedFor()]));
     await agent.next("ack");
@@ -422,12 +571,26 @@ describe("a job that was lost", () => {
   });
 
   it("a lost job that the shop asked for again, and that a recovered ledger keeps, stands in the next order with the text that was signed", async () => {
-    const content = { currency: "eth", network: "eip155:31337", amount: "0.5", receiverAddress: receiver };
-    const place = { id: transactionId, orderId: "conflicted", operation: "withdraw", mode: "auto" } as const;
+    const content = {
+      currency: "eth",
+      network: "eip155:31337",
+      amount: "0.5",
+      receiverAddress: receiver,
+    };
+    const place = {
+      id: transactionId,
+      orderId: "conflicted",
+      operation: "withdraw",
+      mode: "auto",
+    } as const;
     const row = insertTransaction(db.store, { ...place, ...content });
     db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
     const kept = askedFor({}, gateway.privateKey, { sequence: 0 });
-    const agent = await stating([kept, decision(transactionId, "approved"), signed(transactionId, "7")]);
+    const agent = await stating([
+      kept,
+      decision(transactionId, "approved"),
+      signed(transactionId, "7"),
+    ]);
     await agent.next("ack");
     agent.socket.terminate();
     begin();
@@ -438,12 +601,18 @@ describe("a job that was lost", () => {
   const other = generateKeyPairSync("ed25519").privateKey;
   it.each<[string, EntryBody]>([
     ["with another's signature", askedFor({}, other)],
-    ["with another text than was signed", askedFor({}, gateway.privateKey, { job: JSON.stringify({ ...job, amount: "5" }) })],
+    [
+      "with another text than was signed",
+      askedFor({}, gateway.privateKey, { job: JSON.stringify({ ...job, amount: "5" }) }),
+    ],
     ["for another agent", askedFor({ agent: "b".repeat(16) })],
     ["about another order", askedFor({}, gateway.privateKey, { transactionId: "5".repeat(32) })],
     ["at another place than it says", askedFor({ sequence: 2, previous: "1".repeat(64) })],
     ["in a currency that was not paired", askedFor({ currency: "doge" })],
-    ["that leaves a gap", askedFor({ sequence: 3, previous: "1".repeat(64) }, gateway.privateKey, { sequence: 3 })],
+    [
+      "that leaves a gap",
+      askedFor({ sequence: 3, previous: "1".repeat(64) }, gateway.privateKey, { sequence: 3 }),
+    ],
   ])("does not come back %s", async (_, entry) => {
     const agent = await stating([entry]);
     expect((await agent.closed).code).toBe(4004);
@@ -468,7 +637,10 @@ describe("a withdrawal that is asked for", () => {
       receiverAddress: receiver,
     });
     db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
-    expect(db.store.database.get("SELECT sequence, text FROM jobs")).toEqual({ sequence: -1, text: "" });
+    expect(db.store.database.get("SELECT sequence, text FROM jobs")).toEqual({
+      sequence: -1,
+      text: "",
+    });
     const agent = await handshake();
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
     agent.state(statementOf(keys.id, 0, [], { handshake: agent.nonce, head: headAt(1) }));
@@ -482,7 +654,9 @@ describe("a withdrawal that is asked for", () => {
       mode: "auto",
       receiverAddress: receiver,
     });
-    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), next, "first run"));
+    db.store.write((database) =>
+      makeJob(database, readAgent(db.store, keys.id), next, "first run"),
+    );
     expect(readAgent(db.store, keys.id).jobSequence).toBe(2);
   });
 });

@@ -38,28 +38,54 @@ describe("statements", () => {
     const id = askWithdrawal(db.store, keys.id, 1, { stage: "" });
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "held", "POLICY_HELD")]));
-    expect(await agent.next("ack")).toMatchObject({ agent: keys.id, ledgerEpoch: 2, head: headAt(1) });
-    expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "awaiting_approval", code: "POLICY_HELD" });
+    expect(await agent.next("ack")).toMatchObject({
+      agent: keys.id,
+      ledgerEpoch: 2,
+      head: headAt(1),
+    });
+    expect(readTransaction(db.store, id)).toMatchObject({
+      status: 0,
+      stage: "awaiting_approval",
+      code: "POLICY_HELD",
+    });
     agent.state(statementOf(keys.id, 1, [decision(id, "approved"), signed(id, "7")]));
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "signed", code: "" });
     agent.state(statementOf(keys.id, 3, [observed(id, "broadcast"), observed(id, "final")]));
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "broadcast" });
-    expect(db.store.database.all("SELECT slot, transactionId FROM slots")).toEqual([{ slot: "7", transactionId: id }]);
+    expect(db.store.database.all("SELECT slot, transactionId FROM slots")).toEqual([
+      { slot: "7", transactionId: id },
+    ]);
     expect(db.store.database.all("SELECT attempt, feeMax, seq FROM signatures")).toEqual([
       { attempt: 1, feeMax: "21000", seq: 3 },
     ]);
-    expect(told).toEqual(["a online", "changed 1", "decided 1", "changed 1", "decided 1", "changed 1"]);
+    expect(told).toEqual([
+      "a online",
+      "changed 1",
+      "decided 1",
+      "changed 1",
+      "decided 1",
+      "changed 1",
+    ]);
   });
 
   it("fail a refused or expired withdrawal that was never signed", async () => {
     const refused = askWithdrawal(db.store, keys.id, 1);
     const expired = askWithdrawal(db.store, keys.id, 2);
     const agent = await handshake();
-    agent.state(statementOf(keys.id, 0, [decision(refused, "refused", "POLICY_ABOVE_DAY"), decision(expired, "expired")]));
+    agent.state(
+      statementOf(keys.id, 0, [
+        decision(refused, "refused", "POLICY_ABOVE_DAY"),
+        decision(expired, "expired"),
+      ]),
+    );
     await agent.next("ack");
-    expect(readTransaction(db.store, refused)).toMatchObject({ status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" });
+    expect(readTransaction(db.store, refused)).toMatchObject({
+      status: 2,
+      stage: "refused",
+      code: "POLICY_ABOVE_DAY",
+    });
     expect(readTransaction(db.store, expired)).toMatchObject({ status: 2, stage: "expired" });
     expect(db.store.database.all("SELECT sequence FROM jobs WHERE answeredAt IS NULL")).toEqual([]);
   });
@@ -71,7 +97,13 @@ describe("statements", () => {
     agent.state(first);
     agent.state(first);
     expect((await agent.next("ack")).head).toEqual(headAt(2));
-    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "0"), observed(id, "broadcast")]));
+    agent.state(
+      statementOf(keys.id, 0, [
+        decision(id, "approved"),
+        signed(id, "0"),
+        observed(id, "broadcast"),
+      ]),
+    );
     expect(await agent.closed).toEqual({ code: 4006, reason: "busy" });
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "" });
     const again = connect();
@@ -93,7 +125,10 @@ describe("statements", () => {
     // signature.
     agent.state(statementOf(keys.id, 2, [signed(other, "6")], { previous: hashAt(2, "copy") }));
     expect(await agent.closed).toEqual({ code: 4004, reason: "locked" });
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "HUB_LEDGER_FORKED" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({
+      headSeq: 2,
+      lockedCode: "HUB_LEDGER_FORKED",
+    });
     expect(db.store.database.all("SELECT slot FROM slots")).toEqual([{ slot: "5" }]);
   });
 
@@ -106,7 +141,8 @@ describe("statements", () => {
       writes += 1;
       return write(fn);
     };
-    for (const [index, id] of ids.entries()) agent.state(statementOf(keys.id, index, [decision(id, "approved")]));
+    for (const [index, id] of ids.entries())
+      agent.state(statementOf(keys.id, index, [decision(id, "approved")]));
     expect((await agent.next("ack")).head).toEqual(headAt(4));
     expect(writes).toBe(1);
   });
@@ -138,7 +174,9 @@ describe("statements", () => {
     const agent = await handshake();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
     await agent.next("ack");
-    agent.state(statementOf(keys.id, 0, [decision(id, "approved")], { head: headAt(1, "restored") }));
+    agent.state(
+      statementOf(keys.id, 0, [decision(id, "approved")], { head: headAt(1, "restored") }),
+    );
     expect((await agent.closed).code).toBe(4004);
     expect(readAgent(db.store, keys.id).lockedCode).toBe("HUB_LEDGER_FORKED");
   });
@@ -157,7 +195,10 @@ describe("statements", () => {
     [
       "an attempt signed twice",
       "HUB_CONTRADICTION",
-      (first: string) => [signed(first, "7"), signed(first, "7", { txHash: `0x${"ee".repeat(32)}` })],
+      (first: string) => [
+        signed(first, "7"),
+        signed(first, "7", { txHash: `0x${"ee".repeat(32)}` }),
+      ],
     ],
     [
       "a refusal after a signature",
@@ -172,22 +213,32 @@ describe("statements", () => {
     [
       "a twenty-first attempt",
       "HUB_CONTRADICTION",
-      (first: string) => [signed(first, "7"), signed(first, "7", { attempt: 21, txHash: `0x${"ee".repeat(32)}` })],
+      (first: string) => [
+        signed(first, "7"),
+        signed(first, "7", { attempt: 21, txHash: `0x${"ee".repeat(32)}` }),
+      ],
     ],
-    ["another account", "HUB_CONTRADICTION", (first: string) => [signed(first, "7", { account: receiver })]],
+    [
+      "another account",
+      "HUB_CONTRADICTION",
+      (first: string) => [signed(first, "7", { account: receiver })],
+    ],
     ["another spelling of a slot", "HUB_CONTRADICTION", (first: string) => [signed(first, "07")]],
-  ])("with %s are neither stored nor acknowledged, and lock the agent", async (_name, code, bodies) => {
-    const first = askWithdrawal(db.store, keys.id, 1);
-    const second = askWithdrawal(db.store, keys.id, 2);
-    const agent = await handshake();
-    agent.state(statementOf(keys.id, 0, bodies(first, second)));
-    expect(await agent.closed).toEqual({ code: 4004, reason: "locked" });
-    expect(agent.frames.some((frame) => frame.kind === "ack")).toBe(false);
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: code });
-    expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
-    expect(db.store.database.all("SELECT * FROM slots")).toEqual([]);
-    expect(audit().map((row) => row.act)).toEqual([`alarm ${code}`]);
-  });
+  ])(
+    "with %s are neither stored nor acknowledged, and lock the agent",
+    async (_name, code, bodies) => {
+      const first = askWithdrawal(db.store, keys.id, 1);
+      const second = askWithdrawal(db.store, keys.id, 2);
+      const agent = await handshake();
+      agent.state(statementOf(keys.id, 0, bodies(first, second)));
+      expect(await agent.closed).toEqual({ code: 4004, reason: "locked" });
+      expect(agent.frames.some((frame) => frame.kind === "ack")).toBe(false);
+      expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: code });
+      expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
+      expect(db.store.database.all("SELECT * FROM slots")).toEqual([]);
+      expect(audit().map((row) => row.act)).toEqual([`alarm ${code}`]);
+    },
+  );
 
   it("of an honest agent are stored though another's contradict in the same tick", async () => {
     const other = pairAgent(db.store, "b");
@@ -210,7 +261,8 @@ describe("statements", () => {
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
     await agent.next("ack");
     db.store.database.run("UPDATE transactions SET status = 1, stage = 'completed'");
-    const bump = (attempt: number): EntryBody => signed(id, "7", { attempt, txHash: `0x${`${attempt}`.padStart(64, "0")}` });
+    const bump = (attempt: number): EntryBody =>
+      signed(id, "7", { attempt, txHash: `0x${`${attempt}`.padStart(64, "0")}` });
     agent.state(statementOf(keys.id, 2, [bump(2), bump(20)]));
     expect((await agent.next("ack")).head).toEqual(headAt(4));
     expect(readTransaction(db.store, id)).toMatchObject({ status: 1, stage: "completed" });
@@ -228,18 +280,28 @@ describe("statements", () => {
     agent.state(statementOf(keys.id, 1, [alarm("LEDGER_FORKED", true)]));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id).lockedCode).toBe("LEDGER_FORKED");
-    expect(audit().map((row) => row.act)).toEqual(["alarm CHAIN_SLOT_AHEAD", "alarm LEDGER_FORKED"]);
+    expect(audit().map((row) => row.act)).toEqual([
+      "alarm CHAIN_SLOT_AHEAD",
+      "alarm LEDGER_FORKED",
+    ]);
   });
 
   it("keep each alarm of an agent once, and codes nobody knows under one name", async () => {
     const agent = await handshake();
     const alarm = (code: string, locked = false): EntryBody => ({ kind: "alarm", code, locked });
     const made = Array.from({ length: 200 }, (_, number) => alarm(`MADE_UP_${number}`));
-    agent.state(statementOf(keys.id, 0, [alarm("CHAIN_SLOT_AHEAD"), ...made, alarm("CHAIN_SLOT_AHEAD")]));
+    agent.state(
+      statementOf(keys.id, 0, [alarm("CHAIN_SLOT_AHEAD"), ...made, alarm("CHAIN_SLOT_AHEAD")]),
+    );
     expect((await agent.next("ack")).head).toEqual(headAt(202));
-    agent.state(statementOf(keys.id, 202, [alarm("CHAIN_SLOT_AHEAD"), alarm("MADE_UP_LAST", true)]));
+    agent.state(
+      statementOf(keys.id, 202, [alarm("CHAIN_SLOT_AHEAD"), alarm("MADE_UP_LAST", true)]),
+    );
     expect((await agent.next("ack")).head).toEqual(headAt(204));
-    expect(audit().map((row) => row.act)).toEqual(["alarm CHAIN_SLOT_AHEAD", "alarm ALARM_UNKNOWN"]);
+    expect(audit().map((row) => row.act)).toEqual([
+      "alarm CHAIN_SLOT_AHEAD",
+      "alarm ALARM_UNKNOWN",
+    ]);
     expect(readAgent(db.store, keys.id).lockedCode).toBe("ALARM_UNKNOWN");
   });
 
@@ -272,7 +334,12 @@ describe("statements", () => {
     agent.state(statementOf(keys.id, 0, [alarm]));
     await agent.next("ack");
     db.store.database.run("UPDATE agents SET lockedCode = ''");
-    const adopted: EntryBody = { kind: "adopted", network: "eip155:31337", account: keys.hotWalletAddress, slot: "0" };
+    const adopted: EntryBody = {
+      kind: "adopted",
+      network: "eip155:31337",
+      account: keys.hotWalletAddress,
+      slot: "0",
+    };
     agent.state(statementOf(keys.id, 0, [alarm]));
     agent.state(statementOf(keys.id, 1, [adopted]));
     expect((await agent.next("ack")).head).toEqual(headAt(2));
@@ -327,26 +394,50 @@ describe("effect of an entry", () => {
 
   it("gives a manual withdrawal the address the operator approved", () => {
     const effect = effectOf(entry(decision("5".repeat(32), "approved")), around({ row: row() }));
-    expect(effect).toEqual({ kind: "answer", change: { stage: "queued", code: "", receiverAddress: receiver } });
+    expect(effect).toEqual({
+      kind: "answer",
+      change: { stage: "queued", code: "", receiverAddress: receiver },
+    });
   });
 
   it("is a contradiction when decided for another address, unsigned without one, or asked of another agent", () => {
     const other = row({ receiverAddress: keys.hotWalletAddress });
-    expect(effectOf(entry(decision(other.id, "approved")), around({ row: other })).kind).toBe("contradiction");
-    expect(effectOf(entry(decision(other.id, "approved")), around({ row: { ...other, receiverAddress: receiver } })).kind).toBe(
-      "answer",
+    expect(effectOf(entry(decision(other.id, "approved")), around({ row: other })).kind).toBe(
+      "contradiction",
     );
-    expect(effectOf(entry(signed(other.id, "1")), around({ row: { ...other, receiverAddress: "" } })).kind).toBe("contradiction");
+    expect(
+      effectOf(
+        entry(decision(other.id, "approved")),
+        around({ row: { ...other, receiverAddress: receiver } }),
+      ).kind,
+    ).toBe("answer");
+    expect(
+      effectOf(entry(signed(other.id, "1")), around({ row: { ...other, receiverAddress: "" } }))
+        .kind,
+    ).toBe("contradiction");
     expect(effectOf(entry(signed(other.id, "1")), around({ row: other })).kind).toBe("sign");
-    expect(effectOf(entry(signed(other.id, "1")), around({ row: other, jobAgent: "b".repeat(16) })).kind).toBe("contradiction");
-    expect(effectOf(entry(signed(other.id, "1")), around({ row: other, hashOwner: "x" })).kind).toBe("contradiction");
+    expect(
+      effectOf(entry(signed(other.id, "1")), around({ row: other, jobAgent: "b".repeat(16) })).kind,
+    ).toBe("contradiction");
+    expect(
+      effectOf(entry(signed(other.id, "1")), around({ row: other, hashOwner: "x" })).kind,
+    ).toBe("contradiction");
   });
 
   it("never moves a stage back and never believes an agent that a payment is final", () => {
     const confirming = row({ stage: "confirming", receiverAddress: receiver });
     const known = { attempt: 1, slot: "1", txHash: "0x" } as SignatureRow;
-    const beside = around({ row: confirming, isSigned: true, slot: "1", known, slotOwner: confirming.id });
-    expect(effectOf(entry(decision(confirming.id, "approved")), beside)).toEqual({ kind: "answer", change: {} });
+    const beside = around({
+      row: confirming,
+      isSigned: true,
+      slot: "1",
+      known,
+      slotOwner: confirming.id,
+    });
+    expect(effectOf(entry(decision(confirming.id, "approved")), beside)).toEqual({
+      kind: "answer",
+      change: {},
+    });
     expect(effectOf(entry(observed(confirming.id, "broadcast")), beside).kind).toBe("none");
     expect(effectOf(entry(observed(confirming.id, "final")), beside).kind).toBe("none");
     expect(effectOf(entry(decision(confirming.id, "refused")), beside).kind).toBe("contradiction");

@@ -15,7 +15,12 @@ eachTestItsHub();
 const deposit = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
 const ask = (): string => {
-  const place = { operation: "sweep", mode: "", receiverAddress: keys.hotWalletAddress, depositAddress: deposit } as const;
+  const place = {
+    operation: "sweep",
+    mode: "",
+    receiverAddress: keys.hotWalletAddress,
+    depositAddress: deposit,
+  } as const;
   return askWithdrawal(db.store, keys.id, 1, { ...place, metadata: writePlace(0, "7") });
 };
 const word = (id: string, decision: "approved" | "expired", code = ""): EntryBody => ({
@@ -25,14 +30,20 @@ const word = (id: string, decision: "approved" | "expired", code = ""): EntryBod
 async function out(): Promise<{ readonly agent: LinkAgent; readonly id: string }> {
   const id = ask();
   const agent = await handshake();
-  agent.state(statementOf(keys.id, 0, [word(id, "approved"), signed(id, "7", { account: deposit })], { handshake: agent.nonce }));
+  agent.state(
+    statementOf(keys.id, 0, [word(id, "approved"), signed(id, "7", { account: deposit })], {
+      handshake: agent.nonce,
+    }),
+  );
   expect(await agent.next("ack")).not.toHaveProperty("unreachable");
   return { agent, id };
 }
 
 /** The gateway's pass, once its nodes say so. */
 function strands(id: string): void {
-  db.store.write((database) => updateWithdrawal(database, id, { stage: "stuck", code: "SWEEP_UNREACHABLE" }, 7_000));
+  db.store.write((database) =>
+    updateWithdrawal(database, id, { stage: "stuck", code: "SWEEP_UNREACHABLE" }, 7_000),
+  );
   signals.emit("void", { transactionId: id });
 }
 
@@ -45,7 +56,9 @@ describe("a sweep that the chain cannot reach", () => {
     expect(await agent.next("ack")).toMatchObject({ unreachable: [id] });
     const again = await handshake();
     expect(await again.next("ack")).toMatchObject({ unreachable: [id] });
-    db.store.write((database) => updateWithdrawal(database, id, { stage: "broadcast", code: "" }, 8_000));
+    db.store.write((database) =>
+      updateWithdrawal(database, id, { stage: "broadcast", code: "" }, 8_000),
+    );
     signals.emit("void", { transactionId: id });
     expect(await again.next("ack")).not.toHaveProperty("unreachable");
   });
@@ -54,14 +67,26 @@ describe("a sweep that the chain cannot reach", () => {
     const { agent, id } = await out();
     strands(id);
     await agent.next("ack");
-    agent.state(statementOf(keys.id, 2, [word(id, "expired", "SWEEP_UNREACHABLE")], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(keys.id, 2, [word(id, "expired", "SWEEP_UNREACHABLE")], {
+        handshake: agent.nonce,
+      }),
+    );
     expect(await agent.next("ack")).not.toHaveProperty("unreachable");
-    expect(readTransaction(db.store, id)).toMatchObject({ status: 2, stage: "expired", code: "SWEEP_UNREACHABLE" });
+    expect(readTransaction(db.store, id)).toMatchObject({
+      status: 2,
+      stage: "expired",
+      code: "SWEEP_UNREACHABLE",
+    });
   });
 
   it("a sweep that the gateway's own nodes can reach stays open whatever its agent says, and the word is kept", async () => {
     const { agent, id } = await out();
-    agent.state(statementOf(keys.id, 2, [word(id, "expired", "SWEEP_UNREACHABLE")], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(keys.id, 2, [word(id, "expired", "SWEEP_UNREACHABLE")], {
+        handshake: agent.nonce,
+      }),
+    );
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 0, stage: "signed" });
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
@@ -70,8 +95,14 @@ describe("a sweep that the chain cannot reach", () => {
 
   it("a sweep that the chain has paid meanwhile stays paid", async () => {
     const { agent, id } = await out();
-    db.store.write((database) => updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 7_000));
-    agent.state(statementOf(keys.id, 2, [word(id, "expired", "SWEEP_UNREACHABLE")], { handshake: agent.nonce }));
+    db.store.write((database) =>
+      updateWithdrawal(database, id, { status: 1, stage: "completed", code: "" }, 7_000),
+    );
+    agent.state(
+      statementOf(keys.id, 2, [word(id, "expired", "SWEEP_UNREACHABLE")], {
+        handshake: agent.nonce,
+      }),
+    );
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 1, stage: "completed" });
     expect(db.store.write((database) => takeExpiry(database, id))).toBeUndefined();

@@ -42,7 +42,16 @@ const hotWallet = inhabitant("a hot wallet").address;
 const receiver = inhabitant("a receiver").address;
 const until = 1_300_000;
 const trx: GatewayCurrency = {
-  ...{ id: "trx", chain: "tron", network, name: "", symbol: "", decimal: 6, contract: "", minPaymentAmount: "1" },
+  ...{
+    id: "trx",
+    chain: "tron",
+    network,
+    name: "",
+    symbol: "",
+    decimal: 6,
+    contract: "",
+    minPaymentAmount: "1",
+  },
   ...{
     minWithdrawAmount: "1",
     paymentTolerance: "0",
@@ -56,9 +65,16 @@ const trx: GatewayCurrency = {
 };
 
 beforeEach(() => {
-  const accounts = JSON.stringify([{ family: "tron", purpose: "hot", id: hotWallet, firstAddress: hotWallet }]);
+  const accounts = JSON.stringify([
+    { family: "tron", purpose: "hot", id: hotWallet, firstAddress: hotWallet },
+  ]);
   const paired = JSON.stringify([{ id: "trx", network, contract: "", decimal: 6, maxFee: "2" }]);
-  db.store.database.run("UPDATE agents SET accounts = ?, networks = ?, currencies = ?", accounts, `["${network}"]`, paired);
+  db.store.database.run(
+    "UPDATE agents SET accounts = ?, networks = ?, currencies = ?",
+    accounts,
+    `["${network}"]`,
+    paired,
+  );
   callLevel(db.store.database, "first run");
 });
 
@@ -77,7 +93,14 @@ function ask(number: number): string {
 const hashOf = (id: string, attempt = 1): string => `${id.slice(-2)}${attempt}`.padStart(64, "a");
 
 const attempt = (id: string, number = 1, change: Partial<SignedEntry> = {}): EntryBody => ({
-  ...{ kind: "signed", transactionId: id, attempt: number, network, account: hotWallet, slot: `${Number(`0x${id}`)}` },
+  ...{
+    kind: "signed",
+    transactionId: id,
+    attempt: number,
+    network,
+    account: hotWallet,
+    slot: `${Number(`0x${id}`)}`,
+  },
   ...{ txHash: hashOf(id, number), feeMax: "1377000", validUntilMs: until + number },
   ...change,
 });
@@ -99,7 +122,9 @@ function states(agent: LinkAgent, after: number, bodies: readonly EntryBody[]): 
   agent.state(statementOf(keys.id, after, bodies, { handshake: agent.nonce }));
 }
 
-async function paying(count = 1): Promise<{ readonly agent: LinkAgent; readonly ids: readonly string[] }> {
+async function paying(
+  count = 1,
+): Promise<{ readonly agent: LinkAgent; readonly ids: readonly string[] }> {
   const ids = Array.from({ length: count }, (_, at) => ask(at + 1));
   const agent = await handshake();
   for (const [at, id] of ids.entries()) {
@@ -154,10 +179,18 @@ describe("an attempt that ends", () => {
 
   it("an attempt with an end is not taken where slots exclude, and its twin without one is", async () => {
     const accounts = JSON.stringify([
-      { family: "evm", purpose: "hot", id: keys.hotWalletAddress, firstAddress: keys.hotWalletAddress },
+      {
+        family: "evm",
+        purpose: "hot",
+        id: keys.hotWalletAddress,
+        firstAddress: keys.hotWalletAddress,
+      },
     ]);
     db.store.database.run("UPDATE agents SET accounts = ?", accounts);
-    const [first, second] = [askWithdrawal(db.store, keys.id, 1), askWithdrawal(db.store, keys.id, 2)];
+    const [first, second] = [
+      askWithdrawal(db.store, keys.id, 1),
+      askWithdrawal(db.store, keys.id, 2),
+    ];
     const agent = await handshake();
     states(agent, 0, [decision(first, "approved"), signed(first, "0")]);
     await agent.next("ack");
@@ -187,7 +220,9 @@ describe("an attempt that ends", () => {
   it("a claim that an attempt is void moves nothing: the gateway reads the chain itself", async () => {
     const { agent, ids } = await paying();
     const txHash = hashOf(ids[0]!);
-    states(agent, 2, [{ kind: "observed", transactionId: ids[0]!, stage: "void", outcome: "", txHash }]);
+    states(agent, 2, [
+      { kind: "observed", transactionId: ids[0]!, stage: "void", outcome: "", txHash },
+    ]);
     expect((await agent.next("ack")).head).toEqual(headAt(3));
     expect(signatures()).toMatchObject([{ voidAt: null }]);
     expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
@@ -198,7 +233,11 @@ describe("a void attempt that the gateway tells", () => {
   it("comes at once with the stored head, and again to a later connection", async () => {
     const { agent, ids } = await paying(2);
     dies(ids[1]!);
-    expect(await agent.next("ack")).toMatchObject({ head: headAt(4), ended: [], void: [hashOf(ids[1]!)] });
+    expect(await agent.next("ack")).toMatchObject({
+      head: headAt(4),
+      ended: [],
+      void: [hashOf(ids[1]!)],
+    });
     const other = connect();
     await other.hello();
     await other.next("welcome");
@@ -227,7 +266,9 @@ describe("a void attempt that the gateway tells", () => {
   it("a void attempt of what has ended is told to an agent whose ledger has it open, as after a restore, and to no other", async () => {
     const { ids } = await paying(2);
     for (const id of ids) dies(id);
-    db.store.database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED'");
+    db.store.database.run(
+      "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED'",
+    );
     const agent = connect();
     await agent.hello({ open: [{ network, account: hotWallet, first: "2", last: "3" }] });
     await agent.next("welcome");
@@ -235,7 +276,15 @@ describe("a void attempt that the gateway tells", () => {
     const other = connect();
     await other.hello({ open: [{ network, account: hotWallet, first: "7", last: "9" }] });
     await other.next("welcome");
-    states(other, 4, [{ kind: "observed", transactionId: ids[0]!, stage: "void", outcome: "", txHash: hashOf(ids[0]!) }]);
+    states(other, 4, [
+      {
+        kind: "observed",
+        transactionId: ids[0]!,
+        stage: "void",
+        outcome: "",
+        txHash: hashOf(ids[0]!),
+      },
+    ]);
     const ack = await other.next("ack");
     expect(ack.head).toEqual(headAt(5));
     expect(ack).not.toHaveProperty("void");
@@ -248,7 +297,15 @@ describe("a void attempt that the gateway tells", () => {
       const id = ask(100 + number);
       const sql = `INSERT INTO signatures (transactionId, attempt, agent, network, account, slot, txHash, feeMax, seq, validUntilMs, voidAt)
         VALUES (?, 1, ?, ?, ?, ?, ?, '1', 9, 5, 6)`;
-      database.run(sql, id, keys.id, network, hotWallet, `${100 + number}`, `bb${number.toString(16).padStart(62, "0")}`);
+      database.run(
+        sql,
+        id,
+        keys.id,
+        network,
+        hotWallet,
+        `${100 + number}`,
+        `bb${number.toString(16).padStart(62, "0")}`,
+      );
     }
     const agent = await handshake();
     expect((await agent.next("ack")).void).toHaveLength(voidPerAckMax);
@@ -267,10 +324,21 @@ describe("a recovery where attempts end", () => {
       keepOutgoing(db.store.database, { network, account: hotWallet, slot: "", ...one, untold: 0 });
     db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), 0, 1));
     const agent = readAgent(db.store, keys.id);
-    const asking = { hello: { nonce: "07".repeat(32), open: [] }, sign: () => "ab".repeat(64), nowMs: 9 };
-    const [part] = recoveryOffer(db.store.database, agent, recoveryOf(db.store.database, agent)!, asking);
+    const asking = {
+      hello: { nonce: "07".repeat(32), open: [] },
+      sign: () => "ab".repeat(64),
+      nowMs: 9,
+    };
+    const [part] = recoveryOffer(
+      db.store.database,
+      agent,
+      recoveryOf(db.store.database, agent)!,
+      asking,
+    );
     const read = parseRecovery(JSON.stringify(part));
-    expect(read.withdrawals[0]?.attempts).toEqual([{ txHash: hashOf(ids[0]!), feeMax: "1377000", validUntilMs: until + 1 }]);
+    expect(read.withdrawals[0]?.attempts).toEqual([
+      { txHash: hashOf(ids[0]!), feeMax: "1377000", validUntilMs: until + 1 },
+    ]);
     const sent = { network, account: hotWallet, slot: "" };
     expect(read.outgoing).toEqual([
       { ...sent, ...foreign },
@@ -286,7 +354,13 @@ describe("a signed withdrawal that is over", () => {
 
   it("fails when every attempt is void, and its funds are free again", async () => {
     const { agent, ids } = await paying(2);
-    keepBalance(db.store.database, { account: hotWallet, currency: "trx", units: "100000000", block: 3, at: 1 });
+    keepBalance(db.store.database, {
+      account: hotWallet,
+      currency: "trx",
+      units: "100000000",
+      block: 3,
+      at: 1,
+    });
     expect(funds().reservedUnits).toBe(14_000_000n);
     dies(ids[0]!);
     await agent.next("ack");
@@ -309,19 +383,22 @@ describe("a signed withdrawal that is over", () => {
   it.each([
     ["an attempt is not void", [] as number[]],
     ["the newest of two attempts is not void", [1]],
-  ])("a signed withdrawal is not over while %s: nothing is stored and the agent is stopped", async (_, voidAttempts) => {
-    const { agent, ids } = await paying();
-    for (const number of voidAttempts) {
-      dies(ids[0]!, number);
-      await agent.next("ack");
-      states(agent, 2, [attempt(ids[0]!, 2)]);
-      await agent.next("ack");
-    }
-    states(agent, 2 + voidAttempts.length, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
-    await isStopped(agent, "was expired while an attempt of it is not void");
-    expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
-    expect(readAgent(db.store, keys.id).headSeq).toBe(2 + voidAttempts.length);
-  });
+  ])(
+    "a signed withdrawal is not over while %s: nothing is stored and the agent is stopped",
+    async (_, voidAttempts) => {
+      const { agent, ids } = await paying();
+      for (const number of voidAttempts) {
+        dies(ids[0]!, number);
+        await agent.next("ack");
+        states(agent, 2, [attempt(ids[0]!, 2)]);
+        await agent.next("ack");
+      }
+      states(agent, 2 + voidAttempts.length, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
+      await isStopped(agent, "was expired while an attempt of it is not void");
+      expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
+      expect(readAgent(db.store, keys.id).headSeq).toBe(2 + voidAttempts.length);
+    },
+  );
 
   it("is Completed by the payment that an operator assigned, which gateway and agent had forgotten", async () => {
     const { agent, ids } = await paying(2);
@@ -330,11 +407,29 @@ describe("a signed withdrawal that is over", () => {
       dies(one);
       await agent.next("ack");
     }
-    const assigned = { transactionId: id, network, account: hotWallet, txHash: hashOf(id, 7), block: 9, feeUnits: "21", at: 1 };
+    const assigned = {
+      transactionId: id,
+      network,
+      account: hotWallet,
+      txHash: hashOf(id, 7),
+      block: 9,
+      feeUnits: "21",
+      at: 1,
+    };
     db.store.write((database) => insertAssigned(database, assigned));
-    states(agent, 4, [word(id, "expired", "OPERATOR_CANCELLED"), word(twin, "expired", "OPERATOR_CANCELLED")]);
+    states(agent, 4, [
+      word(id, "expired", "OPERATOR_CANCELLED"),
+      word(twin, "expired", "OPERATOR_CANCELLED"),
+    ]);
     await agent.next("ack");
-    const completed = { status: 1, stage: "completed", code: "", txHash: hashOf(id, 7), finalBlock: 9, feeUnits: "21" };
+    const completed = {
+      status: 1,
+      stage: "completed",
+      code: "",
+      txHash: hashOf(id, 7),
+      finalBlock: 9,
+      feeUnits: "21",
+    };
     expect(readTransaction(db.store, id)).toMatchObject(completed);
     expect(readTransaction(db.store, twin)).toMatchObject({ status: 2, stage: "expired" });
     // The same word again, as after a backup of the ledger, is no contradiction.
@@ -358,14 +453,19 @@ describe("a signed withdrawal that is over", () => {
     const { agent, ids } = await paying();
     dies(ids[0]!);
     await agent.next("ack");
-    db.store.database.run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", ids[0]!);
+    db.store.database.run(
+      "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+      ids[0]!,
+    );
     states(agent, 2, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
     await isStopped(agent, "was expired after the chain had paid it");
   });
 
   it("a signed withdrawal whose end is sent again to a database that forgot that it is void waits for the gateway's own word", async () => {
     const { agent, ids } = await paying();
-    agent.state(statementOf(keys.id, 2, [word(ids[0]!, "expired", "JOB_EXPIRED")], { handshake: "" }));
+    agent.state(
+      statementOf(keys.id, 2, [word(ids[0]!, "expired", "JOB_EXPIRED")], { handshake: "" }),
+    );
     expect((await agent.next("ack")).head).toEqual(headAt(3));
     expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
     expect(takeExpiry(db.store.database, ids[0]!)).toBe("JOB_EXPIRED");
@@ -374,7 +474,12 @@ describe("a signed withdrawal that is over", () => {
 
   it("a signed withdrawal where slots exclude is never over by an agent's word", async () => {
     const accounts = JSON.stringify([
-      { family: "evm", purpose: "hot", id: keys.hotWalletAddress, firstAddress: keys.hotWalletAddress },
+      {
+        family: "evm",
+        purpose: "hot",
+        id: keys.hotWalletAddress,
+        firstAddress: keys.hotWalletAddress,
+      },
     ]);
     db.store.database.run("UPDATE agents SET accounts = ?", accounts);
     const id = askWithdrawal(db.store, keys.id, 1);

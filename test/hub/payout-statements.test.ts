@@ -7,7 +7,16 @@ import { listPendingWithSlot } from "../../gateway/store/slots.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { askWithdrawal } from "../../lab/kit/gateway-database.ts";
 import { statementOf } from "../../lab/kit/link-agent.ts";
-import { db, decision, eachTestItsHub, handshake, keys, observed, signals, signed } from "../support/hub-server.ts";
+import {
+  db,
+  decision,
+  eachTestItsHub,
+  handshake,
+  keys,
+  observed,
+  signals,
+  signed,
+} from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -17,10 +26,12 @@ async function askedBy(act: () => unknown): Promise<readonly string[]> {
   const { database } = db.store;
   const spies = (["run", "get", "all"] as const).map((name) => {
     const real = database[name] as (sql: string, ...values: never[]) => unknown;
-    return vi.spyOn(database as Record<typeof name, typeof real>, name).mockImplementation((sql, ...values) => {
-      asked.push(sql);
-      return real(sql, ...values);
-    });
+    return vi
+      .spyOn(database as Record<typeof name, typeof real>, name)
+      .mockImplementation((sql, ...values) => {
+        asked.push(sql);
+        return real(sql, ...values);
+      });
   });
   try {
     await act();
@@ -57,9 +68,10 @@ describe("a payout's statements", () => {
     const read = asked.filter((sql) => !isChange(sql));
     expect(read.filter((sql) => preparedAgain.test(sql))).toEqual([]);
     expect(read.filter((sql) => walksJobs(db.store.database, sql))).toEqual([]);
-    expect(read.some((sql) => sql.includes("FROM recalls")) && read.some((sql) => sql.includes("s.voidAt IS NOT NULL"))).toBe(
-      true,
-    );
+    expect(
+      read.some((sql) => sql.includes("FROM recalls")) &&
+        read.some((sql) => sql.includes("s.voidAt IS NOT NULL")),
+    ).toBe(true);
   });
 
   it("would be caught if they walked a list of all jobs", async () => {

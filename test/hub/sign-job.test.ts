@@ -16,6 +16,8 @@ it("the signature of a job fits its text, and no other text", () => {
 
 it("a signature of a job that does not fit is never returned", () => {
   const other = generateKeyPairSync("ed25519").publicKey;
-  expect(() => jobSigner(privateKey, other)("{}")).toThrow("the gateway's own signature of a job fits");
+  expect(() => jobSigner(privateKey, other)("{}")).toThrow(
+    "the gateway's own signature of a job fits",
+  );
   expect(jobSigner(privateKey, publicKey)("{}")).toHaveLength(128);
 });

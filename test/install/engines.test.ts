@@ -16,7 +16,8 @@ import { productionProjects } from "../../packaging/release/contents.ts";
 const dir = mkdtempSync(join(tmpdir(), "aw-engines-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const numbers = (version: string): number[] => version.split(".").map((part) => (part === "x" ? 0 : Number(part)));
+const numbers = (version: string): number[] =>
+  version.split(".").map((part) => (part === "x" ? 0 : Number(part)));
 function compare(left: string, right: string): number {
   const [a, b] = [numbers(left), numbers(right)];
   for (const at of [0, 1, 2]) if ((a[at] ?? 0) !== (b[at] ?? 0)) return (a[at] ?? 0) - (b[at] ?? 0);
@@ -42,36 +43,49 @@ const launchers = {
 describe.each(["agent", "gateway"] as const)("the Node of the %s", (part) => {
   it("Node is the one that package.json names, and every package that is installed with it runs there", async () => {
     const { manifest, lock } = (await productionProjects(projectRoot))[part];
-    expect((manifest as unknown as { engines: object }).engines).toEqual({ node: `>=${least[part]}` });
+    expect((manifest as unknown as { engines: object }).engines).toEqual({
+      node: `>=${least[part]}`,
+    });
     const tooNew = Object.entries(lock.packages).flatMap(([path, entry]) => {
       const range = (entry as { readonly engines?: { readonly node?: string } }).engines?.node;
-      return path === "" || range === undefined || isIn(least[part], range) ? [] : [`${path} ${range}`];
+      return path === "" || range === undefined || isIn(least[part], range)
+        ? []
+        : [`${path} ${range}`];
     });
     expect(tooNew).toEqual([]);
   });
 
-  it.each(launchers[part])("%s ends on an older Node with a sentence and a hint, and not on the least one", (launcher) => {
-    const saidOn = (version: string): string => {
-      const shim = join(dir, "as.mjs");
-      writeFileSync(
-        shim,
-        `Object.defineProperty(process.versions, "node", { value: "${version}" });
+  it.each(launchers[part])(
+    "%s ends on an older Node with a sentence and a hint, and not on the least one",
+    (launcher) => {
+      const saidOn = (version: string): string => {
+        const shim = join(dir, "as.mjs");
+        writeFileSync(
+          shim,
+          `Object.defineProperty(process.versions, "node", { value: "${version}" });
 process.argv[2] = "--version";
 await import(${JSON.stringify(pathToFileURL(join(projectRoot, launcher)).href)});`,
+        );
+        const { status, stderr } = spawnSync(process.execPath, [shim, "--version"], {
+          cwd: dir,
+          encoding: "utf8",
+        });
+        return status === 2 ? stderr : "";
+      };
+      const older = part === "agent" ? "18.19.0" : "18.20.4";
+      expect(saidOn(older)).toMatch(
+        new RegExp(
+          `^[\\w-]+: Node ${least[part]} or later is needed, this is ${older}\\nhint: install Node 22 or 24 .*\\n$`,
+        ),
       );
-      const { status, stderr } = spawnSync(process.execPath, [shim, "--version"], { cwd: dir, encoding: "utf8" });
-      return status === 2 ? stderr : "";
-    };
-    const older = part === "agent" ? "18.19.0" : "18.20.4";
-    expect(saidOn(older)).toMatch(
-      new RegExp(`^[\\w-]+: Node ${least[part]} or later is needed, this is ${older}\\nhint: install Node 22 or 24 .*\\n$`),
-    );
-    expect(saidOn(least[part])).toBe("");
-  });
+      expect(saidOn(least[part])).toBe("");
+    },
+  );
 });
 
 it("a range of engines is read as npm reads it", () => {
-  const inside = (range: string) => ["18.19.1", "20.9.0", "22.0.0"].map((version) => isIn(version, range));
+  const inside = (range: string) =>
+    ["18.19.1", "20.9.0", "22.0.0"].map((version) => isIn(version, range));
   expect(inside(">=20")).toEqual([false, true, true]);
   expect(inside("^18 || >= 21")).toEqual([true, false, true]);
   expect(inside("^12.20.0 || ^14.13.1 || >=16.0.0")).toEqual([true, true, true]);

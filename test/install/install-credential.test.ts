@@ -3,7 +3,15 @@
  * sealed key opens again. The sealing itself is systemd's and needs a machine with systemd; a
  * fake here only turns bytes around.
  */
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -59,7 +67,11 @@ function bring(script: string): void {
 }
 
 const writeConfig = (encKey: string): void =>
-  writeFileSync(places.config, `{\n  "gatewayUrl": "https://pay.example",\n  "encKey": "${encKey}"\n}\n`, { mode: 0o600 });
+  writeFileSync(
+    places.config,
+    `{\n  "gatewayUrl": "https://pay.example",\n  "encKey": "${encKey}"\n}\n`,
+    { mode: 0o600 },
+  );
 const writeKey = (name: string, text: string): string => {
   writeFileSync(join(dir, name), `${text}\n`, { mode: 0o600 });
   return join(dir, name);
@@ -100,7 +112,9 @@ describe("sealing encKey", () => {
     await sealEncKey(places, false, operator);
     expect(operator.shown()).toContain("opens on this machine only");
     expect(sealed()).toBe(key);
-    expect(readFileSync(places.config, "utf8")).toBe('{\n  "gatewayUrl": "https://pay.example"\n}\n');
+    expect(readFileSync(places.config, "utf8")).toBe(
+      '{\n  "gatewayUrl": "https://pay.example"\n}\n',
+    );
     expect(statSync(places.credential).mode & 0o777).toBe(0o600);
     expect(existsSync(places.takeAway)).toBe(false);
   });
@@ -137,7 +151,9 @@ describe("sealing encKey", () => {
 
   it("puts nothing in place that opens to something else", async () => {
     bring(fake.replace("| rev ;;", "| cat ;;"));
-    expect(await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null)))).toBe("INSTALL_STEP");
+    expect(
+      await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null))),
+    ).toBe("INSTALL_STEP");
     expect(existsSync(places.credential)).toBe(false);
   });
 });
@@ -158,30 +174,44 @@ describe("a credential that is there", () => {
     writeConfig(otherKey);
     expect(await code(sealEncKey(places, true, terminal(null)))).toBe("INSTALL_ENCKEY");
     rmSync(places.config);
-    expect(await code(sealEncKey({ ...places, encKeyFile: writeKey("other", otherKey) }, true, terminal(null)))).toBe(
-      "INSTALL_ENCKEY",
-    );
-    expect(await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null)))).toBe("ok");
+    expect(
+      await code(
+        sealEncKey({ ...places, encKeyFile: writeKey("other", otherKey) }, true, terminal(null)),
+      ),
+    ).toBe("INSTALL_ENCKEY");
+    expect(
+      await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null))),
+    ).toBe("ok");
     expect(sealed()).toBe(key);
   });
 
   it("a credential of another machine is refused, and sealed again if the encKey is given", async () => {
     writeFileSync(places.credential, "from elsewhere\n");
     expect(await code(sealEncKey(places, true, terminal(null)))).toBe("ENCKEY_SEALED");
-    expect(await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null)))).toBe("ok");
+    expect(
+      await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null))),
+    ).toBe("ok");
     expect(sealed()).toBe(key);
   });
 
   it("two different encKeys, in config.json and in a file, are refused before any is sealed", async () => {
     rmSync(places.credential);
     writeConfig(otherKey);
-    expect(await code(sealEncKey({ ...places, encKeyFile: join(dir, "key") }, true, terminal(null)))).toBe("INSTALL_ENCKEY");
+    expect(
+      await code(sealEncKey({ ...places, encKeyFile: join(dir, "key") }, true, terminal(null))),
+    ).toBe("INSTALL_ENCKEY");
     expect(existsSync(places.credential)).toBe(false);
   });
 });
 
 describe("pairing on an installed machine", () => {
-  const none = { credentials: undefined, file: undefined, fd: undefined, terminal: undefined, show: () => {} };
+  const none = {
+    credentials: undefined,
+    file: undefined,
+    fd: undefined,
+    terminal: undefined,
+    show: () => {},
+  };
 
   it("takes encKey from the credential, after config.json and before the terminal", async () => {
     await sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null));
@@ -189,12 +219,16 @@ describe("pairing on an installed machine", () => {
     expect([Buffer.from(found.bytes).toString("latin1"), found.from]).toEqual([key, "credential"]);
     const config = Buffer.from(otherKey);
     expect((await findEncKey({ ...none, config, sealed: places.credential })).from).toBe("config");
-    expect(await code(findEncKey({ ...none, config: undefined, sealed: undefined }))).toBe("ENCKEY_MISSING");
+    expect(await code(findEncKey({ ...none, config: undefined, sealed: undefined }))).toBe(
+      "ENCKEY_MISSING",
+    );
   });
 
   it("looks for the credential beside config.json", () => {
     expect(encKeyCredential(places.config)).toBeUndefined();
     writeFileSync(places.credential, "");
-    expect(encKeyCredential(places.config)).toBe(process.getuid?.() === 0 ? places.credential : undefined);
+    expect(encKeyCredential(places.config)).toBe(
+      process.getuid?.() === 0 ? places.credential : undefined,
+    );
   });
 });

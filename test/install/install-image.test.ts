@@ -4,7 +4,16 @@
  * and systemctl need a machine with systemd and are not part of it.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,16 +33,22 @@ if (!isRoot)
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-image-"));
 const image = join(dir, "image");
 const at = (path: string): string => join(image, path);
-const { version } = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as { version: string };
+const { version } = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as {
+  version: string;
+};
 const config = join(dir, "config.json");
 
-async function install(...args: string[]): Promise<{ code: number | null; output: string; steps: Record<string, string> }> {
+async function install(
+  ...args: string[]
+): Promise<{ code: number | null; output: string; steps: Record<string, string> }> {
   const words = [join(projectRoot, "autowithdraw.js"), "install", "--root", image, ...args];
   const done = await run("sh", ["-c", 'umask 077; exec "$0" "$@"', process.execPath, ...words], {
     cwd: dir,
     logFile: join(dir, "log"),
   });
-  const steps = [...done.output.matchAll(/^ {2}(made|changed|kept|skipped) +([^:\n]+)/gm)].map((match) => [match[2]!, match[1]!]);
+  const steps = [...done.output.matchAll(/^ {2}(made|changed|kept|skipped) +([^:\n]+)/gm)].map(
+    (match) => [match[2]!, match[1]!],
+  );
   return { ...done, steps: Object.fromEntries(steps) as Record<string, string> };
 }
 
@@ -76,7 +91,8 @@ describe.runIf(isRoot)("install --root", () => {
       "/usr/local/share/bash-completion/completions/autowithdraw": "made",
       "user autowithdraw-signer": "skipped",
     });
-    for (const path of filesOf(at("/opt"))) expect(statSync(path).mode & 0o777, path).toBeOneOf([0o644, 0o755]);
+    for (const path of filesOf(at("/opt")))
+      expect(statSync(path).mode & 0o777, path).toBeOneOf([0o644, 0o755]);
     expect(statSync(at("/etc/autowithdraw/config.json")).mode & 0o777).toBe(0o600);
     expect(statSync(at("/var/lib/autowithdraw")).mode & 0o777).toBe(0o711);
     expect(statSync(at("/var/lib/autowithdraw/signer")).mode & 0o777).toBe(0o700);
@@ -84,12 +100,21 @@ describe.runIf(isRoot)("install --root", () => {
     // The installed program can put them in place again.
     for (const { file, path } of layouts.agent.helps) {
       expect(statSync(at(path)).mode & 0o777, path).toBe(0o644);
-      expect(readFileSync(at(path), "utf8"), path).toBe(readFileSync(at(`/opt/autowithdraw/${file}`), "utf8"));
+      expect(readFileSync(at(path), "utf8"), path).toBe(
+        readFileSync(at(`/opt/autowithdraw/${file}`), "utf8"),
+      );
     }
     const command = readFileSync(at("/usr/local/bin/autowithdraw"), "utf8");
-    for (const line of ["AUTOWITHDRAW_STATE=/var/lib/autowithdraw", "AUTOWITHDRAW_CONFIG=/etc/autowithdraw/config.json"])
+    for (const line of [
+      "AUTOWITHDRAW_STATE=/var/lib/autowithdraw",
+      "AUTOWITHDRAW_CONFIG=/etc/autowithdraw/config.json",
+    ])
       expect(command).toContain(`${line}\n`);
-    const asked = execFileSync(process.execPath, [at("/opt/autowithdraw/autowithdraw.js"), "--version"], { encoding: "utf8" });
+    const asked = execFileSync(
+      process.execPath,
+      [at("/opt/autowithdraw/autowithdraw.js"), "--version"],
+      { encoding: "utf8" },
+    );
     expect(asked).toBe(`autowithdraw ${version}\n`);
     expect(existsSync(at("/opt/autowithdraw/dist/gateway"))).toBe(false);
     expect(existsSync(at("/opt/autowithdraw/dist/lab"))).toBe(false);
@@ -97,11 +122,17 @@ describe.runIf(isRoot)("install --root", () => {
   });
 
   it("keeps all of it the second time", async () => {
-    const before = filesOf(image).map((path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ino}`);
+    const before = filesOf(image).map(
+      (path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ino}`,
+    );
     const done = await install("--config", config);
     expect(done.code, done.output).toBe(0);
-    expect(Object.values(done.steps).filter((state) => state !== "kept" && state !== "skipped")).toEqual([]);
-    expect(filesOf(image).map((path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ino}`)).toEqual(before);
+    expect(
+      Object.values(done.steps).filter((state) => state !== "kept" && state !== "skipped"),
+    ).toEqual([]);
+    expect(
+      filesOf(image).map((path) => `${path} ${statSync(path).mtimeMs} ${statSync(path).ino}`),
+    ).toEqual(before);
   });
 
   it("mends a program that lost a file, a package or its rights, and keeps the one before aside", async () => {
@@ -122,7 +153,10 @@ describe.runIf(isRoot)("install --root", () => {
 
   it("refuses to go back a version without a yes", async () => {
     const manifest = at("/opt/autowithdraw/package.json");
-    writeFileSync(manifest, readFileSync(manifest, "utf8").replace(`"version": "${version}"`, '"version": "999.0.0"'));
+    writeFileSync(
+      manifest,
+      readFileSync(manifest, "utf8").replace(`"version": "${version}"`, '"version": "999.0.0"'),
+    );
     const refused = await install();
     expect(refused).toMatchObject({ code: 1, output: expect.stringContaining("holds 999.0.0") });
     expect((await install("--yes")).steps["/opt/autowithdraw"]).toBe("changed");
@@ -156,15 +190,32 @@ describe.runIf(isRoot)("install --root", () => {
       "systemd",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
-      ...[".built", "alerts", "base", "chains", "completion", "gateway", "licences.txt", "man", "outgoing", "protocol"],
+      ...[
+        ".built",
+        "alerts",
+        "base",
+        "chains",
+        "completion",
+        "gateway",
+        "licences.txt",
+        "man",
+        "outgoing",
+        "protocol",
+      ],
     ]);
-    expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"]]);
+    expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([
+      ...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"],
+    ]);
     const completions = "/usr/local/share/bash-completion/completions";
     expect(readFileSync(at(`${completions}/autowithdraw-gateway`), "utf8")).toContain(
       "-F _autowithdraw-gateway autowithdraw-gateway\n",
     );
     expect(existsSync(at(`${program}/node_modules/ethers`))).toBe(false);
-    const asked = execFileSync(process.execPath, [at(`${program}/gateway/gateway.js`), "--version"], { encoding: "utf8" });
+    const asked = execFileSync(
+      process.execPath,
+      [at(`${program}/gateway/gateway.js`), "--version"],
+      { encoding: "utf8" },
+    );
     expect(asked).toBe(`autowithdraw ${version}\n`);
     expect(readFileSync(at("/etc/systemd/system/autowithdraw-gateway.service"), "utf8")).toContain(
       ` ${program}/gateway/gateway.js start `,

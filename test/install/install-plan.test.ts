@@ -12,7 +12,14 @@ import { version } from "../../base/version.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { layouts, type Part } from "../../cli/install/layout.ts";
 import { openText } from "../../cli/install/main.ts";
-import { assertFit, assertUpgrade, needsRestart, planInstall, type Step, type Survey } from "../../cli/install/plan.ts";
+import {
+  assertFit,
+  assertUpgrade,
+  needsRestart,
+  planInstall,
+  type Step,
+  type Survey,
+} from "../../cli/install/plan.ts";
 import { leftBehind, planRemoval, removalPaths } from "../../cli/install/removal.ts";
 import { commandText, unitText } from "../../cli/install/texts.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
@@ -24,7 +31,8 @@ const units = new Map([
   ["autowithdraw-courier.service", "[Service]\n"],
 ]);
 
-const helpsOf = (part: Part) => new Map(layouts[part].helps.map(({ path, gives }) => [path, `${gives}\n`]));
+const helpsOf = (part: Part) =>
+  new Map(layouts[part].helps.map(({ path, gives }) => [path, `${gives}\n`]));
 
 function bare(part: Part = "agent"): Survey {
   return {
@@ -116,10 +124,18 @@ describe("on a bare machine", () => {
     const says = "after the pairing: systemctl enable --now autowithdraw.target";
     expect(steps.at(-1)).toMatchObject({ state: "leave", says, acts: [] });
     const { installed, ...rest } = bare();
-    const paired = planInstall({ ...rest, installed: { ...installed, isPaired: true } }, layouts.agent, options);
+    const paired = planInstall(
+      { ...rest, installed: { ...installed, isPaired: true } },
+      layouts.agent,
+      options,
+    );
     // Only an enabled unit gets its alias, which the interface's name for the process is.
     const enabled = ["enable", "--quiet", "autowithdraw.target", "autowithdraw-courier.service"];
-    expect(paired.at(-1)?.acts[0]).toMatchObject({ kind: "run", program: "systemctl", args: enabled });
+    expect(paired.at(-1)?.acts[0]).toMatchObject({
+      kind: "run",
+      program: "systemctl",
+      args: enabled,
+    });
   });
 
   it("the plan for a bare machine gives each folder its owner and mode, and no user a shell or a home", () => {
@@ -127,27 +143,46 @@ describe("on a bare machine", () => {
     expect(acts.filter(({ kind }) => kind === "folder")).toEqual([
       { kind: "folder", path: "/etc/autowithdraw", mode: 0o711, owner: "root" },
       { kind: "folder", path: "/var/lib/autowithdraw", mode: 0o711, owner: "root" },
-      { kind: "folder", path: "/var/lib/autowithdraw/signer", mode: 0o700, owner: "autowithdraw-signer" },
+      {
+        kind: "folder",
+        path: "/var/lib/autowithdraw/signer",
+        mode: 0o700,
+        owner: "autowithdraw-signer",
+      },
       { kind: "folder", path: "/var/lib/autowithdraw/courier", mode: 0o700, owner: "autowithdraw" },
     ]);
-    const made = acts.flatMap((act) => (act.kind === "run" && act.program === "useradd" ? [act.args.join(" ")] : []));
+    const made = acts.flatMap((act) =>
+      act.kind === "run" && act.program === "useradd" ? [act.args.join(" ")] : [],
+    );
     expect(made.length).toBe(2);
-    for (const args of made) expect(args).toMatch(/^--system .*--no-create-home .*--shell \/usr\/sbin\/nologin autowithdraw/);
+    for (const args of made)
+      expect(args).toMatch(
+        /^--system .*--no-create-home .*--shell \/usr\/sbin\/nologin autowithdraw/,
+      );
   });
 
   it("the plan for a bare machine goes on without config.json, and says where it comes from", () => {
-    const step = planInstall(bare(), layouts.agent, { yes: false }).find(({ name }) => name.endsWith("config.json"));
+    const step = planInstall(bare(), layouts.agent, { yes: false }).find(({ name }) =>
+      name.endsWith("config.json"),
+    );
     expect(step).toMatchObject({ state: "leave", acts: [] });
     expect(step?.says).toContain("--config FILE");
   });
 
   it("the plan for a bare machine has the gateway's folder filled by the gateway's own user", () => {
-    const acts = planInstall(bare("gateway"), layouts.gateway, { yes: false }).flatMap((step) => step.acts);
+    const acts = planInstall(bare("gateway"), layouts.gateway, { yes: false }).flatMap(
+      (step) => step.acts,
+    );
     expect(acts.filter((act) => act.kind === "run" && act.program === "node")).toEqual([
       {
         kind: "run",
         program: "node",
-        args: ["/opt/autowithdraw-gateway/gateway/gateway.js", "init", "--dir", "/var/lib/autowithdraw-gateway"],
+        args: [
+          "/opt/autowithdraw-gateway/gateway/gateway.js",
+          "init",
+          "--dir",
+          "/var/lib/autowithdraw-gateway",
+        ],
         as: "autowithdraw-gateway",
       },
     ]);
@@ -160,19 +195,34 @@ describe("again", () => {
     (part) => {
       const steps = planInstall(done(part), layouts[part], options);
       expect(new Set(steps.map(({ state }) => state))).toEqual(new Set(["keep"]));
-      expect(steps.flatMap(({ acts }) => acts)).toEqual(part === "agent" ? [{ kind: "credential" }] : []);
+      expect(steps.flatMap(({ acts }) => acts)).toEqual(
+        part === "agent" ? [{ kind: "credential" }] : [],
+      );
       expect(needsRestart(done(part))).toBe(false);
     },
   );
 
   it("a second installation changes what is not as it should be, and nothing else", () => {
     const survey = done();
-    const folders = new Map([...survey.folders, ["/var/lib/autowithdraw/signer", { mode: 0o700, owner: "root" }]]);
-    const changedUnits = new Map([...units, ["autowithdraw-courier.service", "[Service]\nUser=root\n"]]);
+    const folders = new Map([
+      ...survey.folders,
+      ["/var/lib/autowithdraw/signer", { mode: 0o700, owner: "root" }],
+    ]);
+    const changedUnits = new Map([
+      ...units,
+      ["autowithdraw-courier.service", "[Service]\nUser=root\n"],
+    ]);
     const [page = ""] = survey.source.helps.keys();
-    const changed = { units: changedUnits, helps: new Map([...survey.source.helps, [page, "older\n"]]) };
+    const changed = {
+      units: changedUnits,
+      helps: new Map([...survey.source.helps, [page, "older\n"]]),
+    };
     const found = states(
-      planInstall({ ...survey, folders, installed: { ...survey.installed, ...changed } }, layouts.agent, options),
+      planInstall(
+        { ...survey, folders, installed: { ...survey.installed, ...changed } },
+        layouts.agent,
+        options,
+      ),
     );
     expect(Object.entries(found).filter(([, state]) => state !== "keep")).toEqual([
       ["/var/lib/autowithdraw/signer", "change"],
@@ -183,22 +233,35 @@ describe("again", () => {
   });
 
   it("a second installation never takes a config.json over the one that is there", () => {
-    const step = planInstall(done(), layouts.agent, options).find(({ name }) => name === "/etc/autowithdraw/config.json");
+    const step = planInstall(done(), layouts.agent, options).find(
+      ({ name }) => name === "/etc/autowithdraw/config.json",
+    );
     expect(step).toMatchObject({ state: "keep", acts: [] });
     expect(step?.says).toContain("/srv/config.json is not taken over it");
   });
 
   it("a second installation restarts what runs when program or units changed, and only then", () => {
     const survey = done();
-    expect(needsRestart({ ...survey, installed: { ...survey.installed, isSame: false } })).toBe(true);
-    expect(needsRestart({ ...survey, installed: { ...survey.installed, units: new Map() } })).toBe(true);
-    expect(needsRestart({ ...survey, installed: { ...survey.installed, isSame: false, isActive: false } })).toBe(false);
+    expect(needsRestart({ ...survey, installed: { ...survey.installed, isSame: false } })).toBe(
+      true,
+    );
+    expect(needsRestart({ ...survey, installed: { ...survey.installed, units: new Map() } })).toBe(
+      true,
+    );
+    expect(
+      needsRestart({
+        ...survey,
+        installed: { ...survey.installed, isSame: false, isActive: false },
+      }),
+    ).toBe(false);
   });
 });
 
 describe("in an image", () => {
   it("the plan for an image puts files in place and leaves users, encKey and systemctl to the machine", () => {
-    const found = states(planInstall({ ...bare(), root: "/image", systemd: null }, layouts.agent, options));
+    const found = states(
+      planInstall({ ...bare(), root: "/image", systemd: null }, layouts.agent, options),
+    );
     expect(Object.keys(found).filter((name) => found[name] === "leave")).toEqual([
       "user autowithdraw-signer",
       "user autowithdraw",
@@ -206,7 +269,9 @@ describe("in an image", () => {
       "/etc/autowithdraw/encKey.cred",
       "enable autowithdraw.target",
     ]);
-    const acts = planInstall({ ...bare(), root: "/image" }, layouts.agent, options).flatMap((step) => step.acts);
+    const acts = planInstall({ ...bare(), root: "/image" }, layouts.agent, options).flatMap(
+      (step) => step.acts,
+    );
     for (const act of acts) if (act.kind === "folder") expect(act.owner).toBeNull();
   });
 });
@@ -236,16 +301,22 @@ describe("a machine that does not fit", () => {
         assertFit({ ...bare(part), nodeVersion }, layouts[part], false);
         return "";
       } catch (error) {
-        return error instanceof AgentError ? `${error.code}: ${error.message}; ${error.context.hint}` : String(error);
+        return error instanceof AgentError
+          ? `${error.code}: ${error.message}; ${error.context.hint}`
+          : String(error);
       }
     };
     const hint = "install Node 22 or 24 for the whole machine, and run this again with it";
-    expect(refusal("agent", "18.19.0")).toBe(`INSTALL_MACHINE: the agent needs Node 18.19.1 or later, this is 18.19.0; ${hint}`);
+    expect(refusal("agent", "18.19.0")).toBe(
+      `INSTALL_MACHINE: the agent needs Node 18.19.1 or later, this is 18.19.0; ${hint}`,
+    );
     expect(refusal("gateway", "18.20.4")).toBe(
       `INSTALL_MACHINE: the gateway needs Node 20.9.0 or later, this is 18.20.4; ${hint}`,
     );
-    for (const version of ["18.19.1", "18.20.4", "24.11.0"]) expect(refusal("agent", version), version).toBe("");
-    for (const version of ["20.9.0", "22.0.0"]) expect(refusal("gateway", version), version).toBe("");
+    for (const version of ["18.19.1", "18.20.4", "24.11.0"])
+      expect(refusal("agent", version), version).toBe("");
+    for (const version of ["20.9.0", "22.0.0"])
+      expect(refusal("gateway", version), version).toBe("");
   });
 
   it("an older version is installed only when that is meant", () => {
@@ -264,16 +335,21 @@ describe("uninstalling", () => {
     accounts: new Set([...layouts[part].users, ...layouts[part].groups].map(({ name }) => name)),
   });
 
-  it.each(["agent", "gateway"] as const)("removes nothing of the %s but program, units, command and helps", (part) => {
-    const removed = planRemoval(survey(part), layouts[part]).flatMap(({ acts }) =>
-      acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
-    );
-    expect(removed.length).toBeGreaterThan(4);
-    const helps = layouts[part].helps.map(({ path }) => path);
-    expect(removed).toEqual(expect.arrayContaining(helps));
-    for (const path of removed.filter((one) => !helps.includes(one)))
-      expect(path).toMatch(/^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/);
-  });
+  it.each(["agent", "gateway"] as const)(
+    "removes nothing of the %s but program, units, command and helps",
+    (part) => {
+      const removed = planRemoval(survey(part), layouts[part]).flatMap(({ acts }) =>
+        acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
+      );
+      expect(removed.length).toBeGreaterThan(4);
+      const helps = layouts[part].helps.map(({ path }) => path);
+      expect(removed).toEqual(expect.arrayContaining(helps));
+      for (const path of removed.filter((one) => !helps.includes(one)))
+        expect(path).toMatch(
+          /^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/,
+        );
+    },
+  );
 
   it("stops the one name first, and says what stays and how it would go", () => {
     const [first] = planRemoval(survey("agent"), layouts.agent);
@@ -298,9 +374,13 @@ describe("uninstalling", () => {
       const failed = `${layouts[part].program}.failed`;
       expect(removalPaths(layouts[part])).toContain(failed);
       const paths = new Set([...survey(part).paths, failed]);
-      expect(leftBehind({ ...survey(part), paths }, layouts[part]).map(({ command }) => command)).toContain(`rm -r ${failed}`);
+      expect(
+        leftBehind({ ...survey(part), paths }, layouts[part]).map(({ command }) => command),
+      ).toContain(`rm -r ${failed}`);
       const without = new Set([...paths].filter((path) => path !== failed));
-      expect(leftBehind({ ...survey(part), paths: without }, layouts[part]).map(({ what }) => what)).not.toContain(failed);
+      expect(
+        leftBehind({ ...survey(part), paths: without }, layouts[part]).map(({ what }) => what),
+      ).not.toContain(failed);
       const steps = planRemoval({ ...survey(part), paths }, layouts[part]);
       expect(steps.map(({ name }) => name)).not.toContain(failed);
     }
@@ -308,10 +388,16 @@ describe("uninstalling", () => {
 
   it("names the withdrawals that are open, and says nothing without an agent that answers", () => {
     const open = (...ids: readonly string[]) =>
-      openText(JSON.stringify({ ok: true, withdrawals: ids.map((transactionId) => ({ transactionId, state: "held" })) }));
+      openText(
+        JSON.stringify({
+          ok: true,
+          withdrawals: ids.map((transactionId) => ({ transactionId, state: "held" })),
+        }),
+      );
     expect(open("a1")).toMatch(/1 withdrawal is not ended.*\n {4}a1 {2}held\n$/);
     expect(open("a1", "b2")).toMatch(/2 withdrawals are not ended/);
-    for (const answer of ["", "no JSON", "{}", '{"withdrawals":[]}', "null"]) expect(openText(answer), answer).toBe("");
+    for (const answer of ["", "no JSON", "{}", '{"withdrawals":[]}', "null"])
+      expect(openText(answer), answer).toBe("");
   });
 
   it("releasing is refused for a tree whose package and program say two versions, and names both", () => {
@@ -345,7 +431,10 @@ describe("the command line", () => {
       isYes: true,
       root: "",
     });
-    expect(readInstallCommand(["upgrade", "--gateway", "--root", "/image/"])).toMatchObject({ part: "gateway", root: "/image" });
+    expect(readInstallCommand(["upgrade", "--gateway", "--root", "/image/"])).toMatchObject({
+      part: "gateway",
+      root: "/image",
+    });
     for (const words of [
       ["install", "--confg", "c.json"],
       ["install", "now"],
@@ -354,7 +443,9 @@ describe("the command line", () => {
       ["uninstall", "--root", "/image"],
       ["uninstall", "--enc-key-file", "key"],
     ]) {
-      expect(outcomeOf(() => readInstallCommand(words)).outcome, words.join(" ")).toBe("COMMAND_USAGE");
+      expect(outcomeOf(() => readInstallCommand(words)).outcome, words.join(" ")).toBe(
+        "COMMAND_USAGE",
+      );
     }
   });
 });
@@ -365,17 +456,23 @@ describe("an upgrade", () => {
     try {
       assertUpgrade({ ...fresh, ...change }, layouts[part], from);
     } catch (error) {
-      return error instanceof AgentError ? `${error.message} ${String(error.context.hint)}` : String(error);
+      return error instanceof AgentError
+        ? `${error.message} ${String(error.context.hint)}`
+        : String(error);
     }
     return "";
   };
 
   it("from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
     expect(said({}, "agent", "/srv/autowithdraw-0.2.0")).toBe("");
-    expect(said({}, "agent", "/opt/autowithdraw")).toMatch(/no newer release in the folder .*: node autowithdraw\.js upgrade$/);
+    expect(said({}, "agent", "/opt/autowithdraw")).toMatch(
+      /no newer release in the folder .*: node autowithdraw\.js upgrade$/,
+    );
     expect(said({ root: "/image" }, "agent", "/opt/autowithdraw")).toBe("");
     const none = { installed: { version: null } };
-    expect(said(none, "gateway", "/srv/new")).toMatch(/^no gateway is installed here.* node autowithdraw\.js install --gateway$/);
+    expect(said(none, "gateway", "/srv/new")).toMatch(
+      /^no gateway is installed here.* node autowithdraw\.js install --gateway$/,
+    );
   });
 });
 
@@ -392,7 +489,13 @@ describe("the gateway's short command", () => {
     // A group alone lists.
     for (const group of ["merchant", "key"]) expect(given(group)).toBe(`/p/l ${group} ${config}`);
     expect(given("merchant", "create", "A B")).toBe(`/p/l merchant create A B ${config}`);
-    for (const words of [[], ["--help"], ["help", "key"], ["init", "--dir", "d"], ["agents", "--help"]])
+    for (const words of [
+      [],
+      ["--help"],
+      ["help", "key"],
+      ["init", "--dir", "d"],
+      ["agents", "--help"],
+    ])
       expect(given(...words)).toBe(["/p/l", ...words].join(" "));
   });
 });
@@ -404,13 +507,18 @@ describe("an installed part", () => {
       .filter((name) => name.endsWith(".ts"))
       .flatMap((name) => {
         const text = readFileSync(join(root, room, name), "utf8");
-        const named = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
+        const named = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)].map(
+          ([, path = ""]) => path,
+        );
         return named.map((path) => normalize(join(room, dirname(name), path)).split(sep)[0] ?? "");
       });
 
-  it.each(Object.values(layouts))("has every room that its own rooms import: $part", ({ rooms }) => {
-    const imported = new Set(rooms.flatMap(importsOf));
-    expect(imported.size).toBeGreaterThan(3);
-    expect([...imported].filter((room) => !rooms.includes(room))).toEqual([]);
-  });
+  it.each(Object.values(layouts))(
+    "has every room that its own rooms import: $part",
+    ({ rooms }) => {
+      const imported = new Set(rooms.flatMap(importsOf));
+      expect(imported.size).toBeGreaterThan(3);
+      expect([...imported].filter((room) => !rooms.includes(room))).toEqual([]);
+    },
+  );
 });

@@ -33,11 +33,16 @@ startsTheBuild();
 
 interface Lock {
   readonly packages: Readonly<
-    Record<string, { readonly version: string; readonly hasInstallScript?: boolean; readonly dev?: boolean }>
+    Record<
+      string,
+      { readonly version: string; readonly hasInstallScript?: boolean; readonly dev?: boolean }
+    >
   >;
 }
 
-const { version } = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as { version: string };
+const { version } = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as {
+  version: string;
+};
 const name = `autowithdraw-${version}`;
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-release-"));
 const unpacked = join(dir, name);
@@ -52,7 +57,8 @@ function keyFile(file: string, pem: string | Buffer): string {
   writeFileSync(join(dir, file), pem, { mode: 0o600 });
   return join(dir, file);
 }
-const freshKey = (): string => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const freshKey = (): string =>
+  generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const signKey = keyFile("release.key", freshKey());
 
 const runFile = promisify(execFile);
@@ -64,7 +70,10 @@ const runFile = promisify(execFile);
 async function make(root: string, out: string, umask: string): Promise<void> {
   const script = `umask ${umask}; exec "$0" dist/packaging/release/release.js --out "$1" --sign-key "$2"`;
   const env = { ...process.env, SOURCE_DATE_EPOCH: "1790000000", TZ: "Asia/Tokyo" };
-  await runFile("sh", ["-c", script, process.execPath, join(dir, out), signKey], { cwd: root, env });
+  await runFile("sh", ["-c", script, process.execPath, join(dir, out), signKey], {
+    cwd: root,
+    env,
+  });
 }
 
 beforeAll(async () => {
@@ -80,8 +89,11 @@ describe("the archive", () => {
     for (const part of ["dist", "docs", "systemd", "scripts", "cli/launch", "packaging/monitoring"])
       cpSync(join(projectRoot, part), join(other, part), { recursive: true });
     mkdirSync(join(other, "gateway"));
-    for (const file of ["gateway/gateway.js", "gateway/package.json"]) cpSync(join(projectRoot, file), join(other, file));
-    for (const file of readdirSync(projectRoot).filter((one) => statSync(join(projectRoot, one)).isFile()))
+    for (const file of ["gateway/gateway.js", "gateway/package.json"])
+      cpSync(join(projectRoot, file), join(other, file));
+    for (const file of readdirSync(projectRoot).filter((one) =>
+      statSync(join(projectRoot, one)).isFile(),
+    ))
       writeFileSync(join(other, file), readFileSync(join(projectRoot, file)), { mode: 0o600 });
     symlinkSync(join(projectRoot, "node_modules"), join(other, "node_modules"));
     await make(other, "two", "077");
@@ -94,7 +106,10 @@ describe("the archive", () => {
   });
 
   it("has a checksum that sha256sum takes", () => {
-    const said = execFileSync("sha256sum", ["--check", `${name}.tgz.sha256`], { cwd: join(dir, "one"), encoding: "utf8" });
+    const said = execFileSync("sha256sum", ["--check", `${name}.tgz.sha256`], {
+      cwd: join(dir, "one"),
+      encoding: "utf8",
+    });
     expect(said).toBe(`${name}.tgz: OK\n`);
   });
 
@@ -103,7 +118,9 @@ describe("the archive", () => {
     const page = readFileSync(join(projectRoot, "docs", "install.md"), "utf8");
     const line = /^openssl pkeyutl -verify .*$/m.exec(page)?.[0] ?? "no such line";
     const verified = (folder: string, key: string): string => {
-      const typed = line.replace("/etc/autowithdraw-release.pub", key).replaceAll("autowithdraw-0.1.0", name);
+      const typed = line
+        .replace("/etc/autowithdraw-release.pub", key)
+        .replaceAll("autowithdraw-0.1.0", name);
       const done = spawnSync("sh", ["-c", typed], { cwd: folder, encoding: "utf8" });
       return done.status === 0 ? done.stdout.trim() : "refused";
     };
@@ -132,7 +149,10 @@ describe("the archive", () => {
       ).toBe("Signature Verified Successfully");
       expect(verified(copyOf(`${name}.tgz.sha256`, flipped), publicKey)).toBe("refused");
       expect(verified(copyOf(`${name}.tgz.sha256.sig`, flipped), publicKey)).toBe("refused");
-      const outsider = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
+      const outsider = generateKeyPairSync("ed25519").publicKey.export({
+        type: "spki",
+        format: "pem",
+      });
       expect(verified(join(dir, "one"), keyFile("outsider.pub", outsider))).toBe("refused");
     });
 
@@ -147,7 +167,10 @@ describe("the archive", () => {
       const open = keyFile("open.key", freshKey());
       chmodSync(open, 0o640);
       expect(why(open)).toContain(`is open to others: chmod 600 ${open}`);
-      const other = generateKeyPairSync("x25519").privateKey.export({ type: "pkcs8", format: "pem" });
+      const other = generateKeyPairSync("x25519").privateKey.export({
+        type: "pkcs8",
+        format: "pem",
+      });
       expect(why(keyFile("other.key", other))).toContain("a key of the kind x25519");
       expect(why(keyFile("none.key", "none"))).toContain("holds no private key in PEM");
     });
@@ -216,9 +239,15 @@ describe("the archive", () => {
       "man",
       "completion",
     ])
-      expect(files.filter((path) => path.startsWith(`dist/${room}/`)).length, room).toBeGreaterThan(0);
-    expect(readdirSync(join(unpacked, "systemd"))).toEqual(readdirSync(join(projectRoot, "systemd")));
-    const listed = execFileSync("tar", ["-tvzf", join(dir, "one", `${name}.tgz`)], { encoding: "utf8" })
+      expect(files.filter((path) => path.startsWith(`dist/${room}/`)).length, room).toBeGreaterThan(
+        0,
+      );
+    expect(readdirSync(join(unpacked, "systemd"))).toEqual(
+      readdirSync(join(projectRoot, "systemd")),
+    );
+    const listed = execFileSync("tar", ["-tvzf", join(dir, "one", `${name}.tgz`)], {
+      encoding: "utf8",
+    })
       .trim()
       .split("\n");
     for (const line of listed) expect(line).toMatch(/^(drwxr-xr-x|-rw-r--r--) 0\/0 /);
@@ -227,19 +256,36 @@ describe("the archive", () => {
   it("answers --version and --help before any package is there, and says what is missing otherwise", async () => {
     for (const launcher of ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.js"]) {
       const asked = (...args: string[]) =>
-        run(process.execPath, [join(unpacked, launcher), ...args], { cwd: dir, logFile: "/dev/null" });
-      expect(await asked("--version"), launcher).toEqual({ code: 0, output: `autowithdraw ${version}\n` });
-      expect(await asked("--help"), launcher).toMatchObject({ code: 0, output: expect.stringContaining("Usage:") });
+        run(process.execPath, [join(unpacked, launcher), ...args], {
+          cwd: dir,
+          logFile: "/dev/null",
+        });
+      expect(await asked("--version"), launcher).toEqual({
+        code: 0,
+        output: `autowithdraw ${version}\n`,
+      });
+      expect(await asked("--help"), launcher).toMatchObject({
+        code: 0,
+        output: expect.stringContaining("Usage:"),
+      });
     }
-    const status = await run(process.execPath, [join(unpacked, "autowithdraw.js"), "status"], { cwd: dir, logFile: "/dev/null" });
-    expect(status).toMatchObject({ code: 2, output: expect.stringContaining("hint: as root: node autowithdraw.js install;") });
+    const status = await run(process.execPath, [join(unpacked, "autowithdraw.js"), "status"], {
+      cwd: dir,
+      logFile: "/dev/null",
+    });
+    expect(status).toMatchObject({
+      code: 2,
+      output: expect.stringContaining("hint: as root: node autowithdraw.js install;"),
+    });
     expect(status.output).toContain("packages are missing");
   });
 });
 
 describe("the packages of a release", () => {
-  const lockOf = (folder: string): Lock => JSON.parse(read(join(folder, "package-lock.json"))) as Lock;
-  const namesIn = (lock: Lock): string[] => Object.keys(lock.packages).filter((path) => path !== "");
+  const lockOf = (folder: string): Lock =>
+    JSON.parse(read(join(folder, "package-lock.json"))) as Lock;
+  const namesIn = (lock: Lock): string[] =>
+    Object.keys(lock.packages).filter((path) => path !== "");
 
   it("are the agent's production packages: at most 40, none with an install script, none of the gateway or for building", () => {
     const whole = JSON.parse(readFileSync(join(projectRoot, "package-lock.json"), "utf8")) as Lock;
@@ -268,11 +314,13 @@ describe("the packages of a release", () => {
   // Needs the package registry.
   it.each(["", "gateway"])("are taken by npm ci as they stand: %j", async (folder) => {
     const place = mkdtempSync(join(dir, "ci-"));
-    for (const file of ["package.json", "package-lock.json"]) cpSync(join(unpacked, folder, file), join(place, file));
+    for (const file of ["package.json", "package-lock.json"])
+      cpSync(join(unpacked, folder, file), join(place, file));
     const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
     const done = await run("npm", args, { cwd: place, logFile: "/dev/null" });
     expect(done.code, done.output).toBe(0);
-    for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
+    for (const path of namesIn(lockOf(folder)))
+      expect(existsSync(join(place, path, "package.json")), path).toBe(true);
     // Every import of the built program is among them.
     const beneath = ["base", "protocol", "outgoing", "alerts", "chains"];
     const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
@@ -344,11 +392,17 @@ describe("the parts list", () => {
       }
     }
     const libraries = components.filter(({ type }) => type === "library");
-    expect(new Map(libraries.map((one) => [one["bom-ref"], (one.properties ?? []).map(({ value }) => value)]))).toEqual(wanted);
+    expect(
+      new Map(
+        libraries.map((one) => [one["bom-ref"], (one.properties ?? []).map(({ value }) => value)]),
+      ),
+    ).toEqual(wanted);
     for (const one of libraries) expect(one.hashes, one.name).toHaveLength(1);
     const tree = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
     expect(tree.get("autowithdraw")).toHaveLength(15);
-    expect(tree.get("autowithdraw-gateway")?.some((ref) => ref.startsWith("pkg:npm/fastify@"))).toBe(true);
+    expect(
+      tree.get("autowithdraw-gateway")?.some((ref) => ref.startsWith("pkg:npm/fastify@")),
+    ).toBe(true);
     const reached = new Set(["autowithdraw", "autowithdraw-gateway"]);
     for (const ref of reached) for (const next of tree.get(ref) ?? []) reached.add(next);
     expect(libraries.map((one) => one["bom-ref"]).filter((ref) => !reached.has(ref))).toEqual([]);

@@ -11,7 +11,9 @@ startsTheBuild();
 it("an agent on Node 18.19.1 pairs with a gateway on Node 20.9.0, and pays", async (context) => {
   const proof = await proveOn("18", "20");
   if (proof === null) {
-    process.stderr.write("\n*** SKIPPED: no Node binaries for this machine; run it on Linux x64\n\n");
+    process.stderr.write(
+      "\n*** SKIPPED: no Node binaries for this machine; run it on Linux x64\n\n",
+    );
     context.skip();
     return;
   }

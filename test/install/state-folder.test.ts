@@ -28,7 +28,10 @@ function pairedFolder(): StateFolder {
   writeFileSync(join(state.signer, "keystore.json"), "{}");
   writeFileSync(join(state.signer, "ledger", "0000000000000001.jsonl"), "{}\n");
   writeFileSync(join(state.courier, "link.json"), "{}");
-  writeFileSync(state.pairing, JSON.stringify({ step: "scrubbed", granted: { agent: "aa".repeat(8) } }));
+  writeFileSync(
+    state.pairing,
+    JSON.stringify({ step: "scrubbed", granted: { agent: "aa".repeat(8) } }),
+  );
   return state;
 }
 
@@ -78,14 +81,17 @@ it.each(["both", "signer", "courier"] as const)(
     const state = pairedFolder();
     const fault = await faultOf(() => outside(state.root, () => assertPaired(state, role)));
     expect(fault.code).toBe("STATE_FOLDER");
-    expect(fault.message).toMatch(/^this user cannot see whether .*(keystore|link)\.json is there \(EACCES\)$/);
+    expect(fault.message).toMatch(
+      /^this user cannot see whether .*(keystore|link)\.json is there \(EACCES\)$/,
+    );
     expect(fault.context.hint).toBe("run it as the user that runs crypto");
   },
 );
 
 it("a state folder lets each role look at its own folder alone", async () => {
   const state = pairedFolder();
-  for (const folder of [state.root, state.signer, join(state.signer, "ledger")]) chmodSync(folder, 0o755);
+  for (const folder of [state.root, state.signer, join(state.signer, "ledger")])
+    chmodSync(folder, 0o755);
   await outside(state.courier, () => {
     assertPaired(state, "signer");
     expect(() => assertPaired(state, "courier")).toThrow("link.json");
@@ -101,7 +107,9 @@ it("a state folder that is out of sight begins no second pairing for another use
 
 it("an operator of the socket alone is told that crypto does not run, not that nothing is paired", async () => {
   const state = pairedFolder();
-  expect((await faultOf(() => outside(state.root, () => askOperator(state, "status", {})))).code).toBe("COMMAND_RIGHT");
+  expect(
+    (await faultOf(() => outside(state.root, () => askOperator(state, "status", {})))).code,
+  ).toBe("COMMAND_RIGHT");
   if (process.geteuid?.() === 0) {
     chmodSync(state.root, 0o711);
     const fault = await faultOf(() => outside(state.root, () => askOperator(state, "status", {})));

@@ -14,12 +14,15 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = join(root, "systemd");
 const units = readdirSync(folder).filter((name) => /\.(service|socket|target)$/.test(name));
 const hasSystemd = spawnSync("systemd-analyze", ["--version"], { stdio: "ignore" }).status === 0;
-if (!hasSystemd) process.stderr.write("\n*** SKIPPED for want of systemd-analyze: apt-get install systemd\n\n");
+if (!hasSystemd)
+  process.stderr.write("\n*** SKIPPED for want of systemd-analyze: apt-get install systemd\n\n");
 
 /** Values of a key in a unit; comments are none. */
 function values(unit: string, key: string): string[] {
   const lines = readFileSync(join(folder, unit), "utf8").split("\n");
-  return lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
+  return lines
+    .filter((line) => line.startsWith(`${key}=`))
+    .map((line) => line.slice(key.length + 1));
 }
 
 describe("systemd units", () => {
@@ -40,13 +43,20 @@ describe("systemd units", () => {
     const copy = mkdtempSync(join(tmpdir(), "autowithdraw-units-"));
     try {
       for (const unit of units) {
-        const text = readFileSync(join(folder, unit), "utf8").replaceAll("/usr/bin/node ", `${process.execPath} `);
+        const text = readFileSync(join(folder, unit), "utf8").replaceAll(
+          "/usr/bin/node ",
+          `${process.execPath} `,
+        );
         writeFileSync(join(copy, unit), text);
       }
       const verify = (): string => {
-        const done = spawnSync("systemd-analyze", ["verify", "--man=no", ...units.map((unit) => join(copy, unit))], {
-          encoding: "utf8",
-        });
+        const done = spawnSync(
+          "systemd-analyze",
+          ["verify", "--man=no", ...units.map((unit) => join(copy, unit))],
+          {
+            encoding: "utf8",
+          },
+        );
         return done.stdout + done.stderr;
       };
       expect(verify()).toBe("");
@@ -85,7 +95,8 @@ describe("systemd units", () => {
     expect(values(target, "Wants")).toEqual([[...sockets, signer, courier].join(" ")]);
     expect(values(target, "WantedBy")).toEqual(["multi-user.target"]);
     expect(values(courier, "PartOf")).toEqual([target]);
-    for (const unit of [signer, ...sockets]) expect(values(unit, "PartOf"), unit).toEqual([`${target} ${courier}`]);
+    for (const unit of [signer, ...sockets])
+      expect(values(unit, "PartOf"), unit).toEqual([`${target} ${courier}`]);
     expect(values(courier, "Wants")).toContain(signer);
     expect(values(signer, "Wants")).toEqual([[...sockets, courier].join(" ")]);
     // A stop has waited for both processes, a start for the sockets.
@@ -124,7 +135,10 @@ describe("systemd units", () => {
   });
 
   it("tell of a gateway that failed, whether it is tried again or not, and end that at an ordered stop", () => {
-    const [unit, alert] = ["autowithdraw-gateway.service", "autowithdraw-gateway-alert.service"] as const;
+    const [unit, alert] = [
+      "autowithdraw-gateway.service",
+      "autowithdraw-gateway-alert.service",
+    ] as const;
     expect(values(unit, "OnFailure")).toEqual([alert]);
     const [post = ""] = values(unit, "ExecStopPost");
     const script = /'(.*)'$/.exec(post)?.[1]?.replaceAll("$$", "$") ?? "";
@@ -159,13 +173,18 @@ describe("systemd units", () => {
   it("the gateway's reload checks the file that start reads before the signal", () => {
     const unit = "autowithdraw-gateway.service";
     const [start = ""] = values(unit, "ExecStart");
-    expect(values(unit, "ExecReload")).toEqual([start.replace(" start ", " check "), "/bin/kill -HUP $MAINPID"]);
+    expect(values(unit, "ExecReload")).toEqual([
+      start.replace(" start ", " check "),
+      "/bin/kill -HUP $MAINPID",
+    ]);
   });
 
   it("name every process in the journal, and leave its exit reason where everybody reads them", () => {
     // The alerts are the gateway's own, under its user and name.
     const services = units.filter((name) => name.endsWith(".service") && !name.includes("-alert"));
-    expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(services.length);
+    expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(
+      services.length,
+    );
     for (const [unit, role] of [
       ["autowithdraw-signer.service", "signer"],
       ["autowithdraw-courier.service", "courier"],
@@ -190,7 +209,8 @@ describe("systemd units", () => {
       UnsetEnvironment: "NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD",
       CapabilityBoundingSet: "",
     };
-    for (const [key, value] of Object.entries(wanted)) expect(values("autowithdraw-signer.service", key), key).toEqual([value]);
+    for (const [key, value] of Object.entries(wanted))
+      expect(values("autowithdraw-signer.service", key), key).toEqual([value]);
     for (const unit of units.filter((name) => name.endsWith(".service"))) {
       expect(values(unit, "SystemCallFilter")[0], unit).toBe("@system-service @pkey");
       expect(values(unit, "MemoryDenyWriteExecute"), unit).toEqual([]);
@@ -206,8 +226,13 @@ describe("systemd units", () => {
     expect(values("autowithdraw-signer.socket", "SocketGroup")).toEqual([courier]);
     expect(values("autowithdraw-operator.socket", "SocketGroup")).not.toEqual([courier]);
     expect(values("autowithdraw-courier.service", "SupplementaryGroups")).toEqual([]);
-    expect(values("autowithdraw-courier.service", "LoadCredential").some((value) => value.startsWith("encKey"))).toBe(false);
-    for (const unit of units.filter((name) => name.endsWith(".socket"))) expect(values(unit, "SocketMode")).toEqual(["0660"]);
+    expect(
+      values("autowithdraw-courier.service", "LoadCredential").some((value) =>
+        value.startsWith("encKey"),
+      ),
+    ).toBe(false);
+    for (const unit of units.filter((name) => name.endsWith(".socket")))
+      expect(values(unit, "SocketMode")).toEqual(["0660"]);
   });
 });
 
@@ -224,7 +249,8 @@ describe("config.example.json", () => {
         "trx",
         "usdt-trc20",
       ]);
-      for (const placeholder of ["<MNEMONIC>", "<API_KEY>", "<ENCRYPTION_KEY>"]) expect(text.split(placeholder).length).toBe(2);
+      for (const placeholder of ["<MNEMONIC>", "<API_KEY>", "<ENCRYPTION_KEY>"])
+        expect(text.split(placeholder).length).toBe(2);
       expect(() => readConfig(path, { requireSecrets: ["mnemonic", "apiKey", "encKey"] })).toThrow(
         "mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)",
       );

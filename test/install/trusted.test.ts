@@ -17,7 +17,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeSocketPaths, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
-import { isTrustedFolder, openTrusted, readTrusted, type Trust } from "../../agent/files/trusted.ts";
+import {
+  isTrustedFolder,
+  openTrusted,
+  readTrusted,
+  type Trust,
+} from "../../agent/files/trusted.ts";
 import { AgentError } from "../../base/fault.ts";
 import { secretCopies } from "../../cli/config-copies.ts";
 import { carryOut } from "../../cli/install/steps.ts";
@@ -66,7 +71,8 @@ function file(mode = 0o600, uid = process.getuid?.() ?? 0, folder = dir): string
 }
 
 describe("a file", () => {
-  const read = (path: string, trust: Trust): Promise<string> => codeOf(() => readTrusted(path, 100, trust));
+  const read = (path: string, trust: Trust): Promise<string> =>
+    codeOf(() => readTrusted(path, 100, trust));
 
   it("a trusted file is a file, and no link, folder or pipe", async () => {
     const link = join(dir, "link");
@@ -77,14 +83,18 @@ describe("a file", () => {
     expect(await read(file(), secret)).toBe("");
   });
 
-  it.each([0o604, 0o640, 0o620, 0o601, 0o666])("a trusted file with a secret is closed to others (mode %o)", async (mode) => {
-    expect(await read(file(mode), secret)).toBe("FILE_EXPOSED");
-    expect(await read(file(mode & 0o700), secret)).toBe("");
-    expect(await read(file(mode), { ...secret, isGuarded: true })).toBe("");
-  });
+  it.each([0o604, 0o640, 0o620, 0o601, 0o666])(
+    "a trusted file with a secret is closed to others (mode %o)",
+    async (mode) => {
+      expect(await read(file(mode), secret)).toBe("FILE_EXPOSED");
+      expect(await read(file(mode & 0o700), secret)).toBe("");
+      expect(await read(file(mode), { ...secret, isGuarded: true })).toBe("");
+    },
+  );
 
   it("a trusted file without a secret may be read by others and not be written", async () => {
-    for (const mode of [0o620, 0o602, 0o666]) expect(await read(file(mode), plain)).toBe("FILE_EXPOSED");
+    for (const mode of [0o620, 0o602, 0o666])
+      expect(await read(file(mode), plain)).toBe("FILE_EXPOSED");
     expect(await read(file(0o644), plain)).toBe("");
   });
 
@@ -99,27 +109,34 @@ describe("a file", () => {
     expect(Buffer.from(readTrusted(file(), 4, secret) ?? []).toString()).toBe("text");
   });
 
-  it.runIf(isRoot)("a trusted file is root's or this user's, unless an operator named it", async () => {
-    const theirs = file(0o600, outsider);
-    expect(await read(theirs, secret)).toBe("FILE_OWNER");
-    expect(await read(theirs, { ...secret, owner: "any" })).toBe("");
-    expect(await read(file(0o644, outsider), { ...secret, owner: "any" })).toBe("FILE_EXPOSED");
-  });
+  it.runIf(isRoot)(
+    "a trusted file is root's or this user's, unless an operator named it",
+    async () => {
+      const theirs = file(0o600, outsider);
+      expect(await read(theirs, secret)).toBe("FILE_OWNER");
+      expect(await read(theirs, { ...secret, owner: "any" })).toBe("");
+      expect(await read(file(0o644, outsider), { ...secret, owner: "any" })).toBe("FILE_EXPOSED");
+    },
+  );
 
-  it.runIf(isRoot)("a trusted file in a user's own folder is that user's, if root looks after it", async () => {
-    const folder = join(dir, "signer");
-    mkdirSync(folder, { mode: 0o700 });
-    chownSync(folder, service, service);
-    const trust: Trust = { owner: "folder", isSecret: true };
-    expect(await read(file(0o600, service, folder), trust)).toBe("");
-    expect(await read(file(0o600, 0, folder), trust)).toBe("");
-    expect(await read(file(0o600, outsider, folder), trust)).toBe("FILE_OWNER");
-    expect(await read(file(0o600, service, folder), secret)).toBe("FILE_OWNER");
-  });
+  it.runIf(isRoot)(
+    "a trusted file in a user's own folder is that user's, if root looks after it",
+    async () => {
+      const folder = join(dir, "signer");
+      mkdirSync(folder, { mode: 0o700 });
+      chownSync(folder, service, service);
+      const trust: Trust = { owner: "folder", isSecret: true };
+      expect(await read(file(0o600, service, folder), trust)).toBe("");
+      expect(await read(file(0o600, 0, folder), trust)).toBe("");
+      expect(await read(file(0o600, outsider, folder), trust)).toBe("FILE_OWNER");
+      expect(await read(file(0o600, service, folder), secret)).toBe("FILE_OWNER");
+    },
+  );
 });
 
 describe("a folder", () => {
-  const look = (path: string, trust = plain): Promise<string> => codeOf(() => isTrustedFolder(path, trust));
+  const look = (path: string, trust = plain): Promise<string> =>
+    codeOf(() => isTrustedFolder(path, trust));
   const folder = (name: string, mode: number, uid = process.getuid?.() ?? 0): string => {
     mkdirSync(join(dir, name));
     chmodSync(join(dir, name), mode);
@@ -139,13 +156,16 @@ describe("a folder", () => {
     expect(isTrustedFolder(join(dir, "missing"), plain)).toBe(false);
   });
 
-  it.runIf(isRoot)("of a service's user is trusted if only root could have given it away", async () => {
-    const given = folder("given", 0o700, service);
-    expect(await look(given, { owner: "folder", isSecret: false })).toBe("");
-    expect(await look(given)).toBe("FILE_OWNER");
-    chmodSync(dir, 0o1777);
-    expect(await look(given, { owner: "folder", isSecret: false })).toBe("FILE_OWNER");
-  });
+  it.runIf(isRoot)(
+    "of a service's user is trusted if only root could have given it away",
+    async () => {
+      const given = folder("given", 0o700, service);
+      expect(await look(given, { owner: "folder", isSecret: false })).toBe("");
+      expect(await look(given)).toBe("FILE_OWNER");
+      chmodSync(dir, 0o1777);
+      expect(await look(given, { owner: "folder", isSecret: false })).toBe("FILE_OWNER");
+    },
+  );
 });
 
 describe("the folder that run/where names", () => {
@@ -207,13 +227,18 @@ describe("the folder that run/where names", () => {
 });
 
 describe("a copy of config.json beside it", () => {
-  it.each([".config.json.swp", "config.json~", "config.json.bak", "#config.json#"])("%s is named with what it holds", (name) => {
-    const config = join(dir, "config.json");
-    writeFileSync(join(dir, name), '{"mnemonic": "<MNEMONIC>", "apiKey": ""}');
-    expect(secretCopies(config)).toEqual([]);
-    writeFileSync(join(dir, name), 'b0VIM\0"mnemonic": "legal winner",\0"apiKey": "x.y"');
-    expect(secretCopies(config)).toEqual([{ path: join(dir, name), secrets: ["mnemonic", "apiKey"] }]);
-  });
+  it.each([".config.json.swp", "config.json~", "config.json.bak", "#config.json#"])(
+    "%s is named with what it holds",
+    (name) => {
+      const config = join(dir, "config.json");
+      writeFileSync(join(dir, name), '{"mnemonic": "<MNEMONIC>", "apiKey": ""}');
+      expect(secretCopies(config)).toEqual([]);
+      writeFileSync(join(dir, name), 'b0VIM\0"mnemonic": "legal winner",\0"apiKey": "x.y"');
+      expect(secretCopies(config)).toEqual([
+        { path: join(dir, name), secrets: ["mnemonic", "apiKey"] },
+      ]);
+    },
+  );
 });
 
 describe.runIf(isRoot)("install --config", () => {
@@ -231,7 +256,9 @@ describe.runIf(isRoot)("install --config", () => {
     expect(await codeOf(() => carryOut(act, context))).toBe("FILE_EXPOSED");
     chmodSync(from, 0o600);
     symlinkSync(from, join(dir, "link"));
-    expect(await codeOf(() => carryOut({ ...act, from: join(dir, "link") }, context))).toBe("FILE_LINK");
+    expect(await codeOf(() => carryOut({ ...act, from: join(dir, "link") }, context))).toBe(
+      "FILE_LINK",
+    );
   });
 });
 
@@ -241,8 +268,18 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
   const segment = (): string => inState("signer", "ledger", "00000001.jsonl");
 
   const planted: readonly (readonly [string, string, () => void, () => void])[] = [
-    ["a ledger that all may write", "FILE_EXPOSED", () => chmodSync(segment(), 0o666), () => chmodSync(segment(), 0o600)],
-    ["a ledger of an outsider", "FILE_OWNER", () => chownSync(segment(), outsider, 0), () => chownSync(segment(), 0, 0)],
+    [
+      "a ledger that all may write",
+      "FILE_EXPOSED",
+      () => chmodSync(segment(), 0o666),
+      () => chmodSync(segment(), 0o600),
+    ],
+    [
+      "a ledger of an outsider",
+      "FILE_OWNER",
+      () => chownSync(segment(), outsider, 0),
+      () => chownSync(segment(), 0, 0),
+    ],
     [
       "a ledger's folder that all may write",
       "FILE_EXPOSED",
@@ -286,7 +323,10 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
 
   it.each(planted)("does not start with %s: %s", async (_, code, plant, mend) => {
     plant();
-    const words = { FILE_EXPOSED: "can be changed by others", FILE_OWNER: `belongs to user ${outsider}` }[code] ?? "";
+    const words =
+      { FILE_EXPOSED: "can be changed by others", FILE_OWNER: `belongs to user ${outsider}` }[
+        code
+      ] ?? "";
     try {
       const ill = begin();
       await Promise.race([ill.ended, says(ill, "crypto: ready").catch(() => {})]);
@@ -301,7 +341,11 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
   /** Standing in the folder that holds config.json, without naming it. */
   async function unnamed(env: Readonly<Record<string, string>> = {}): Promise<string> {
     const words = [join(projectRoot, "crypto.js"), "--state", agent.state];
-    const ran = start(process.execPath, words, { cwd: agent.dir, logFile: agent.log, env: { ...process.env, ...env } });
+    const ran = start(process.execPath, words, {
+      cwd: agent.dir,
+      logFile: agent.log,
+      env: { ...process.env, ...env },
+    });
     await Promise.race([ran.ended, says(ran, "crypto: ready").catch(() => {})]);
     ran.child.kill("SIGTERM");
     expect(await ran.ended, ran.output()).toBe(2);
@@ -312,7 +356,9 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     chownSync(agent.config, outsider, outsider);
     try {
       expect(await unnamed()).toContain(`there is no file ${join(projectRoot, "config.json")}`);
-      expect(await unnamed({ AUTOWITHDRAW_CONFIG: agent.config })).toContain(`belongs to user ${outsider}`);
+      expect(await unnamed({ AUTOWITHDRAW_CONFIG: agent.config })).toContain(
+        `belongs to user ${outsider}`,
+      );
       await says(begin(), "crypto: ready");
     } finally {
       chownSync(agent.config, 0, 0);

@@ -23,7 +23,13 @@ import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger } from "../../agent/ledger/ledger.ts";
 import { AgentError } from "../../base/fault.ts";
 import { checkBackup } from "../../cli/backup/check.ts";
-import { BackupWriter, isSealed, type Part, type ReadAt, readBackup } from "../../cli/backup/format.ts";
+import {
+  BackupWriter,
+  isSealed,
+  type Part,
+  type ReadAt,
+  readBackup,
+} from "../../cli/backup/format.ts";
 import { makeBackup } from "../../cli/backup/make.ts";
 import type { Manifest } from "../../cli/backup/manifest.ts";
 import { restoreBackup } from "../../cli/backup/restore.ts";
@@ -64,7 +70,10 @@ const over =
   (at, length) =>
     Uint8Array.from(file.subarray(at, at + length));
 
-function read(file: Uint8Array, key: Uint8Array | null): { readonly parts: Part[]; readonly manifest: Manifest } {
+function read(
+  file: Uint8Array,
+  key: Uint8Array | null,
+): { readonly parts: Part[]; readonly manifest: Manifest } {
   const found: Part[] = [];
   const steps = readBackup(over(file), key);
   for (;;) {
@@ -87,7 +96,8 @@ function codeOf(act: () => unknown): string {
 /** The offset of each chunk, and the end. */
 function places(file: Buffer): number[] {
   const found: number[] = [];
-  for (let at = file.indexOf(0x0a) + 1; at < file.length; at += 4 + file.readUInt32BE(at)) found.push(at);
+  for (let at = file.indexOf(0x0a) + 1; at < file.length; at += 4 + file.readUInt32BE(at))
+    found.push(at);
   return [...found, file.length];
 }
 
@@ -100,7 +110,8 @@ describe.each([
     expect(isSealed(over(file))).toBe(key !== null);
     const { parts: found, manifest } = read(file, key);
     expect(found.map(({ name }) => name)).toEqual(parts.map(({ name }) => name));
-    for (const [at, part] of found.entries()) expect(Buffer.from(part.bytes).equals(parts[at]?.bytes ?? Buffer.of(1))).toBe(true);
+    for (const [at, part] of found.entries())
+      expect(Buffer.from(part.bytes).equals(parts[at]?.bytes ?? Buffer.of(1))).toBe(true);
     expect(manifest).toEqual({
       ...fields,
       parts: parts.map(({ name, bytes }) => ({
@@ -165,13 +176,22 @@ describe.each([
 describe("a sealed backup", () => {
   it("opens with its own encKey and header only", () => {
     const file = made(encKey);
-    for (const other of [Buffer.from(randomBytes(32).toString("hex")), Buffer.from("a passphrase of some length 42"), null]) {
+    for (const other of [
+      Buffer.from(randomBytes(32).toString("hex")),
+      Buffer.from("a passphrase of some length 42"),
+      null,
+    ]) {
       expect(codeOf(() => read(file, other))).toBe("BACKUP_ENCKEY");
     }
     const text = file.toString("latin1");
-    const salted = text.replace(/"salt":"(..)/, (_, two: string) => `"salt":"${two === "00" ? "01" : "00"}`);
+    const salted = text.replace(
+      /"salt":"(..)/,
+      (_, two: string) => `"salt":"${two === "00" ? "01" : "00"}`,
+    );
     expect(codeOf(() => read(Buffer.from(salted, "latin1"), encKey))).toBe("BACKUP_ENCKEY");
-    expect(codeOf(() => read(Buffer.from(text.replace('"version":1', '"version":2'), "latin1"), encKey))).toBe("BACKUP_NEWER");
+    expect(
+      codeOf(() => read(Buffer.from(text.replace('"version":1', '"version":2'), "latin1"), encKey)),
+    ).toBe("BACKUP_NEWER");
     expect(codeOf(() => read(Buffer.from("not one\n"), encKey))).toBe("BACKUP_DAMAGED");
   });
 
@@ -181,20 +201,38 @@ describe("a sealed backup", () => {
     const header = file.subarray(0, end);
     const { kdf, boxNonce } = JSON.parse(header.toString());
     const keyFor = (label: string): Uint8Array => {
-      const info = Buffer.concat([Buffer.from(`${label}\n`), createHash("sha256").update(header).digest()]);
-      return new Uint8Array(hkdfSync("sha256", Buffer.from(encKey.toString(), "hex"), Buffer.from(kdf.salt, "hex"), info, 32));
+      const info = Buffer.concat([
+        Buffer.from(`${label}\n`),
+        createHash("sha256").update(header).digest(),
+      ]);
+      return new Uint8Array(
+        hkdfSync(
+          "sha256",
+          Buffer.from(encKey.toString(), "hex"),
+          Buffer.from(kdf.salt, "hex"),
+          info,
+          32,
+        ),
+      );
     };
     const box = file.subarray(end + 5, end + 5 + file.readUInt32BE(end + 1));
     const first = Buffer.concat([Buffer.from(boxNonce, "hex"), Buffer.alloc(8)]);
     const plain = nacl.secretbox.open(box, first, keyFor("autowithdraw/1 backup"));
-    expect(Buffer.from(plain ?? []).toString()).toBe('\u0001{"name":"ledger/00000001.jsonl","bytes":2500000}');
+    expect(Buffer.from(plain ?? []).toString()).toBe(
+      '\u0001{"name":"ledger/00000001.jsonl","bytes":2500000}',
+    );
     expect(nacl.secretbox.open(box, first, keyFor("autowithdraw/1 keystore"))).toBeNull();
   });
 
   it("under a passphrase costs its derivation", () => {
     const phrase = Buffer.from("quiet Otters 7 sing, under 9 ladders!");
     const file = made(phrase, parts.slice(1));
-    expect(JSON.parse(file.toString("utf8", 0, file.indexOf(0x0a))).kdf).toMatchObject({ name: "scrypt", logN: 18, r: 8, p: 1 });
+    expect(JSON.parse(file.toString("utf8", 0, file.indexOf(0x0a))).kdf).toMatchObject({
+      name: "scrypt",
+      logN: 18,
+      r: 8,
+      p: 1,
+    });
     expect(read(file, phrase).parts).toHaveLength(2);
     const cheap = Buffer.from(file.toString("latin1").replace('"logN":18', '"logN":10'), "latin1");
     expect(codeOf(() => read(cheap, phrase))).toBe("BACKUP_DAMAGED");
@@ -212,7 +250,10 @@ describe("on a real disk", () => {
     const state = stateFolder(join(dir, "state"));
     createLedger(ledgerDisk(join(state.signer, "ledger")), paired, () => 1, testSeal);
     const file = join(dir, "open.backup");
-    makeBackup({ act: "make", file, state, config: null, upTo: null, hasKeys: false, madeAt: 1 }, null);
+    makeBackup(
+      { act: "make", file, state, config: null, upTo: null, hasKeys: false, madeAt: 1 },
+      null,
+    );
     return file;
   }
 
@@ -231,9 +272,19 @@ describe("on a real disk", () => {
     const file = openBackup();
     const before = readFileSync(file);
     const state = stateFolder(join(dir, "nothing"));
-    const task = { act: "make", file, state, config: null, upTo: null, hasKeys: false, madeAt: 1 } as const;
+    const task = {
+      act: "make",
+      file,
+      state,
+      config: null,
+      upTo: null,
+      hasKeys: false,
+      madeAt: 1,
+    } as const;
     expect(codeOf(() => makeBackup(task, null))).toBe("LEDGER_MISSING");
-    expect(codeOf(() => makeBackup({ ...task, file: join(dir, "no", "folder") }, null))).toBe("BACKUP_WRITE");
+    expect(codeOf(() => makeBackup({ ...task, file: join(dir, "no", "folder") }, null))).toBe(
+      "BACKUP_WRITE",
+    );
     expect(readFileSync(file).equals(before)).toBe(true);
     expect(readdirSync(dir).sort()).toEqual(["open.backup", "state"]);
   });
@@ -246,7 +297,15 @@ describe("on a real disk", () => {
     const link = join(state.courier, "link.json");
     const elsewhere = join(dir, "root-only");
     writeFileSync(elsewhere, "secret", { mode: 0o600 });
-    const task = { act: "make", file, state, config: null, upTo: null, hasKeys: true, madeAt: 1 } as const;
+    const task = {
+      act: "make",
+      file,
+      state,
+      config: null,
+      upTo: null,
+      hasKeys: true,
+      madeAt: 1,
+    } as const;
     symlinkSync(elsewhere, link);
     expect(codeOf(() => makeBackup(task, null))).toBe("FILE_LINK");
     rmSync(link);
@@ -255,33 +314,46 @@ describe("on a real disk", () => {
     expect(codeOf(() => makeBackup(task, null))).toBe("KEYSTORE_MISSING");
   });
 
-  it.skipIf(process.getuid?.() !== 0)("root restores for the owners of the folders that an installation made", () => {
-    const state = stateFolder(join(dir, "installed"));
-    mkdirSync(state.signer, { recursive: true });
-    mkdirSync(state.courier);
-    chownSync(state.signer, 11111, 22222);
-    chownSync(state.courier, 33333, 44444);
-    const source = stateFolder(join(dir, "state"));
-    createLedger(ledgerDisk(join(source.signer, "ledger")), paired, () => 1, testSeal);
-    const ledger = readFileSync(join(source.signer, "ledger", "00000001.jsonl"));
-    const out: Uint8Array[] = [];
-    const writer = new BackupWriter(
-      encKey,
-      (bytes) => randomBytes(bytes),
-      (bytes) => void out.push(Uint8Array.from(bytes)),
-    );
-    writer.part({ name: "ledger/00000001.jsonl", bytes: ledger });
-    for (const name of ["link.json", "keystore.json", "pairing.json"]) writer.part({ name, bytes: Buffer.from("{}") });
-    const { hash } = JSON.parse(ledger.toString());
-    writer.finish({ ...fields, agent: paired.agent, wallet: paired.wallet, head: { seq: 1, hash } });
-    const file = join(dir, "sealed.backup");
-    writeFileSync(file, Buffer.concat(out));
-    restoreBackup(file, state, encKey);
-    const owner = (path: string): number[] => [statSync(path).uid, statSync(path).gid, statSync(path).mode & 0o777];
-    expect(owner(join(state.signer, "ledger"))).toEqual([11111, 22222, 0o700]);
-    expect(owner(join(state.signer, "ledger", "00000001.jsonl"))).toEqual([11111, 22222, 0o600]);
-    expect(owner(join(state.signer, "keystore.json"))).toEqual([11111, 22222, 0o600]);
-    expect(owner(join(state.courier, "link.json"))).toEqual([33333, 44444, 0o600]);
-    expect(owner(state.pairing)).toEqual([0, 0, 0o600]);
-  });
+  it.skipIf(process.getuid?.() !== 0)(
+    "root restores for the owners of the folders that an installation made",
+    () => {
+      const state = stateFolder(join(dir, "installed"));
+      mkdirSync(state.signer, { recursive: true });
+      mkdirSync(state.courier);
+      chownSync(state.signer, 11111, 22222);
+      chownSync(state.courier, 33333, 44444);
+      const source = stateFolder(join(dir, "state"));
+      createLedger(ledgerDisk(join(source.signer, "ledger")), paired, () => 1, testSeal);
+      const ledger = readFileSync(join(source.signer, "ledger", "00000001.jsonl"));
+      const out: Uint8Array[] = [];
+      const writer = new BackupWriter(
+        encKey,
+        (bytes) => randomBytes(bytes),
+        (bytes) => void out.push(Uint8Array.from(bytes)),
+      );
+      writer.part({ name: "ledger/00000001.jsonl", bytes: ledger });
+      for (const name of ["link.json", "keystore.json", "pairing.json"])
+        writer.part({ name, bytes: Buffer.from("{}") });
+      const { hash } = JSON.parse(ledger.toString());
+      writer.finish({
+        ...fields,
+        agent: paired.agent,
+        wallet: paired.wallet,
+        head: { seq: 1, hash },
+      });
+      const file = join(dir, "sealed.backup");
+      writeFileSync(file, Buffer.concat(out));
+      restoreBackup(file, state, encKey);
+      const owner = (path: string): number[] => [
+        statSync(path).uid,
+        statSync(path).gid,
+        statSync(path).mode & 0o777,
+      ];
+      expect(owner(join(state.signer, "ledger"))).toEqual([11111, 22222, 0o700]);
+      expect(owner(join(state.signer, "ledger", "00000001.jsonl"))).toEqual([11111, 22222, 0o600]);
+      expect(owner(join(state.signer, "keystore.json"))).toEqual([11111, 22222, 0o600]);
+      expect(owner(join(state.courier, "link.json"))).toEqual([33333, 44444, 0o600]);
+      expect(owner(state.pairing)).toEqual([0, 0, 0o600]);
+    },
+  );
 });

@@ -24,7 +24,9 @@ afterEach(() => db.remove());
 
 const opened = (frame: Uint8Array) => {
   const publicKey = createPublicKey(vault.signerKey);
-  return parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+  return parseStatement(
+    openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload,
+  );
 };
 
 /**
@@ -34,7 +36,9 @@ const opened = (frame: Uint8Array) => {
 function store(kit: Kit, after: number) {
   const { frames } = kit.ask("report", { after });
   const by = { isOwn: () => false, showsHandshake: () => true, run: "run", nowMs: 1 };
-  const verdict = db.store.writeIfOk((database) => applyStatements(database, agentId, frames.map(opened), by));
+  const verdict = db.store.writeIfOk((database) =>
+    applyStatements(database, agentId, frames.map(opened), by),
+  );
   assertTaken(verdict);
   return verdict.head;
 }
@@ -42,9 +46,15 @@ function store(kit: Kit, after: number) {
 function askFor(kit: Kit, number: number, address: string): string {
   const view = kit.request({ orderId: `order-${number}`, address });
   const text = kit.gateway.texts.at(-1) ?? "";
-  const asked = { id: view.transactionId, orderId: `order-${number}`, receiverAddress: address, depositAddress: hotWallet };
+  const asked = {
+    id: view.transactionId,
+    orderId: `order-${number}`,
+    receiverAddress: address,
+    depositAddress: hotWallet,
+  };
   insertTransaction(db.store, { ...asked, operation: "withdraw", mode: "auto", stage: "queued" });
-  const sql = "INSERT INTO jobs (agent, sequence, hash, text, transactionId) VALUES (?, ?, ?, ?, ?)";
+  const sql =
+    "INSERT INTO jobs (agent, sequence, hash, text, transactionId) VALUES (?, ?, ?, ?, ?)";
   db.store.database.run(sql, agentId, number, jobHashOf(text), text, view.transactionId);
   return view.transactionId;
 }
@@ -77,7 +87,8 @@ describe("a state folder that runs twice", () => {
     lengthen(copy);
     // From where the copy completed the handshake, from where the gateway stands, and from
     // everything between.
-    const held = db.store.database.get<{ headSeq: number }>("SELECT headSeq FROM agents")?.headSeq ?? 0;
+    const held =
+      db.store.database.get<{ headSeq: number }>("SELECT headSeq FROM agents")?.headSeq ?? 0;
     for (let after = copy.core.heads.acked.seq; after < held; after += 1) {
       expect(() => store(copy, after)).toThrow(/goes on/);
     }

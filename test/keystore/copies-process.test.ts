@@ -3,7 +3,17 @@
  * new encKey only, a backup is made beside a running signer, and a restore gives the same agent.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -70,7 +80,14 @@ describe("backup", () => {
   it("a backup beside a running signer ends with its durable head, is 0600, and shows no secret", async () => {
     await begin();
     const head = JSON.parse(lastLine((await agent.cli("status", "--json")).output)).status.head;
-    const made = await agent.cli("backup", at("running.backup"), ...withKey(), "--config", agent.config, "--json");
+    const made = await agent.cli(
+      "backup",
+      at("running.backup"),
+      ...withKey(),
+      "--config",
+      agent.config,
+      "--json",
+    );
     expect(made.code, made.output).toBe(0);
     const { manifest } = JSON.parse(lastLine(made.output));
     expect([manifest.head, manifest.isRunning, manifest.hasKeys]).toEqual([head, true, true]);
@@ -82,13 +99,20 @@ describe("backup", () => {
     const bytes = readFileSync(at("running.backup"), "latin1");
     for (const name of ["courier/link.json", "signer/keystore.json", "pairing.json"]) {
       const text = readFileSync(join(agent.state, name), "latin1");
-      for (const word of text.match(/[0-9a-zA-Z]{20,}/g) ?? []) expect(bytes, `${name}: ${word}`).not.toContain(word);
+      for (const word of text.match(/[0-9a-zA-Z]{20,}/g) ?? [])
+        expect(bytes, `${name}: ${word}`).not.toContain(word);
     }
     expect(bytes).not.toContain(agent.encKey);
   });
 
   it("says how to keep it and what restoring means; never over a file that is there, unless told", async () => {
-    const first = await agent.cli("backup", at("plain.backup"), ...withKey(), "--config", agent.config);
+    const first = await agent.cli(
+      "backup",
+      at("plain.backup"),
+      ...withKey(),
+      "--config",
+      agent.config,
+    );
     expect(first.code, first.output).toBe(0);
     expect(first.output).toMatch(/encKey is not in it/);
     expect(first.output).toContain("docs/recovering.md, section 3");
@@ -106,7 +130,10 @@ describe("backup", () => {
   it("is not made under an encKey that does not open the keystore", async () => {
     writeFileSync(at("wrong"), randomBytes(32).toString("hex"), { mode: 0o600 });
     const done = await agent.cli("backup", at("wrong.backup"), ...withKey(at("wrong")));
-    expect([done.code, done.output]).toEqual([2, expect.stringContaining("the keystore does not open")]);
+    expect([done.code, done.output]).toEqual([
+      2,
+      expect.stringContaining("the keystore does not open"),
+    ]);
     expect(existsSync(at("wrong.backup")) || existsSync(at("wrong.backup.tmp"))).toBe(false);
   });
 
@@ -128,19 +155,41 @@ describe("backup", () => {
     const config = at("secret-config.json");
     const text = JSON.parse(readFileSync(agent.config, "utf8"));
     text.chains.local.nodes = ["https://someone:hidden@node.example.com/v3/4f5e6d7c8b9a"];
-    const secrets = { mnemonic: knownMnemonic, apiKey: "k_1.secretsecret.fingerprint", encKey: agent.encKey };
+    const secrets = {
+      mnemonic: knownMnemonic,
+      apiKey: "k_1.secretsecret.fingerprint",
+      encKey: agent.encKey,
+    };
     writeFileSync(config, JSON.stringify({ ...text, ...secrets }), { mode: 0o600 });
-    const made = await agent.cli("backup", at("open.backup"), "--without-keys", "--config", config, "--json");
+    const made = await agent.cli(
+      "backup",
+      at("open.backup"),
+      "--without-keys",
+      "--config",
+      config,
+      "--json",
+    );
     expect(made.code, made.output).toBe(0);
     const bytes = readFileSync(at("open.backup"), "latin1");
-    for (const word of [agent.encKey, "junk", "secretsecret", "hidden", "4f5e6d7c8b9a", "linkSeed", 'boxNonce":"']) {
+    for (const word of [
+      agent.encKey,
+      "junk",
+      "secretsecret",
+      "hidden",
+      "4f5e6d7c8b9a",
+      "linkSeed",
+      'boxNonce":"',
+    ]) {
       expect(bytes, word).not.toContain(word);
     }
     expect(bytes).toContain("https://node.example.com");
     expect(bytes).toContain('"kind":"PAIRED"');
     expect((await agent.cli("backup", "--check", at("open.backup"))).code).toBe(0);
     const restored = await stateOf(at("from-open"), "restore", at("open.backup"));
-    expect([restored.code, restored.output]).toEqual([1, expect.stringContaining("--without-keys")]);
+    expect([restored.code, restored.output]).toEqual([
+      1,
+      expect.stringContaining("--without-keys"),
+    ]);
     expect(existsSync(at("from-open"))).toBe(false);
   });
 });
@@ -153,11 +202,26 @@ describe("restore", () => {
     const done = await stateOf(folder, "restore", at("moved.backup"), ...withKey());
     expect(done.code, done.output).toBe(0);
     expect(done.output).toContain("docs/recovering.md, section 3");
-    for (const name of ["signer/keystore.json", "signer/ledger/00000001.jsonl", "courier/link.json", "pairing.json"]) {
-      expect(readFileSync(join(folder, name)).equals(readFileSync(join(agent.state, name))), name).toBe(true);
+    for (const name of [
+      "signer/keystore.json",
+      "signer/ledger/00000001.jsonl",
+      "courier/link.json",
+      "pairing.json",
+    ]) {
+      expect(
+        readFileSync(join(folder, name)).equals(readFileSync(join(agent.state, name))),
+        name,
+      ).toBe(true);
       expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
     }
-    const words = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", folder, ...withKey()];
+    const words = [
+      join(projectRoot, "crypto.js"),
+      "--config",
+      agent.config,
+      "--state",
+      folder,
+      ...withKey(),
+    ];
     const { start } = await import("../../lab/kit/processes.ts");
     const started = start(process.execPath, words, { cwd: agent.dir, logFile: agent.log });
     running.push(started);
@@ -172,13 +236,22 @@ describe("restore", () => {
   it("never goes over anything", async () => {
     await agent.cli("backup", at("over.backup"), ...withKey());
     const folder = at("over");
-    for (const name of ["signer/keystore.json", "signer/ledger/00000001.jsonl", "courier/link.json", "pairing.json", "notes"]) {
+    for (const name of [
+      "signer/keystore.json",
+      "signer/ledger/00000001.jsonl",
+      "courier/link.json",
+      "pairing.json",
+      "notes",
+    ]) {
       mkdirSync(join(folder, "signer", "ledger"), { recursive: true });
       rmSync(folder, { recursive: true });
       mkdirSync(join(folder, name, ".."), { recursive: true });
       writeFileSync(join(folder, name), "mine");
       const done = await stateOf(folder, "restore", at("over.backup"), ...withKey());
-      expect([done.code, done.output], name).toEqual([1, expect.stringContaining("is there already")]);
+      expect([done.code, done.output], name).toEqual([
+        1,
+        expect.stringContaining("is there already"),
+      ]);
       expect(readFileSync(join(folder, name), "utf8")).toBe("mine");
     }
     rmSync(folder, { recursive: true });
@@ -205,8 +278,14 @@ describe("rekey", () => {
     fresh();
     await begin();
     const done = await agent.cli("rekey", ...withKey(), "--make-enc-key", join(folder, "new"));
-    expect([done.code, done.output]).toEqual([1, expect.stringMatching(/another crypto .*\nhint: end crypto first/)]);
-    expect([existsSync(join(folder, "new")), opens(agent.state, agent.encKey)]).toEqual([false, true]);
+    expect([done.code, done.output]).toEqual([
+      1,
+      expect.stringMatching(/another crypto .*\nhint: end crypto first/),
+    ]);
+    expect([existsSync(join(folder, "new")), opens(agent.state, agent.encKey)]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   it("makes a new key, seals under it, and says what else must change", async () => {
@@ -223,22 +302,45 @@ describe("rekey", () => {
     expect(done.output).not.toContain(key);
     // The same command with the key that it made, as after an earlier run that came so far.
     const again = await stateOf(state, "rekey", ...withKey(), "--new-enc-key-file", file);
-    expect([again.code, again.output]).toEqual([0, expect.stringContaining("opened with the new encKey already")]);
+    expect([again.code, again.output]).toEqual([
+      0,
+      expect.stringContaining("opened with the new encKey already"),
+    ]);
     const twice = await stateOf(state, "rekey", ...withKey(), "--make-enc-key", file);
-    expect([twice.code, twice.output]).toEqual([2, expect.stringContaining(`--new-enc-key-file ${file}`)]);
+    expect([twice.code, twice.output]).toEqual([
+      2,
+      expect.stringContaining(`--new-enc-key-file ${file}`),
+    ]);
   });
 
   it("takes the old one from config.json and a passphrase from a file", async () => {
     fresh();
     const config = join(folder, "config.json");
-    writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(agent.config, "utf8")), encKey: agent.encKey }), {
+    writeFileSync(
+      config,
+      JSON.stringify({ ...JSON.parse(readFileSync(agent.config, "utf8")), encKey: agent.encKey }),
+      {
+        mode: 0o600,
+      },
+    );
+    writeFileSync(join(folder, "phrase"), "quiet Otters 7 sing, under 9 ladders!\n", {
       mode: 0o600,
     });
-    writeFileSync(join(folder, "phrase"), "quiet Otters 7 sing, under 9 ladders!\n", { mode: 0o600 });
-    const done = await stateOf(state, "rekey", "--config", config, "--new-enc-key-file", join(folder, "phrase"), "--json");
+    const done = await stateOf(
+      state,
+      "rekey",
+      "--config",
+      config,
+      "--new-enc-key-file",
+      join(folder, "phrase"),
+      "--json",
+    );
     expect(done.code, done.output).toBe(0);
     const { next, isFromBefore, wallet } = JSON.parse(lastLine(done.output));
-    expect([isFromBefore, next.join("\n")]).toEqual([false, expect.stringContaining(`in the place of the old one in ${config}`)]);
+    expect([isFromBefore, next.join("\n")]).toEqual([
+      false,
+      expect.stringContaining(`in the place of the old one in ${config}`),
+    ]);
     expect(wallet).toMatch(/^[0-9a-f]{32}$/);
     expect(opens(state, "quiet Otters 7 sing, under 9 ladders!")).toBe(true);
   });
@@ -249,7 +351,13 @@ describe("rekey", () => {
   ])("%s is refused, and nothing has changed", async (_, key, words) => {
     fresh();
     writeFileSync(join(folder, "new"), key, { mode: 0o600 });
-    const done = await stateOf(state, "rekey", ...withKey(), "--new-enc-key-file", join(folder, "new"));
+    const done = await stateOf(
+      state,
+      "rekey",
+      ...withKey(),
+      "--new-enc-key-file",
+      join(folder, "new"),
+    );
     expect([done.code === 0, done.output]).toEqual([false, expect.stringContaining(words)]);
     expect(opens(state, agent.encKey)).toBe(true);
   });
@@ -257,8 +365,18 @@ describe("rekey", () => {
   it("a wrong old one leaves nothing behind, not even the key that was made", async () => {
     fresh();
     writeFileSync(join(folder, "wrong"), randomBytes(32).toString("hex"), { mode: 0o600 });
-    const done = await stateOf(state, "rekey", ...withKey(join(folder, "wrong")), "--make-enc-key", join(folder, "new"));
-    expect([done.code, existsSync(join(folder, "new")), opens(state, agent.encKey)]).toEqual([2, false, true]);
+    const done = await stateOf(
+      state,
+      "rekey",
+      ...withKey(join(folder, "wrong")),
+      "--make-enc-key",
+      join(folder, "new"),
+    );
+    expect([done.code, existsSync(join(folder, "new")), opens(state, agent.encKey)]).toEqual([
+      2,
+      false,
+      true,
+    ]);
   });
 
   it("wants one new key, from one place, readable by its owner alone", async () => {
@@ -275,7 +393,13 @@ describe("rekey", () => {
       expect(done.code, done.output).toBe(2);
       expect(done.output).toMatch(/^autowithdraw: .+\nhint: .+\n$/);
     }
-    const nowhere = await stateOf(join(folder, "nowhere"), "rekey", ...withKey(), "--make-enc-key", join(folder, "b"));
+    const nowhere = await stateOf(
+      join(folder, "nowhere"),
+      "rekey",
+      ...withKey(),
+      "--make-enc-key",
+      join(folder, "b"),
+    );
     expect([nowhere.code, existsSync(join(folder, "nowhere"))]).toEqual([2, false]);
   });
 });
@@ -290,13 +414,21 @@ describe("answers in JSON", () => {
     const answer = async (done: Promise<Ran>) => JSON.parse(lastLine((await done).output));
     const made = await answer(agent.cli("backup", at("json.backup"), ...withKey(), "--json"));
     const inManifest = Object.keys(made.manifest).map((name) => `manifest.${name}`);
-    expect([...Object.keys(made).filter((name) => name !== "manifest"), ...inManifest].sort()).toEqual(rowsOf("backup"));
-    const checked = await answer(agent.cli("backup", "--check", at("json.backup"), ...withKey(), "--json"));
+    expect(
+      [...Object.keys(made).filter((name) => name !== "manifest"), ...inManifest].sort(),
+    ).toEqual(rowsOf("backup"));
+    const checked = await answer(
+      agent.cli("backup", "--check", at("json.backup"), ...withKey(), "--json"),
+    );
     expect(checked).toEqual(made);
     const folder = at("json-state");
-    const restored = await answer(stateOf(folder, "restore", at("json.backup"), ...withKey(), "--json"));
+    const restored = await answer(
+      stateOf(folder, "restore", at("json.backup"), ...withKey(), "--json"),
+    );
     expect(Object.keys(restored).sort()).toEqual(rowsOf("restore"));
-    const rekeyed = await answer(stateOf(folder, "rekey", ...withKey(), "--make-enc-key", at("json-key"), "--json"));
+    const rekeyed = await answer(
+      stateOf(folder, "rekey", ...withKey(), "--make-enc-key", at("json-key"), "--json"),
+    );
     expect(Object.keys(rekeyed).sort()).toEqual(rowsOf("rekey"));
   });
 });
@@ -315,7 +447,13 @@ describe("the drill of docs/operations.md", () => {
     expect((await stateOf(drill, "address")).output).toBe((await agent.cli("address")).output);
     const forth = await typed(drill, "rekey", ...withKey(), "--make-enc-key", at("encKey.new"));
     expect([forth, opens(drill, agent.encKey)]).toEqual([0, false]);
-    const back = await stateOf(drill, "rekey", ...withKey(at("encKey.new")), "--new-enc-key-file", encKeyFile);
+    const back = await stateOf(
+      drill,
+      "rekey",
+      ...withKey(at("encKey.new")),
+      "--new-enc-key-file",
+      encKeyFile,
+    );
     expect([back.code, opens(drill, agent.encKey)]).toEqual([0, true]);
   });
 });

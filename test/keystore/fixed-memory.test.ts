@@ -33,7 +33,13 @@ const settings = {
   chains: { local: { family: "evm", chainId: 31337 } },
   currencies: { eth: { chain: "local", decimal: 18 } },
   policy: {},
-  ...{ stuckAfterMinutes: 30, stateDir: "/s", courierSocket: "/s/c", operatorSocket: "/s/o", encKeyFrom: "config" },
+  ...{
+    stuckAfterMinutes: 30,
+    stateDir: "/s",
+    courierSocket: "/s/c",
+    operatorSocket: "/s/o",
+    encKeyFrom: "config",
+  },
   config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1, readMs: 1 },
 };
 
@@ -46,7 +52,14 @@ function frame(bytes: Buffer): Buffer {
 /** The pieces of encKey that are left in the reader's memory. */
 async function piecesLeft(encKey: Buffer, mode: "wiped" | "kept"): Promise<string[]> {
   const program = new URL("../../dist/agent", import.meta.url).href;
-  const child = spawn(process.execPath, ["--expose-gc", "--input-type=module", "-e", reader, program, mode]);
+  const child = spawn(process.execPath, [
+    "--expose-gc",
+    "--input-type=module",
+    "-e",
+    reader,
+    program,
+    mode,
+  ]);
   try {
     let printed = "";
     child.stdout.on("data", (chunk: Buffer) => {
@@ -59,7 +72,11 @@ async function piecesLeft(encKey: Buffer, mode: "wiped" | "kept"): Promise<strin
       async () => (printed.includes("read") ? true : undefined),
       () => printed,
     );
-    const pieces = { start: encKey.subarray(0, 24), middle: encKey.subarray(20, 44), end: encKey.subarray(-24) };
+    const pieces = {
+      start: encKey.subarray(0, 24),
+      middle: encKey.subarray(20, 44),
+      end: encKey.subarray(-24),
+    };
     return findInMemory(child.pid ?? 0, pieces);
   } finally {
     child.kill();
@@ -74,8 +91,8 @@ it("encKey of 64 digits leaves no copy in memory after garbage was collected and
 });
 
 it("rooms that hold secrets make arrays of bytes in fixed memory only", () => {
-  const folders = ["agent/keystore", "agent/signer/vault", "agent/launcher", "agent/config"].map((path) =>
-    join(projectRoot, path),
+  const folders = ["agent/keystore", "agent/signer/vault", "agent/launcher", "agent/config"].map(
+    (path) => join(projectRoot, path),
   );
   const files = folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)));
   files.push(join(projectRoot, "agent/signer/bootstrap.ts"));

@@ -3,7 +3,16 @@
  * document's own steps, encKey's strength, secrets that print nothing, the file on disk.
  */
 import { createHash, hkdfSync, scryptSync } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -12,7 +21,12 @@ import nacl from "tweetnacl";
 import { afterEach, describe, expect, it } from "vitest";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { assertEncKey, rawKey } from "../../agent/keystore/enckey.ts";
-import { hasKeystore, openKeystoreIn, readKeystore, writeKeystore } from "../../agent/keystore/file.ts";
+import {
+  hasKeystore,
+  openKeystoreIn,
+  readKeystore,
+  writeKeystore,
+} from "../../agent/keystore/file.ts";
 import {
   type KeystoreContents,
   openKeystore,
@@ -20,17 +34,29 @@ import {
   sealKeystore,
   wipeKeystore,
 } from "../../agent/keystore/keystore.ts";
-import { deriveAccounts, hotWalletKey, namedAccounts, type WalletAccount, walletOf } from "../../agent/keystore/nodes.ts";
+import {
+  deriveAccounts,
+  hotWalletKey,
+  namedAccounts,
+  type WalletAccount,
+  walletOf,
+} from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { AgentError } from "../../base/fault.ts";
 
-const vector = JSON.parse(readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8")) as {
+const vector = JSON.parse(
+  readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8"),
+) as {
   readonly mnemonic: string;
   readonly hotWalletAddress: string;
   readonly depositXpub: string;
   readonly depositAddresses: readonly string[];
   readonly wallet: string;
-  readonly keystores: readonly { readonly encKey: string; readonly random: string; readonly text: string }[];
+  readonly keystores: readonly {
+    readonly encKey: string;
+    readonly random: string;
+    readonly text: string;
+  }[];
 };
 const signerSeed = Buffer.from("07".repeat(32), "hex");
 const rawEncKey = Buffer.from(vector.keystores[0]?.encKey ?? "");
@@ -107,8 +133,14 @@ describe("account nodes", () => {
     const phrase = `${"abandon ".repeat(11)}about`;
     const words = Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex");
     const [hotWallet, deposits] = namedAccounts(deriveAccounts(words, ["bitcoin"]));
-    expect(hotWallet).toEqual({ family: "bitcoin", purpose: "hot", id: "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu" });
-    expect(deposits?.id).toBe(HDNodeWallet.fromPhrase(phrase, "", "m/84'/0'/1'").neuter().extendedKey);
+    expect(hotWallet).toEqual({
+      family: "bitcoin",
+      purpose: "hot",
+      id: "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu",
+    });
+    expect(deposits?.id).toBe(
+      HDNodeWallet.fromPhrase(phrase, "", "m/84'/0'/1'").neuter().extendedKey,
+    );
   });
 
   it("give the addresses and the xpub that ethers gives", () => {
@@ -124,23 +156,38 @@ describe("account nodes", () => {
     expect(deposits).toBe(vector.depositXpub);
     expect(hotWallet).toBe(vector.hotWalletAddress);
     expect(walletOf(accounts)).toBe(vector.wallet);
-    expect([0, 1].map((index) => account1.derivePath(`0/${index}`).address)).toEqual(vector.depositAddresses);
+    expect([0, 1].map((index) => account1.derivePath(`0/${index}`).address)).toEqual(
+      vector.depositAddresses,
+    );
   });
 });
 
 describe("a keystore's text", () => {
-  it.each(vector.keystores)("is the one in docs/keystore.md, sealed with $encKey", ({ encKey, random, text }) => {
-    expect(random).toBe("bytes counting up from 0");
-    expect(sealKeystore({ contents: contents(), encKey: Buffer.from(encKey), random: counting(), scryptLogN: 17 })).toBe(text);
-    expect(bytesOf(openKeystore(text, Buffer.from(encKey)))).toBe(bytesOf(contents()));
-  });
+  it.each(vector.keystores)(
+    "is the one in docs/keystore.md, sealed with $encKey",
+    ({ encKey, random, text }) => {
+      expect(random).toBe("bytes counting up from 0");
+      expect(
+        sealKeystore({
+          contents: contents(),
+          encKey: Buffer.from(encKey),
+          random: counting(),
+          scryptLogN: 17,
+        }),
+      ).toBe(text);
+      expect(bytesOf(openKeystore(text, Buffer.from(encKey)))).toBe(bytesOf(contents()));
+    },
+  );
 
   it("opens by the steps of the document, without this program", () => {
     for (const { text, encKey } of vector.keystores) {
       const { boxNonce, box, ...header } = JSON.parse(text);
       const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, "hex"));
       const cost = { N: 131072, r: 8, p: 1, maxmem: 2 ** 28 };
-      const secret = header.kdf.name === "hkdf" ? bytes(encKey) : scryptSync(encKey, bytes(header.kdf.salt), 32, cost);
+      const secret =
+        header.kdf.name === "hkdf"
+          ? bytes(encKey)
+          : scryptSync(encKey, bytes(header.kdf.salt), 32, cost);
       const headerHash = createHash("sha256").update(JSON.stringify(header)).digest();
       const info = Buffer.concat([Buffer.from("autowithdraw/1 keystore\n"), headerHash]);
       const key = new Uint8Array(hkdfSync("sha256", secret, bytes(header.kdf.salt), info, 32));
@@ -153,25 +200,40 @@ describe("a keystore's text", () => {
 
   it("opens with its own encKey and header only", () => {
     const text = vector.keystores[0]?.text ?? "";
-    const open = (each: string, encKey: Uint8Array = rawEncKey): string => codeOf(() => openKeystore(each, encKey));
+    const open = (each: string, encKey: Uint8Array = rawEncKey): string =>
+      codeOf(() => openKeystore(each, encKey));
     expect(open(text)).toBe("");
     expect(open(text, Buffer.from(`${"ab".repeat(31)}ff`))).toBe("KEYSTORE_ENCKEY");
     expect(open(text, Buffer.from("a passphrase instead of the key"))).toBe("KEYSTORE_ENCKEY");
     // Every field of the header is bound, though secretbox itself binds none.
-    expect(open(edited(text, (file) => Object.assign(file, { wallet: "00".repeat(16) })))).toBe("KEYSTORE_ENCKEY");
-    expect(open(edited(text, (file) => Object.assign(file, { networks: ["eip155:1"] })))).toBe("KEYSTORE_ENCKEY");
-    expect(open(edited(text, (file) => Object.assign(file, { kdf: { name: "hkdf", salt: "00".repeat(32) } })))).toBe(
+    expect(open(edited(text, (file) => Object.assign(file, { wallet: "00".repeat(16) })))).toBe(
       "KEYSTORE_ENCKEY",
     );
-    expect(open(edited(text, (file) => Object.assign(file, { boxNonce: "00".repeat(24) })))).toBe("KEYSTORE_ENCKEY");
+    expect(open(edited(text, (file) => Object.assign(file, { networks: ["eip155:1"] })))).toBe(
+      "KEYSTORE_ENCKEY",
+    );
+    expect(
+      open(
+        edited(text, (file) =>
+          Object.assign(file, { kdf: { name: "hkdf", salt: "00".repeat(32) } }),
+        ),
+      ),
+    ).toBe("KEYSTORE_ENCKEY");
+    expect(open(edited(text, (file) => Object.assign(file, { boxNonce: "00".repeat(24) })))).toBe(
+      "KEYSTORE_ENCKEY",
+    );
   });
 
   it("with any byte of the box changed does not open", () => {
     const text = vector.keystores[0]?.text ?? "";
     const { box } = JSON.parse(text) as { box: string };
     for (let at = 0; at < box.length; at += 2) {
-      const byte = (Number.parseInt(box.slice(at, at + 2), 16) ^ 0x10).toString(16).padStart(2, "0");
-      const changed = edited(text, (file) => Object.assign(file, { box: box.slice(0, at) + byte + box.slice(at + 2) }));
+      const byte = (Number.parseInt(box.slice(at, at + 2), 16) ^ 0x10)
+        .toString(16)
+        .padStart(2, "0");
+      const changed = edited(text, (file) =>
+        Object.assign(file, { box: box.slice(0, at) + byte + box.slice(at + 2) }),
+      );
       expect(codeOf(() => openKeystore(changed, rawEncKey))).toBe("KEYSTORE_ENCKEY");
     }
   });
@@ -180,17 +242,27 @@ describe("a keystore's text", () => {
     const [byKey, byPassphrase] = vector.keystores.map(({ text }) => text) as [string, string];
     const head = (each: string): string => codeOf(() => readKeystoreHeader(each));
     const kdf = (fields: object): string =>
-      head(edited(byPassphrase, (file) => Object.assign(file, { kdf: { ...(file.kdf as object), ...fields } })));
+      head(
+        edited(byPassphrase, (file) =>
+          Object.assign(file, { kdf: { ...(file.kdf as object), ...fields } }),
+        ),
+      );
     expect(head(byKey)).toBe("");
     expect(head(byPassphrase)).toBe("");
     expect(head("")).toBe("KEYSTORE_FORMAT");
     expect(head("[]")).toBe("KEYSTORE_FORMAT");
     expect(head("null")).toBe("KEYSTORE_FORMAT");
     expect(head(byKey.slice(0, -3))).toBe("KEYSTORE_FORMAT");
-    expect(head(byKey.replace('"version": 1', '"version": 1, "version": 1'))).toBe("KEYSTORE_FORMAT");
+    expect(head(byKey.replace('"version": 1', '"version": 1, "version": 1'))).toBe(
+      "KEYSTORE_FORMAT",
+    );
     expect(head(edited(byKey, (file) => Object.assign(file, { more: 1 })))).toBe("KEYSTORE_FORMAT");
-    expect(head(edited(byKey, (file) => Object.assign(file, { version: 0 })))).toBe("KEYSTORE_FORMAT");
-    expect(head(edited(byKey, (file) => Object.assign(file, { version: 2, kdf: "argon2id" })))).toBe("KEYSTORE_NEWER");
+    expect(head(edited(byKey, (file) => Object.assign(file, { version: 0 })))).toBe(
+      "KEYSTORE_FORMAT",
+    );
+    expect(
+      head(edited(byKey, (file) => Object.assign(file, { version: 2, kdf: "argon2id" }))),
+    ).toBe("KEYSTORE_NEWER");
     for (const [logN, code] of [
       [16, "KEYSTORE_COST"],
       [17, ""],
@@ -207,20 +279,30 @@ describe("a keystore's text", () => {
 
   it("holds the keys of the wallet it names, or is neither made nor opened", () => {
     const wrong = { ...contents(), wallet: "00".repeat(16) };
-    expect(codeOf(() => sealKeystore({ contents: wrong, encKey: rawEncKey, random: counting() }))).toBe("KEYSTORE_WALLET");
+    expect(
+      codeOf(() => sealKeystore({ contents: wrong, encKey: rawEncKey, random: counting() })),
+    ).toBe("KEYSTORE_WALLET");
     // A box made by hand, whose header was bound right but names another wallet.
     const { boxNonce, box, ...header } = JSON.parse(vector.keystores[0]?.text ?? "");
     const bytes = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex, "hex"));
     const keyFor = (each: object): Uint8Array => {
       const headerHash = createHash("sha256").update(JSON.stringify(each)).digest();
       const info = Buffer.concat([Buffer.from("autowithdraw/1 keystore\n"), headerHash]);
-      return new Uint8Array(hkdfSync("sha256", bytes(rawEncKey.toString()), bytes(header.kdf.salt), info, 32));
+      return new Uint8Array(
+        hkdfSync("sha256", bytes(rawEncKey.toString()), bytes(header.kdf.salt), info, 32),
+      );
     };
-    const plain = nacl.secretbox.open(bytes(box), bytes(boxNonce), keyFor(header)) ?? new Uint8Array(0);
-    const withByte = (at: number, byte: number): Uint8Array => plain.map((old, place) => (place === at ? byte : old));
+    const plain =
+      nacl.secretbox.open(bytes(box), bytes(boxNonce), keyFor(header)) ?? new Uint8Array(0);
+    const withByte = (at: number, byte: number): Uint8Array =>
+      plain.map((old, place) => (place === at ? byte : old));
     const codeOfBox = (inside: Uint8Array): string => {
-      const sealed = Buffer.from(nacl.secretbox(inside, bytes(boxNonce), keyFor(header))).toString("hex");
-      return codeOf(() => openKeystore(JSON.stringify({ ...header, boxNonce, box: sealed }), rawEncKey));
+      const sealed = Buffer.from(nacl.secretbox(inside, bytes(boxNonce), keyFor(header))).toString(
+        "hex",
+      );
+      return codeOf(() =>
+        openKeystore(JSON.stringify({ ...header, boxNonce, box: sealed }), rawEncKey),
+      );
     };
     expect(codeOfBox(plain)).toBe("");
     // Contents of a version, a family or a purpose that nobody knows here; cut short, or with more
@@ -237,11 +319,19 @@ describe("a keystore's text", () => {
     expect(codeOfBox(Uint8Array.of(...plain, 0))).toBe("KEYSTORE_NEWER");
     // The same keys as another purpose, or in another order, are another wallet.
     expect(codeOfBox(withByte(38, 1))).toBe("KEYSTORE_WALLET");
-    const swapped = Buffer.concat([plain.subarray(0, 34), plain.subarray(111), plain.subarray(34, 111)]);
+    const swapped = Buffer.concat([
+      plain.subarray(0, 34),
+      plain.subarray(111),
+      plain.subarray(34, 111),
+    ]);
     expect(codeOfBox(swapped)).toBe("KEYSTORE_WALLET");
     const forged = { ...header, wallet: "00".repeat(16) };
-    const again = Buffer.from(nacl.secretbox(plain, bytes(boxNonce), keyFor(forged))).toString("hex");
-    expect(codeOf(() => openKeystore(JSON.stringify({ ...forged, boxNonce, box: again }), rawEncKey))).toBe("KEYSTORE_WALLET");
+    const again = Buffer.from(nacl.secretbox(plain, bytes(boxNonce), keyFor(forged))).toString(
+      "hex",
+    );
+    expect(
+      codeOf(() => openKeystore(JSON.stringify({ ...forged, boxNonce, box: again }), rawEncKey)),
+    ).toBe("KEYSTORE_WALLET");
   });
 });
 
@@ -257,7 +347,9 @@ describe("an encKey", () => {
       random.toString("base64url"),
       `${random.toString("base64url")}=`,
     ]) {
-      expect(Buffer.from(rawKey(Buffer.from(text)) ?? []).toString("hex")).toBe(random.toString("hex"));
+      expect(Buffer.from(rawKey(Buffer.from(text)) ?? []).toString("hex")).toBe(
+        random.toString("hex"),
+      );
       expect(codeOf(() => assertEncKey(Buffer.from(text)))).toBe("");
     }
     // One base64 digit changed so that bits beyond the 32 bytes are set.
@@ -368,11 +460,17 @@ describe("a keystore's file", () => {
   it("is left alone when the new one does not open or is another wallet's", () => {
     const place = folder();
     const other = edited(text, (file) => Object.assign(file, { wallet: "00".repeat(16) }));
-    expect(codeOf(() => writeKeystore({ folder: place, text: other, encKey: rawEncKey }))).toBe("KEYSTORE_WRITE");
+    expect(codeOf(() => writeKeystore({ folder: place, text: other, encKey: rawEncKey }))).toBe(
+      "KEYSTORE_WRITE",
+    );
     expect(readdirSync(place)).toEqual([]);
     writeKeystore({ folder: place, text, encKey: rawEncKey });
-    expect(codeOf(() => writeKeystore({ folder: place, text: other, encKey: rawEncKey }))).toBe("KEYSTORE_EXISTS");
-    expect(codeOf(() => writeKeystore({ folder: place, text, encKey: Buffer.from("wrong") }))).toBe("KEYSTORE_WRITE");
+    expect(codeOf(() => writeKeystore({ folder: place, text: other, encKey: rawEncKey }))).toBe(
+      "KEYSTORE_EXISTS",
+    );
+    expect(codeOf(() => writeKeystore({ folder: place, text, encKey: Buffer.from("wrong") }))).toBe(
+      "KEYSTORE_WRITE",
+    );
     expect(readKeystore(place)).toBe(text);
     expect(readdirSync(place)).toEqual([keystoreName]);
   });

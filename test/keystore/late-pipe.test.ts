@@ -22,7 +22,8 @@ async function read(text: string): Promise<string> {
   const program = new URL("../../dist/agent", import.meta.url).href;
   const child = spawn(process.execPath, ["--input-type=module", "-e", reader, program]);
   let printed = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (printed += chunk.toString()));
   await sleep(500);
   child.stdin.end(text);
   await once(child, "close");

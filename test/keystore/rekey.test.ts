@@ -4,7 +4,16 @@
  * opens with the old encKey or with the new one.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -63,7 +72,9 @@ const failing = Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
  * it fails before the step (`error`), or the power goes.
  */
 class Disk implements KeystoreDisk {
-  files = new Map<string, { text: string; durable: string }>([[keystoreName, { text: sealed, durable: sealed }]]);
+  files = new Map<string, { text: string; durable: string }>([
+    [keystoreName, { text: sealed, durable: sealed }],
+  ]);
   names = new Map<string, string>([[keystoreName, keystoreName]]); // name → file
   durableNames = new Map(this.names);
   steps = 0;
@@ -161,7 +172,12 @@ describe("another encKey", () => {
     const [before, after] = [JSON.parse(sealed), JSON.parse(disk.read(keystoreName))];
     expect(after.kdf.salt).not.toBe(before.kdf.salt);
     expect(after.boxNonce).not.toBe(before.boxNonce);
-    expect({ ...after, kdf: 0, box: 0, boxNonce: 0 }).toEqual({ ...before, kdf: 0, box: 0, boxNonce: 0 });
+    expect({ ...after, kdf: 0, box: 0, boxNonce: 0 }).toEqual({
+      ...before,
+      kdf: 0,
+      box: 0,
+      boxNonce: 0,
+    });
   });
 
   it("is judged as at sealing, and must be another one; nothing is touched then", () => {
@@ -221,13 +237,19 @@ describe("a crash at any moment", () => {
 
   it("a copy that does not read back the same never takes the name", () => {
     for (const lie of [
-      (text: string) => text.replace(/"box": "(.)/, (_, first) => `"box": "${first === "0" ? "1" : "0"}`),
+      (text: string) =>
+        text.replace(/"box": "(.)/, (_, first) => `"box": "${first === "0" ? "1" : "0"}`),
       () =>
-        sealKeystore({ contents: { ...contents, signerSeed: new Secret(new Uint8Array(32).fill(9)) }, encKey: newKey, random }),
+        sealKeystore({
+          contents: { ...contents, signerSeed: new Secret(new Uint8Array(32).fill(9)) },
+          encKey: newKey,
+          random,
+        }),
     ]) {
       const disk = new Disk();
       const { read } = disk;
-      disk.read = (name) => (name === keystoreName ? read.call(disk, name) : lie(read.call(disk, name)));
+      disk.read = (name) =>
+        name === keystoreName ? read.call(disk, name) : lie(read.call(disk, name));
       expect(caught(() => rekeyed(disk)).code).toBe("KEYSTORE_WRITE");
       expect(disk.afterKill()).toBe(sealed);
     }
@@ -245,11 +267,15 @@ describe("on a real folder", () => {
   it("the file keeps its mode, and what a crash left beside it is replaced", () => {
     chmodSync(join(dir, keystoreName), 0o400);
     writeFileSync(join(dir, `${keystoreName}.tmp`), "half a keyst", { mode: 0o644 });
-    expect(rekeyKeystore({ disk: keystoreDisk(dir), path: dir, oldKey, newKey, random }).isFromBefore).toBe(false);
+    expect(
+      rekeyKeystore({ disk: keystoreDisk(dir), path: dir, oldKey, newKey, random }).isFromBefore,
+    ).toBe(false);
     expect(readdirSync(dir)).toEqual([keystoreName]);
     expect(statSync(join(dir, keystoreName)).mode & 0o777).toBe(0o400);
     expect(openedBy(readFileSync(join(dir, keystoreName), "utf8"))).toBe("new");
-    expect(rekeyKeystore({ disk: keystoreDisk(dir), path: dir, oldKey, newKey, random }).isFromBefore).toBe(true);
+    expect(
+      rekeyKeystore({ disk: keystoreDisk(dir), path: dir, oldKey, newKey, random }).isFromBefore,
+    ).toBe(true);
   });
 
   it.skipIf(process.getuid?.() !== 0)("root leaves the signer's file to the signer's user", () => {
@@ -272,10 +298,13 @@ describe("the steps after a rekey", () => {
     isMade: true,
     installed,
   } as const;
-  const told = (stateRoot: string): string => nextSteps({ ...after, stateRoot, newFile: "/srv/encKey.new" }).join("\n");
+  const told = (stateRoot: string): string =>
+    nextSteps({ ...after, stateRoot, newFile: "/srv/encKey.new" }).join("\n");
 
   it("the steps for the installed agent are its credential and a start", () => {
-    expect(told(installed)).toContain("systemd-creds encrypt --name=encKey /srv/encKey.new /etc/autowithdraw/encKey.cred");
+    expect(told(installed)).toContain(
+      "systemd-creds encrypt --name=encKey /srv/encKey.new /etc/autowithdraw/encKey.cred",
+    );
     expect(told(installed)).toContain("systemctl start autowithdraw.target");
     expect(told(installed)).toContain("shred -u /srv/encKey.new");
     // Copies made before open with the old one alone.
@@ -283,7 +312,9 @@ describe("the steps after a rekey", () => {
   });
 
   it("the steps for a drill's copy leave the installed agent's credential and file alone, and start nothing", () => {
-    expect(told("/srv/drill")).not.toMatch(/systemd-creds|install -m|node crypto\.js|systemctl start/);
+    expect(told("/srv/drill")).not.toMatch(
+      /systemd-creds|install -m|node crypto\.js|systemctl start/,
+    );
     expect(told("/srv/drill")).toContain("start nothing on /srv/drill");
   });
 });

@@ -39,8 +39,19 @@ class Unit {
     if (this.#process !== null) return;
     const copy = join(agent.dir, `${this.#role}.json`);
     const text = readFileSync(agent.config, "utf8");
-    writeFileSync(copy, this.#role === "signer" ? text : text.replace(/ {2}"encKey".*\n/, ""), { mode: 0o600 });
-    const words = ["--config", copy, "--config-source", agent.config, "--state", agent.state, "--role", this.#role];
+    writeFileSync(copy, this.#role === "signer" ? text : text.replace(/ {2}"encKey".*\n/, ""), {
+      mode: 0o600,
+    });
+    const words = [
+      "--config",
+      copy,
+      "--config-source",
+      agent.config,
+      "--state",
+      agent.state,
+      "--role",
+      this.#role,
+    ];
     const started = start(process.execPath, [join(projectRoot, "crypto.js"), ...words], {
       ...{ cwd: agent.dir, logFile: agent.log, env: process.env },
     });
@@ -65,7 +76,10 @@ class Unit {
   }
 }
 
-const units: Readonly<Record<Role, Unit>> = { signer: new Unit("signer"), courier: new Unit("courier") };
+const units: Readonly<Record<Role, Unit>> = {
+  signer: new Unit("signer"),
+  courier: new Unit("courier"),
+};
 afterAll(() => Promise.all([units.courier.stop(), units.signer.stop()]));
 
 /** Both run, and go by the file that is there: a test begins with what the one before it left. */
@@ -75,14 +89,17 @@ async function begin(): Promise<void> {
   await bothGoBy(limitOf());
 }
 
-const limitOf = (): string => configDigest(readConfig(agent.config, { requireSecrets: [] }).settings);
+const limitOf = (): string =>
+  configDigest(readConfig(agent.config, { requireSecrets: [] }).settings);
 
 let edits = 0;
 /** Every edit gives the file a content that it never had. */
 function edit(): void {
   edits += 1;
   const limit = `0.${String(edits).padStart(4, "0")}`;
-  const config = JSON.parse(readFileSync(agent.config, "utf8")) as { policy: { eth: { maxPerWithdrawal: string } } };
+  const config = JSON.parse(readFileSync(agent.config, "utf8")) as {
+    policy: { eth: { maxPerWithdrawal: string } };
+  };
   config.policy.eth.maxPerWithdrawal = limit;
   writeFileSync(agent.config, `${JSON.stringify(config, null, 2)}\n`);
 }
@@ -94,11 +111,15 @@ async function bothGoBy(digest: string): Promise<void> {
     `both go by ${digest}`,
     60_000,
     async () => {
-      const client = createSocketClient<OperatorRequests, OperatorAnswers>(path, { timeoutMs: 5_000 });
+      const client = createSocketClient<OperatorRequests, OperatorAnswers>(path, {
+        timeoutMs: 5_000,
+      });
       last = await client.request("status", {}).catch((error: unknown) => error);
       client.close();
       const { status } = last as Partial<OperatorAnswers["status"]>;
-      return status?.config.digest === digest && status.courier?.configDigest === digest ? true : undefined;
+      return status?.config.digest === digest && status.courier?.configDigest === digest
+        ? true
+        : undefined;
     },
     () => JSON.stringify(last),
   );
@@ -106,7 +127,10 @@ async function bothGoBy(digest: string): Promise<void> {
 
 type Act = (both: Readonly<Record<Role, Unit>>) => Promise<void>;
 const orders: readonly (readonly [name: string, act: Act])[] = [
-  ["the courier alone, whose stop would have stopped the signer", ({ courier }) => courier.restart()],
+  [
+    "the courier alone, whose stop would have stopped the signer",
+    ({ courier }) => courier.restart(),
+  ],
   ["the signer alone", ({ signer }) => signer.restart()],
   [
     "the courier first, and the signer while the file is changed once more",

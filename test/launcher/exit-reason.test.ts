@@ -1,11 +1,24 @@
 /**
  * Exit reasons: a launcher's are read back unchanged, and those of anybody else are not trusted.
  */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { exitReasonFolder, readExitReason, removeExitReason, writeExitReason } from "../../agent/exit-reason.ts";
+import {
+  exitReasonFolder,
+  readExitReason,
+  removeExitReason,
+  writeExitReason,
+} from "../../agent/exit-reason.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-words-"));
@@ -33,8 +46,12 @@ describe("exit reason", () => {
     const state = fresh();
     writeExitReason(state.run, words);
     writeExitReason(state.run, { ...words, role: "both", code: "CONFIG_JSON", at: words.at + 1 });
-    expect(readExitReason(state)).toEqual([{ ...words, role: "both", code: "CONFIG_JSON", at: words.at + 1 }, words]);
-    for (const name of readdirSync(state.run)) expect(statSync(join(state.run, name)).mode & 0o777).toBe(0o644);
+    expect(readExitReason(state)).toEqual([
+      { ...words, role: "both", code: "CONFIG_JSON", at: words.at + 1 },
+      words,
+    ]);
+    for (const name of readdirSync(state.run))
+      expect(statSync(join(state.run, name)).mode & 0o777).toBe(0o644);
     removeExitReason(state.run, "both");
     removeExitReason(state.run, "both");
     expect(readExitReason(state)).toEqual([words]);
@@ -43,7 +60,9 @@ describe("exit reason", () => {
   it("exit reasons lie where the service manager keeps a folder for them, else beside the sockets", () => {
     const state = fresh();
     expect(exitReasonFolder(state, {})).toBe(state.run);
-    expect(exitReasonFolder(state, { RUNTIME_DIRECTORY: "/run/autowithdraw/signer" })).toBe("/run/autowithdraw/signer");
+    expect(exitReasonFolder(state, { RUNTIME_DIRECTORY: "/run/autowithdraw/signer" })).toBe(
+      "/run/autowithdraw/signer",
+    );
   });
 
   it("an exit reason that cannot be written or removed changes nothing", () => {

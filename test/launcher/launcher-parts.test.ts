@@ -43,7 +43,9 @@ describe("a secret that is handed over", () => {
 
   it("a secret that nobody takes is wiped as well", async () => {
     const chunks: Buffer[] = [];
-    const pipe = new Writable({ write: (chunk: Buffer, _, done) => done(new Error(`${chunks.push(chunk)} went nowhere`)) });
+    const pipe = new Writable({
+      write: (chunk: Buffer, _, done) => done(new Error(`${chunks.push(chunk)} went nowhere`)),
+    });
     await new Promise((resolve) => {
       pipe.on("error", resolve);
       handOver(pipe, secret);
@@ -55,12 +57,15 @@ describe("a secret that is handed over", () => {
 
 describe("the supervisor", () => {
   /** A child that a shell plays, which starts in a tenth of the time of ours. */
-  const script = (text: string) => () => spawn("/bin/sh", ["-c", text], { stdio: ["pipe", "pipe", "pipe"] });
+  const script = (text: string) => () =>
+    spawn("/bin/sh", ["-c", text], { stdio: ["pipe", "pipe", "pipe"] });
   const untilEnd = "exec cat >/dev/null";
   const ready = `printf '%s\\n' '{"ready":true}'`;
   const up = `${ready}; ${untilEnd}`;
   const courier = (text: string) => () => ({ child: script(text)(), handSettings: () => {} });
-  const options = (changes: Partial<SupervisorOptions>): SupervisorOptions & { readonly said: string[] } => {
+  const options = (
+    changes: Partial<SupervisorOptions>,
+  ): SupervisorOptions & { readonly said: string[] } => {
     const said: string[] = [];
     return {
       startSigner: script(up),
@@ -73,7 +78,12 @@ describe("the supervisor", () => {
       failing: ({ code, message }) => said.push(`failing ${code} ${message}`),
       up: () => {},
       ready: () => said.push("ready"),
-      renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false, renew: () => false },
+      renewal: {
+        next: () => new Promise(() => {}),
+        keep: () => {},
+        goBack: () => false,
+        renew: () => false,
+      },
       stop: new AbortController().signal,
       backoffMs: { first: 10, most: 40 },
       ...changes,
@@ -150,7 +160,11 @@ describe("the supervisor", () => {
     const shows = String.raw`printf 'a\033[2Jb\n'; printf 'c\302\233d\342\200\256e\n' >&2; exit 1`;
     const run = options({ startCourier: courier(shows), stop: stopping.signal });
     const waiting = setInterval(() => {
-      if (run.said.some((line) => line.startsWith("a")) && run.said.some((line) => line.startsWith("c"))) stopping.abort();
+      if (
+        run.said.some((line) => line.startsWith("a")) &&
+        run.said.some((line) => line.startsWith("c"))
+      )
+        stopping.abort();
     }, 5);
     expect(await supervise(run)).toBe(0);
     clearInterval(waiting);
@@ -161,7 +175,11 @@ describe("the supervisor", () => {
   it("tells the reason of a child that ends by a fault and is started again, each time", async () => {
     const stopping = new AbortController();
     let starts = 0;
-    const fault = JSON.stringify({ level: "error", code: "LEDGER_POISONED", message: "the disk failed" });
+    const fault = JSON.stringify({
+      level: "error",
+      code: "LEDGER_POISONED",
+      message: "the disk failed",
+    });
     const run = options({
       startSigner: () => {
         starts += 1;
@@ -171,7 +189,9 @@ describe("the supervisor", () => {
       stop: stopping.signal,
     });
     expect(await supervise(run)).toBe(0);
-    expect(run.said.filter((line) => line === "failing LEDGER_POISONED the disk failed")).toHaveLength(2);
+    expect(
+      run.said.filter((line) => line === "failing LEDGER_POISONED the disk failed"),
+    ).toHaveLength(2);
   });
 
   it("waits longer after every unexpected end, and stops when told", async () => {
@@ -187,14 +207,21 @@ describe("the supervisor", () => {
       backoffMs: { first: 50, most: 200 },
     });
     expect(await supervise(run)).toBe(0);
-    expect(run.said.filter((line) => line.includes("ended with status 9")).length).toBeGreaterThanOrEqual(4);
+    expect(
+      run.said.filter((line) => line.includes("ended with status 9")).length,
+    ).toBeGreaterThanOrEqual(4);
     const gap = (index: number): number => (starts[index] ?? 0) - (starts[index - 1] ?? 0);
     expect(gap(1)).toBeGreaterThanOrEqual(50);
     expect(gap(3)).toBeGreaterThanOrEqual(200);
   });
 
   it.each([2, 4])("ends with status %i of the signer, and says its exit reason", async (code) => {
-    const fault = JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" });
+    const fault = JSON.stringify({
+      level: "error",
+      code: "LEDGER_DAMAGED",
+      message: "line 7",
+      hint: "look there",
+    });
     const run = options({ startSigner: script(`printf '%s\\n' '${fault}' >&2; exit ${code}`) });
     expect(await supervise(run)).toBe(code);
     expect(run.said).toContain(`the signer ended with status ${code} and is not started again`);
@@ -276,28 +303,39 @@ describe("small parts", () => {
       terminal: undefined,
       show: () => {},
     };
-    const text = (key: { readonly bytes: Uint8Array; readonly from: string }): string => `${key.from} ${Buffer.from(key.bytes)}`;
+    const text = (key: { readonly bytes: Uint8Array; readonly from: string }): string =>
+      `${key.from} ${Buffer.from(key.bytes)}`;
     await expect(findEncKey(sources)).rejects.toMatchObject({ code: "ENCKEY_MISSING" });
     const config = Buffer.from("from config");
     expect(text(await findEncKey({ ...sources, config }))).toBe("config from config");
     writeFileSync(file, "from file\r\n", { mode: 0o600 });
     expect(text(await findEncKey({ ...sources, config, file }))).toBe("file from file");
     writeFileSync(file, "\n", { mode: 0o600 });
-    await expect(findEncKey({ ...sources, config, file })).rejects.toMatchObject({ code: "ENCKEY_MISSING" });
-    await expect(findEncKey({ ...sources, config, file: join(agent.dir, "gone") })).rejects.toMatchObject({
+    await expect(findEncKey({ ...sources, config, file })).rejects.toMatchObject({
+      code: "ENCKEY_MISSING",
+    });
+    await expect(
+      findEncKey({ ...sources, config, file: join(agent.dir, "gone") }),
+    ).rejects.toMatchObject({
       code: "CONFIG_MISSING",
     });
-    await expect(findEncKey({ ...sources, fd: 999 })).rejects.toMatchObject({ code: "ENCKEY_MISSING" });
+    await expect(findEncKey({ ...sources, fd: 999 })).rejects.toMatchObject({
+      code: "ENCKEY_MISSING",
+    });
     mkdirSync(credentials);
     writeFileSync(join(credentials, "encKey"), "from credential", { mode: 0o440 });
-    expect(text(await findEncKey({ ...sources, config, file, credentials }))).toBe("credential from credential");
+    expect(text(await findEncKey({ ...sources, config, file, credentials }))).toBe(
+      "credential from credential",
+    );
   });
 
   it("every error ends in one line, a hint and an exit code", () => {
     expect(verdictLines(verdictOn(new AgentError("CONFIG_JSON", "none", "x, line 3")))).toBe(
       "crypto: x, line 3\nhint: correct the line named; most often a comma or a quote\n",
     );
-    expect(verdictOn(new AgentError("CONFIG_JSON", "none", "x", { hint: "do y" })).hint).toBe("do y");
+    expect(verdictOn(new AgentError("CONFIG_JSON", "none", "x", { hint: "do y" })).hint).toBe(
+      "do y",
+    );
     expect(verdictOn(new Bug("broken")).exitCode).toBe(70);
     const exits = [
       "CONFIG_JSON",
@@ -320,7 +358,11 @@ describe("small parts", () => {
       courier: null,
     } as unknown as SignerStatus;
     expect([...newsOf(status).values()].every(({ bad }) => bad === "")).toBe(true);
-    const courier = { link: "down", linkDetail: "ECONNREFUSED", chains: [{ chain: "local", ok: false, detail: "" }] };
+    const courier = {
+      link: "down",
+      linkDetail: "ECONNREFUSED",
+      chains: [{ chain: "local", ok: false, detail: "" }],
+    };
     const bad = newsOf({
       ...status,
       locked: "X",
@@ -329,7 +371,11 @@ describe("small parts", () => {
       courier,
     } as unknown as SignerStatus);
     expect([...bad.values()].filter((words) => words.bad !== "").length).toBe(5);
-    const asking = { link: "up", linkDetail: "", chains: [{ chain: "local", ok: false, isAsking: true, detail: "asking" }] };
+    const asking = {
+      link: "up",
+      linkDetail: "",
+      chains: [{ chain: "local", ok: false, isAsking: true, detail: "asking" }],
+    };
     const calm = newsOf({ ...status, courier: asking } as unknown as SignerStatus);
     expect([...calm.values()].filter((words) => words.bad !== "")).toEqual([]);
   });

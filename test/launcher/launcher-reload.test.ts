@@ -65,7 +65,9 @@ describe("SIGHUP", () => {
     });
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ");
-    expect(started.output()).toMatch(/config\.json was not taken: .*maxPerDai.*; the old settings stay in force\. hint: .+\n/);
+    expect(started.output()).toMatch(
+      /config\.json was not taken: .*maxPerDai.*; the old settings stay in force\. hint: .+\n/,
+    );
     writeFileSync(agent.config, before);
     change(({ policy }) => {
       policy.eth.maxPerDay = "1.0000000000000000001";
@@ -81,7 +83,9 @@ describe("SIGHUP", () => {
     });
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ", 3);
-    expect(started.output()).toContain("is not among the networks this wallet was paired for; the old settings stay in force");
+    expect(started.output()).toContain(
+      "is not among the networks this wallet was paired for; the old settings stay in force",
+    );
     await says(started, "crypto: ready", 2);
     expect(childOf(started, "signer")).not.toBe(first);
     writeFileSync(agent.config, before);
@@ -132,7 +136,11 @@ describe("exit reason", () => {
     expect(await refused.ended).toBe(2);
     const [left, ...others] = readExitReason(state);
     expect(others).toEqual([]);
-    expect(left).toMatchObject({ role: "both", code: "CONFIG_UNKNOWN_KEY", message: expect.stringContaining("maxPerDai") });
+    expect(left).toMatchObject({
+      role: "both",
+      code: "CONFIG_UNKNOWN_KEY",
+      message: expect.stringContaining("maxPerDai"),
+    });
     writeFileSync(agent.config, before);
     const started = begin();
     await says(started, "crypto: ready");
@@ -148,7 +156,11 @@ describe("exit reason", () => {
     const kept = readFileSync(keystore);
     const { mode } = statSync(keystore);
     try {
-      writeFileSync(keystore, kept.toString("utf8").replace(/[0-9a-f]{8}(?="\s*}\s*$)/, "00000000"), { mode });
+      writeFileSync(
+        keystore,
+        kept.toString("utf8").replace(/[0-9a-f]{8}(?="\s*}\s*$)/, "00000000"),
+        { mode },
+      );
       const refused = begin();
       expect(await refused.ended).toBe(2);
       expect(readExitReason(stateFolder(agent.state))).toMatchObject([

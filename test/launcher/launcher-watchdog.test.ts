@@ -51,10 +51,16 @@ describe("the watchdog", () => {
 });
 
 describe("the supervisor", () => {
-  const script = (text: string) => () => spawn(process.execPath, ["-e", text], { stdio: ["pipe", "pipe", "pipe"] });
-  const up = 'console.log("{\\"ready\\":true}"); process.stdin.resume(); process.stdin.on("end", () => process.exit(0));';
+  const script = (text: string) => () =>
+    spawn(process.execPath, ["-e", text], { stdio: ["pipe", "pipe", "pipe"] });
+  const up =
+    'console.log("{\\"ready\\":true}"); process.stdin.resume(); process.stdin.on("end", () => process.exit(0));';
   const speaks = `${up} setInterval(() => console.log("{\\"alive\\":true}"), 100);`;
-  const watched = (startSigner: () => ReturnType<typeof spawn>, stop: AbortSignal, starts: (times: number) => void) => {
+  const watched = (
+    startSigner: () => ReturnType<typeof spawn>,
+    stop: AbortSignal,
+    starts: (times: number) => void,
+  ) => {
     const said: string[] = [];
     let times = 0;
     const options: SupervisorOptions = {
@@ -71,7 +77,12 @@ describe("the supervisor", () => {
         starts(times);
       },
       ready: () => {},
-      renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false, renew: () => false },
+      renewal: {
+        next: () => new Promise(() => {}),
+        keep: () => {},
+        goBack: () => false,
+        renew: () => false,
+      },
       patience: { beforeFirstMs: 60_000, afterMs: 1_500 },
       stop,
       backoffMs: { first: 10, most: 20 },
@@ -91,7 +102,9 @@ describe("the supervisor", () => {
 
   it("leaves a child alone that speaks, for several times the limit", async () => {
     const stopping = new AbortController();
-    const { options, said } = watched(script(speaks), stopping.signal, () => setTimeout(() => stopping.abort(), 6_000));
+    const { options, said } = watched(script(speaks), stopping.signal, () =>
+      setTimeout(() => stopping.abort(), 6_000),
+    );
     expect(await supervise(options)).toBe(0);
     expect(said).toEqual([]);
   });

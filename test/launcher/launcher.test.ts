@@ -3,7 +3,15 @@
  * and the end of each process.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -30,7 +38,13 @@ afterEach(() => {
  * test that starts its own on the folder.
  */
 let standing: Started | null = null;
-const onStanding = ["takes over", "hands down", "keeps one copy", "says in plain words", "ends with 0"];
+const onStanding = [
+  "takes over",
+  "hands down",
+  "keeps one copy",
+  "says in plain words",
+  "ends with 0",
+];
 const planted = {
   NODE_OPTIONS: "--max-old-space-size=300",
   NODE_PATH: "/nowhere",
@@ -46,7 +60,8 @@ async function stand(): Promise<Started> {
 /** Of the processes that a test started at once, those that it did not see to their end. */
 const leftOver: Started[] = [];
 async function endStanding(): Promise<void> {
-  for (const started of [...leftOver.splice(0), ...(standing === null ? [] : [standing])]) await stop(started);
+  for (const started of [...leftOver.splice(0), ...(standing === null ? [] : [standing])])
+    await stop(started);
   standing = null;
 }
 beforeEach(async ({ task }) => {
@@ -78,7 +93,9 @@ describe("crypto", () => {
     standing = winner;
     for (const loser of losers) {
       expect(loser.child.exitCode).toBe(1);
-      expect(loser.output()).toContain(`another crypto (process ${winner.pid}) runs on ${agent.state}\nhint: stop it first`);
+      expect(loser.output()).toContain(
+        `another crypto (process ${winner.pid}) runs on ${agent.state}\nhint: stop it first`,
+      );
     }
   });
 
@@ -100,7 +117,8 @@ describe("crypto", () => {
       const names = readFileSync(`/proc/${pid}/environ`, "utf8")
         .split("\0")
         .map((entry) => entry.split("=")[0] ?? "");
-      for (const name of names) expect(["PATH", "HOME", "TZ", "LANG", "LC_ALL", "PWD", ""]).toContain(name);
+      for (const name of names)
+        expect(["PATH", "HOME", "TZ", "LANG", "LC_ALL", "PWD", ""]).toContain(name);
       const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
       expect(command).toContain("--disable-proto=throw\0--disallow-code-generation-from-strings");
       expect(command).not.toContain(agent.encKey);
@@ -113,13 +131,17 @@ describe("crypto", () => {
           return 0;
         }
       });
-      expect(files.includes(statSync(join(agent.state, "signer", "lock")).ino), room).toBe(room === "signer");
+      expect(files.includes(statSync(join(agent.state, "signer", "lock")).ino), room).toBe(
+        room === "signer",
+      );
     }
   });
 
   it("keeps one copy of encKey, to start the signer again with, and none of what it came and went in", async () => {
     const started = await stand();
-    expect(countInMemory(started.pid, { encKey: Buffer.from(agent.encKey) })).toEqual({ encKey: 1 });
+    expect(countInMemory(started.pid, { encKey: Buffer.from(agent.encKey) })).toEqual({
+      encKey: 1,
+    });
   });
 
   it("says in plain words that the gateway is away, and goes on", async () => {
@@ -130,7 +152,8 @@ describe("crypto", () => {
     // Until the courier has judged its node, the status has other words for the chain.
     const status = await until("both troubles in the status", 60_000, async () => {
       const shown = await agent.cli("status");
-      return /LINK DOWN/.test(shown.output) && /too few nodes of local|no node of chain local/.test(shown.output)
+      return /LINK DOWN/.test(shown.output) &&
+        /too few nodes of local|no node of chain local/.test(shown.output)
         ? shown
         : undefined;
     });
@@ -167,14 +190,19 @@ describe("crypto", () => {
     const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
     spawned.push(child);
-    await new Promise<void>((resolve) => child.stdout.on("data", (text) => String(text).includes("crypto: ready") && resolve()));
+    await new Promise<void>((resolve) =>
+      child.stdout.on("data", (text) => String(text).includes("crypto: ready") && resolve()),
+    );
     child.stdout.destroy();
     child.stderr.destroy();
-    const courier = (): number => childrenOf(child.pid ?? 0, join("agent", "courier", "main.js"))[0] ?? 0;
+    const courier = (): number =>
+      childrenOf(child.pid ?? 0, join("agent", "courier", "main.js"))[0] ?? 0;
     const first = courier();
     // Its end and its new start are lines on both streams.
     process.kill(first, "SIGKILL");
-    await until("another courier", 120_000, async () => (courier() !== first && courier() > 0 ? true : undefined));
+    await until("another courier", 120_000, async () =>
+      courier() !== first && courier() > 0 ? true : undefined,
+    );
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill("SIGTERM");
     expect(await ended).toBe(0);
@@ -184,7 +212,9 @@ describe("crypto", () => {
     const file = join(agent.dir, "enc.key");
     writeFileSync(file, `${agent.encKey}\n`, { mode: 0o600 });
     const wrong = join(agent.dir, "wrong.key");
-    writeFileSync(wrong, "3b1f0a6c9d2e4f58a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4", { mode: 0o600 });
+    writeFileSync(wrong, "3b1f0a6c9d2e4f58a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4", {
+      mode: 0o600,
+    });
     const good = begin(["--enc-key-file", file]);
     await ready(good);
     expect((await agent.cli("status", "--json")).output).toContain('"encKeyFrom":"file"');
@@ -195,10 +225,20 @@ describe("crypto", () => {
       `crypto: ${join(agent.state, "signer", "keystore.json")}: the keystore does not open: wrong encKey, or it was changed\nhint: give the encKey it was sealed with`,
     );
     const fd = openSync(file, "r");
-    const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state, "--enc-key-fd", "3"];
+    const args = [
+      join(projectRoot, "crypto.js"),
+      "--config",
+      agent.config,
+      "--state",
+      agent.state,
+      "--enc-key-fd",
+      "3",
+    ];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore", fd] });
     spawned.push(child);
-    const [line] = (await new Promise<Buffer>((resolve) => child.stdout?.once("data", resolve))).toString("utf8").split("\n");
+    const [line] = (await new Promise<Buffer>((resolve) => child.stdout?.once("data", resolve)))
+      .toString("utf8")
+      .split("\n");
     expect(line).toContain("crypto: ready");
     child.kill("SIGTERM");
     await new Promise((resolve) => child.once("close", resolve));
@@ -208,10 +248,15 @@ describe("crypto", () => {
     const ledger = join(agent.state, "signer", "ledger", "00000001.jsonl");
     const kept = readFileSync(ledger);
     try {
-      writeFileSync(ledger, Buffer.from(kept.toString("utf8").replace('"ledgerEpoch":1', '"ledgerEpoch":2')));
+      writeFileSync(
+        ledger,
+        Buffer.from(kept.toString("utf8").replace('"ledgerEpoch":1', '"ledgerEpoch":2')),
+      );
       const edited = begin();
       expect(await edited.ended).toBe(4);
-      expect(edited.output()).toMatch(/the signer ended with status 4 and is not started again"\}\ncrypto: .*\nhint: /);
+      expect(edited.output()).toMatch(
+        /the signer ended with status 4 and is not started again"\}\ncrypto: .*\nhint: /,
+      );
       rmSync(ledger);
       const missing = begin();
       expect(await missing.ended).toBe(4);
@@ -219,13 +264,26 @@ describe("crypto", () => {
     } finally {
       writeFileSync(ledger, kept, { mode: 0o600 });
     }
-    const none = await agent.launcher("crypto.js", "--config", agent.config, "--state", join(agent.dir, "elsewhere"));
+    const none = await agent.launcher(
+      "crypto.js",
+      "--config",
+      agent.config,
+      "--state",
+      join(agent.dir, "elsewhere"),
+    );
     expect(none.code).toBe(2);
-    expect(none.output).toContain("holds no paired agent\nhint: name the agent's folder with --state");
+    expect(none.output).toContain(
+      "holds no paired agent\nhint: name the agent's folder with --state",
+    );
   });
 
   it("refuses a command line it does not know", async () => {
-    for (const args of [["--rol", "signer"], ["--role", "gateway"], ["now"], ["--enc-key-fd", "x"]]) {
+    for (const args of [
+      ["--rol", "signer"],
+      ["--role", "gateway"],
+      ["now"],
+      ["--enc-key-fd", "x"],
+    ]) {
       const done = await agent.launcher("crypto.js", ...args);
       expect(done.code, args.join(" ")).toBe(2);
       expect(done.output).toMatch(/^crypto: .+\nhint: see --help\n$/);
@@ -241,11 +299,15 @@ describe("under systemd", () => {
     const sockets = await Promise.all(
       ["operator", "courier"].map(async (name) => {
         const server = createServer();
-        await new Promise<void>((resolve) => server.listen(join(agent.dir, `${name}.sock`), resolve));
+        await new Promise<void>((resolve) =>
+          server.listen(join(agent.dir, `${name}.sock`), resolve),
+        );
         return server;
       }),
     );
-    const descriptors = sockets.map((server) => (server as unknown as { _handle: { fd: number } })._handle.fd);
+    const descriptors = sockets.map(
+      (server) => (server as unknown as { _handle: { fd: number } })._handle.fd,
+    );
     // The shell puts its own process id, which exec keeps, in the place of systemd's.
     const script = 'LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=operator:courier exec "$@"';
     const words = [
@@ -258,15 +320,21 @@ describe("under systemd", () => {
       "--role",
       "signer",
     ];
-    const child = spawn("sh", ["-c", script, "sh", ...words], { stdio: ["ignore", "pipe", "inherit", ...descriptors] });
+    const child = spawn("sh", ["-c", script, "sh", ...words], {
+      stdio: ["ignore", "pipe", "inherit", ...descriptors],
+    });
     spawned.push(child);
-    const line = (await new Promise<Buffer>((resolve) => child.stdout?.once("data", resolve))).toString("utf8");
+    const line = (
+      await new Promise<Buffer>((resolve) => child.stdout?.once("data", resolve))
+    ).toString("utf8");
     expect(line).toContain("crypto: ready, the signer runs");
     // This process stops listening; under its new name closing does not unlink the socket's file.
     const moved = join(agent.dir, "moved.sock");
     renameSync(join(agent.dir, "operator.sock"), moved);
     for (const server of sockets) server.close();
-    const client = createSocketClient<OperatorRequests, OperatorAnswers>(moved, { timeoutMs: 5_000 });
+    const client = createSocketClient<OperatorRequests, OperatorAnswers>(moved, {
+      timeoutMs: 5_000,
+    });
     const answer = await client.request("status", {});
     client.close();
     expect(answer).toMatchObject({ ok: true, status: { encKeyFrom: "config" } });
@@ -275,12 +343,30 @@ describe("under systemd", () => {
   });
 
   it("crypto under systemd gives the courier's own process no config.json with a secret in it", async () => {
-    const refused = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, "--role", "courier");
+    const refused = await agent.launcher(
+      "crypto.js",
+      "--config",
+      agent.config,
+      "--state",
+      agent.state,
+      "--role",
+      "courier",
+    );
     expect(refused.code).toBe(2);
     expect(refused.output).toContain("holds encKey");
     const clean = join(agent.dir, "clean.json");
-    writeFileSync(clean, readFileSync(agent.config, "utf8").replace(/ {2}"encKey".*\n/, ""), { mode: 0o600 });
-    const args = [join(projectRoot, "crypto.js"), "--config", clean, "--state", agent.state, "--role", "courier"];
+    writeFileSync(clean, readFileSync(agent.config, "utf8").replace(/ {2}"encKey".*\n/, ""), {
+      mode: 0o600,
+    });
+    const args = [
+      join(projectRoot, "crypto.js"),
+      "--config",
+      clean,
+      "--state",
+      agent.state,
+      "--role",
+      "courier",
+    ];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
     spawned.push(child);
     let output = "";
@@ -291,7 +377,10 @@ describe("under systemd", () => {
     await until(
       "the courier's process",
       60_000,
-      async () => (childrenOf(child.pid ?? 0, join("agent", "courier", "main.js")).length > 0 ? true : undefined),
+      async () =>
+        childrenOf(child.pid ?? 0, join("agent", "courier", "main.js")).length > 0
+          ? true
+          : undefined,
       () => output,
     );
     expect(child.exitCode, output).toBeNull();
@@ -302,7 +391,10 @@ describe("under systemd", () => {
   it("crypto under systemd reads which inherited socket is which by name", () => {
     const env = { LISTEN_PID: "7", LISTEN_FDS: "2", LISTEN_FDNAMES: "operator:courier" };
     expect(inheritedSockets(env, 7)).toEqual({ operator: 3, courier: 4 });
-    expect(inheritedSockets({ ...env, LISTEN_FDNAMES: "courier:operator" }, 7)).toEqual({ courier: 3, operator: 4 });
+    expect(inheritedSockets({ ...env, LISTEN_FDNAMES: "courier:operator" }, 7)).toEqual({
+      courier: 3,
+      operator: 4,
+    });
     expect(inheritedSockets(env, 8)).toBeNull();
     expect(inheritedSockets({}, 7)).toBeNull();
     for (const LISTEN_FDNAMES of ["courier", "courier:courier", "a:b", "courier:operator:x"]) {

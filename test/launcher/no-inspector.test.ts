@@ -37,14 +37,18 @@ function sources(folder: string): readonly string[] {
 }
 
 const importsOf = (path: string): readonly string[] =>
-  [...readFileSync(join(projectRoot, path), "utf8").matchAll(/^import (?:[^;]*? from )?"([^"]+)";$/gms)].map(
-    (match) => match[1] ?? "",
-  );
+  [
+    ...readFileSync(join(projectRoot, path), "utf8").matchAll(
+      /^import (?:[^;]*? from )?"([^"]+)";$/gms,
+    ),
+  ].map((match) => match[1] ?? "");
 
 describe("SIGUSR1", () => {
   it("opens the inspector of a program that does nothing about it", async () => {
     const script = "setInterval(() => {}, 1000); console.log('up')";
-    const victim = start(process.execPath, ["--inspect-port=0", "-e", script], { logFile: join(dir, "victim.log") });
+    const victim = start(process.execPath, ["--inspect-port=0", "-e", script], {
+      logFile: join(dir, "victim.log"),
+    });
     await until("up", 10_000, async () => (victim.output().includes("up") ? true : undefined));
     expect(await afterSignal(victim)).toMatch(opened);
     await stop(victim);
@@ -67,7 +71,10 @@ describe("SIGUSR1", () => {
     expect((await run(process.execPath, [program, "init", "--dir", dir], options)).code).toBe(0);
     const config = join(dir, "gateway.config.json");
     const own = JSON.parse(readFileSync(config, "utf8"));
-    writeFileSync(config, JSON.stringify({ ...own, listen: { host: "127.0.0.1", port: await freePort() }, prices: {} }));
+    writeFileSync(
+      config,
+      JSON.stringify({ ...own, listen: { host: "127.0.0.1", port: await freePort() }, prices: {} }),
+    );
     const gateway = start(process.execPath, [program, "start", "--config", config], options);
     await says(gateway, "gateway: listens");
     expect(await afterSignal(gateway)).not.toMatch(opened);
@@ -76,12 +83,25 @@ describe("SIGUSR1", () => {
   });
 
   it("has its listener before a program imports anything else", () => {
-    const programs = [...["agent", "cli", "gateway"].flatMap(sources)].filter((path) => /(?:^|\/)main\.ts$/.test(path));
+    const programs = [...["agent", "cli", "gateway"].flatMap(sources)].filter((path) =>
+      /(?:^|\/)main\.ts$/.test(path),
+    );
     const all = [...programs, "agent/crypto.ts", "cli/sealing/rekey.ts", "gateway/command.ts"];
     expect(programs.length).toBeGreaterThan(6);
-    expect(all.filter((path) => !/\/base\/no-inspector\.ts$/.test(importsOf(path)[0] ?? ""))).toEqual([]);
-    for (const launcher of ["crypto.js", "crypto.ts", "pair.js", "autowithdraw.js", "gateway/gateway.js"]) {
-      const text = readFileSync(join(projectRoot, launcher), "utf8").replace(/^#!.*|^import .*|\/\*[\s\S]*?\*\/|^\/\/.*/gm, "");
+    expect(
+      all.filter((path) => !/\/base\/no-inspector\.ts$/.test(importsOf(path)[0] ?? "")),
+    ).toEqual([]);
+    for (const launcher of [
+      "crypto.js",
+      "crypto.ts",
+      "pair.js",
+      "autowithdraw.js",
+      "gateway/gateway.js",
+    ]) {
+      const text = readFileSync(join(projectRoot, launcher), "utf8").replace(
+        /^#!.*|^import .*|\/\*[\s\S]*?\*\/|^\/\/.*/gm,
+        "",
+      );
       expect(text.trim().startsWith('process.on("SIGUSR1", '), launcher).toBe(true);
     }
   });

@@ -14,7 +14,17 @@ import { agent, eachTestItsPairing, fill, gateway } from "../support/pairing.ts"
 
 eachTestItsPairing();
 
-const names = ["unshare", "flock", "systemd-notify", "systemd-creds", "systemctl", "getent", "sh", "true", "node"];
+const names = [
+  "unshare",
+  "flock",
+  "systemd-notify",
+  "systemd-creds",
+  "systemctl",
+  "getent",
+  "sh",
+  "true",
+  "node",
+];
 let env: NodeJS.ProcessEnv = {};
 const called = (): string => join(agent.dir, "called");
 
@@ -26,7 +36,12 @@ beforeEach(() => {
     chmodSync(join(planted, name), 0o755);
   }
   const notify = join(agent.dir, "notify.sock");
-  env = { ...process.env, PATH: `${planted}${delimiter}${process.env.PATH}`, NOTIFY_SOCKET: notify, WATCHDOG_USEC: "600000" };
+  env = {
+    ...process.env,
+    PATH: `${planted}${delimiter}${process.env.PATH}`,
+    NOTIFY_SOCKET: notify,
+    WATCHDOG_USEC: "600000",
+  };
 });
 
 it("a planted program is what a shell would start", () => {
@@ -41,14 +56,22 @@ it("a planted program gets nothing from pairing, from a running agent or from a 
   fill();
   const options = { cwd: agent.dir, logFile: agent.log, env };
   const words = ["--config", agent.config, "--state", agent.state];
-  const paired = start(process.execPath, [join(projectRoot, "pair.js"), ...words, "--yes"], options);
+  const paired = start(
+    process.execPath,
+    [join(projectRoot, "pair.js"), ...words, "--yes"],
+    options,
+  );
   expect(await paired.ended, paired.output()).toBe(0);
   expect(paired.output()).toContain("in a process without a network");
   await gateway.close();
   const crypto = start(process.execPath, [join(projectRoot, "crypto.js"), ...words], options);
   try {
     await says(crypto, "crypto: ready");
-    const status = start(process.execPath, [join(projectRoot, "autowithdraw.js"), "status", "--state", agent.state], options);
+    const status = start(
+      process.execPath,
+      [join(projectRoot, "autowithdraw.js"), "status", "--state", agent.state],
+      options,
+    );
     await status.ended;
     expect(status.output()).toContain("agent");
   } finally {

@@ -24,7 +24,12 @@ mkdirSync(join(state.signer, "ledger"), { recursive: true, mode: 0o700 });
 describe("a command that gets no answer", () => {
   const said = (code: "SOCKET_TIMEOUT" | "COMMAND_DAEMON_AWAY", closed: boolean): AgentError => {
     const cause = new AgentError(code, "none", "no answer");
-    return whyAway(state, cause, { ...ordinary, isReadOnly: () => closed }, undefined) as AgentError;
+    return whyAway(
+      state,
+      cause,
+      { ...ordinary, isReadOnly: () => closed },
+      undefined,
+    ) as AgentError;
   };
 
   it.each(["SOCKET_TIMEOUT", "COMMAND_DAEMON_AWAY"] as const)(
@@ -39,11 +44,26 @@ describe("a command that gets no answer", () => {
   );
 
   it("names the reason of a signer that ends again and again, where a service manager holds its socket", () => {
-    const words = { role: "signer", code: "LEDGER_POISONED", message: "the disk failed", hint: "check the disk", at: 2 } as const;
+    const words = {
+      role: "signer",
+      code: "LEDGER_POISONED",
+      message: "the disk failed",
+      hint: "check the disk",
+      at: 2,
+    } as const;
     const hangs = new AgentError("SOCKET_TIMEOUT", "none", "no answer");
-    const found = whyAway(state, hangs, { ...ordinary, exitReason: () => [words] }, undefined) as AgentError;
-    expect(found.message).toMatch(/^autowithdraw-signer ends and is started again, since .+: the disk failed$/);
-    expect(found.context.hint).toBe("check the disk; more in: journalctl -u autowithdraw-signer -n 20");
+    const found = whyAway(
+      state,
+      hangs,
+      { ...ordinary, exitReason: () => [words] },
+      undefined,
+    ) as AgentError;
+    expect(found.message).toMatch(
+      /^autowithdraw-signer ends and is started again, since .+: the disk failed$/,
+    );
+    expect(found.context.hint).toBe(
+      "check the disk; more in: journalctl -u autowithdraw-signer -n 20",
+    );
     const silent = whyAway(state, hangs, ordinary, undefined) as AgentError;
     expect(silent.message).toContain("it hangs, or the machine does");
   });
@@ -51,7 +71,9 @@ describe("a command that gets no answer", () => {
 
 describe("crypto --check", () => {
   it("finds a ledger's disk that is read-only, and nothing on a writable one", () => {
-    expect(checkDisk(state, () => true)).toMatchObject([{ code: "LEDGER_READ_ONLY", severity: "error" }]);
+    expect(checkDisk(state, () => true)).toMatchObject([
+      { code: "LEDGER_READ_ONLY", severity: "error" },
+    ]);
     expect(checkDisk(state)).toEqual([]);
   });
 });
@@ -59,7 +81,8 @@ describe("crypto --check", () => {
 describe("a file system that is mounted read-only", () => {
   const canMount = spawnSync("unshare", ["--mount", "true"]).status === 0;
   it.skipIf(!canMount)("is known as such, and the lock is taken there all the same", () => {
-    const file = (path: string): string => JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
+    const file = (path: string): string =>
+      JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
     const program = `
       import { isReadOnly } from ${file("dist/agent/ledger/disk.js")};
       import { takeLock } from ${file("dist/agent/launcher/lock.js")};
@@ -70,9 +93,13 @@ describe("a file system that is mounted read-only", () => {
     mkdirSync(place);
     const script = `mount -t tmpfs -o mode=0700 none "$1" && touch "$1/lock" && chmod 600 "$1/lock" &&
       mount -o remount,ro "$1" && exec "$2" --input-type=module --eval "$3" "$1"`;
-    const done = spawnSync("unshare", ["--mount", "sh", "-c", script, "sh", place, process.execPath, program], {
-      encoding: "utf8",
-    });
+    const done = spawnSync(
+      "unshare",
+      ["--mount", "sh", "-c", script, "sh", place, process.execPath, program],
+      {
+        encoding: "utf8",
+      },
+    );
     expect(done.stdout.trim(), done.stderr).toBe('[true,true,"STATE_IN_USE"]');
     expect(isReadOnly(dir)).toBe(false);
   });

@@ -10,7 +10,14 @@ import type { LedgerFile } from "../../agent/ledger/folder.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { checkpointLocation } from "../../agent/ledger/seal.ts";
 import { segmentName } from "../../agent/ledger/segment.ts";
-import { checkSortedFile, probeOf, type Row, SortedFile, type Source, sortedFileOf } from "../../agent/ledger/sorted-file.ts";
+import {
+  checkSortedFile,
+  probeOf,
+  type Row,
+  SortedFile,
+  type Source,
+  sortedFileOf,
+} from "../../agent/ledger/sorted-file.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
 import { regard } from "../../agent/signer/state/in-force.ts";
@@ -22,9 +29,16 @@ import { linesIn } from "../support/forger.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
 import { places, strideOfRun } from "../support/stride.ts";
 
-const row = (n: number, value = `value ${n}`): Row => ({ key: Buffer.from(id(n), "hex"), value: Buffer.from(value) });
-const rowsOf = (from: number, count: number): Row[] => Array.from({ length: count }, (_, i) => row(from + i));
-const closing = (rows: readonly Row[], paid: readonly Row[] = []): Leaving => ({ closed: rows, paid });
+const row = (n: number, value = `value ${n}`): Row => ({
+  key: Buffer.from(id(n), "hex"),
+  value: Buffer.from(value),
+});
+const rowsOf = (from: number, count: number): Row[] =>
+  Array.from({ length: count }, (_, i) => row(from + i));
+const closing = (rows: readonly Row[], paid: readonly Row[] = []): Leaving => ({
+  closed: rows,
+  paid,
+});
 
 /** The newest value under a key, without the zeros that fill its row. */
 function found(past: Past, n: number, shelf: Shelf = "closed"): string | undefined {
@@ -38,7 +52,8 @@ const sourceOf = (bytes: Uint8Array): Source => ({
   read: (start, end) => Uint8Array.from(bytes.subarray(start, end)),
 });
 
-const files = (disk: MemoryDisk, shelf: Shelf): readonly string[] => disk.list().filter((name) => name.startsWith(`${shelf}-`));
+const files = (disk: MemoryDisk, shelf: Shelf): readonly string[] =>
+  disk.list().filter((name) => name.startsWith(`${shelf}-`));
 
 /** A disk that keeps what a power failure would find before and after each change. */
 class Watched extends MemoryDisk {
@@ -79,10 +94,13 @@ describe("a sorted file", () => {
     const past: Past = { find: (_, key) => file.find(key) };
     expect(file.blocks).toBeGreaterThan(3);
     const wrong = [];
-    for (let n = 1; n <= 3000; n++) if (found(past, n) !== (n <= 700 ? `value ${n}` : undefined)) wrong.push(n);
+    for (let n = 1; n <= 3000; n++)
+      if (found(past, n) !== (n <= 700 ? `value ${n}` : undefined)) wrong.push(n);
     expect(wrong).toEqual([]);
     const one = sortedFileOf([row(1, "")]);
-    expect(new SortedFile(sourceOf(one.bytes), { ...named, root: one.root }).find(row(1).key)).toHaveLength(1);
+    expect(
+      new SortedFile(sourceOf(one.bytes), { ...named, root: one.root }).find(row(1).key),
+    ).toHaveLength(1);
   });
 
   it("gives all rows that begin alike, over the edges of its blocks", () => {
@@ -96,7 +114,9 @@ describe("a sorted file", () => {
     const made = sortedFileOf([...alike, ...rowsOf(1, 200)]);
     const file = new SortedFile(sourceOf(made.bytes), { ...named, root: made.root });
     for (const half of [0, 100, 200]) {
-      const hits = file.find(alike[half]!.key).map(({ value }) => Number(Buffer.from(value).toString()));
+      const hits = file
+        .find(alike[half]!.key)
+        .map(({ value }) => Number(Buffer.from(value).toString()));
       expect(hits.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => half + i));
     }
   });
@@ -107,10 +127,14 @@ describe("a sorted file", () => {
       reads += 1;
       return read;
     };
-    const counted = { ...sourceOf(bytes), read: (start: number, end: number) => count(bytes.subarray(start, end)) };
+    const counted = {
+      ...sourceOf(bytes),
+      read: (start: number, end: number) => count(bytes.subarray(start, end)),
+    };
     const file = new SortedFile(counted, named);
     reads = 0;
-    for (let n = 10_000; n < 20_000; n++) if (file.mayHold(probeOf(row(n).key))) file.find(row(n).key);
+    for (let n = 10_000; n < 20_000; n++)
+      if (file.mayHold(probeOf(row(n).key))) file.find(row(n).key);
     expect(reads).toBeLessThan(300);
     reads = 0;
     file.find(row(7).key);
@@ -127,9 +151,15 @@ describe("a sorted file", () => {
       expect(codeOf(() => checkSortedFile(sourceOf(changed), own))).toBe("LEDGER_DAMAGED");
     }
     for (const size of places(small.bytes.length, strideOfRun()))
-      expect(codeOf(() => checkSortedFile(sourceOf(small.bytes.subarray(0, size)), own))).toBe("LEDGER_DAMAGED");
-    expect(codeOf(() => checkSortedFile(sourceOf(Buffer.concat([small.bytes, small.bytes])), own))).toBe("LEDGER_DAMAGED");
-    expect(codeOf(() => checkSortedFile(sourceOf(small.bytes), { ...own, root: hex("other", 32) }))).toBe("LEDGER_DAMAGED");
+      expect(codeOf(() => checkSortedFile(sourceOf(small.bytes.subarray(0, size)), own))).toBe(
+        "LEDGER_DAMAGED",
+      );
+    expect(
+      codeOf(() => checkSortedFile(sourceOf(Buffer.concat([small.bytes, small.bytes])), own)),
+    ).toBe("LEDGER_DAMAGED");
+    expect(
+      codeOf(() => checkSortedFile(sourceOf(small.bytes), { ...own, root: hex("other", 32) })),
+    ).toBe("LEDGER_DAMAGED");
   });
 });
 
@@ -146,7 +176,10 @@ describe("the ledger's files of what is closed", () => {
   it("the ledger's files of closed withdrawals are named in the CHECKPOINT record and found by the next start", () => {
     const disk = shelved();
     const { ledger, records } = reopen(disk);
-    expect(records[0]).toMatchObject({ closed: [{ file: "closed-00000001.bin" }], paid: [{ file: "paid-00000002.bin" }] });
+    expect(records[0]).toMatchObject({
+      closed: [{ file: "closed-00000001.bin" }],
+      paid: [{ file: "paid-00000002.bin" }],
+    });
     for (let n = 1; n <= 200; n++) expect(found(ledger.past, n)).toBe(`value ${n}`);
     expect(found(ledger.past, 501, "paid")).toBe("value 501");
     expect(found(ledger.past, 501)).toBeUndefined();
@@ -165,8 +198,12 @@ describe("the ledger's files of what is closed", () => {
     expect(start(() => {})).toBe("");
     expect(start((all) => all.delete("closed-00000001.bin"))).toBe("LEDGER_DAMAGED");
     expect(start((all) => all.delete("paid-00000002.bin"))).toBe("LEDGER_DAMAGED");
-    expect(start((all) => all.set("closed-00000001.bin", bytes.subarray(0, -1)))).toBe("LEDGER_DAMAGED");
-    expect(start((all) => all.set("closed-00000001.bin", sortedFileOf(rowsOf(2, 199)).bytes))).toBe("LEDGER_DAMAGED");
+    expect(start((all) => all.set("closed-00000001.bin", bytes.subarray(0, -1)))).toBe(
+      "LEDGER_DAMAGED",
+    );
+    expect(start((all) => all.set("closed-00000001.bin", sortedFileOf(rowsOf(2, 199)).bytes))).toBe(
+      "LEDGER_DAMAGED",
+    );
   });
 
   it("the ledger's files of closed withdrawals name themselves when a row changed, at its look-up and to verify", () => {
@@ -198,7 +235,9 @@ describe("the ledger's files of what is closed", () => {
       const [checkpoint] = records as readonly [LedgerRecord & { kind: "CHECKPOINT" }];
       seen.add(checkpoint.closed.length);
       for (let n = 1; n <= 250; n++) {
-        expect(found(found2.past, n)).toBe(n <= 200 || checkpoint.closed.length === 2 ? `value ${n}` : undefined);
+        expect(found(found2.past, n)).toBe(
+          n <= 200 || checkpoint.closed.length === 2 ? `value ${n}` : undefined,
+        );
       }
       expect(files(image as MemoryDisk, "closed")).toHaveLength(checkpoint.closed.length);
       expect(files(image as MemoryDisk, "paid")).toHaveLength(checkpoint.paid.length);
@@ -222,10 +261,14 @@ describe("the ledger's files of what is closed", () => {
     expect(judge(parts.filter(({ name }) => !name.startsWith("paid-")))).toBe("LEDGER_DAMAGED");
     const flipped = Uint8Array.from(disk.files.get("closed-00000001.bin")!);
     flipped[30] = flipped[30]! ^ 1;
-    expect(judge(parts.map((part) => (part.name.startsWith("closed-") ? { ...part, bytes: flipped } : part)))).toBe(
+    expect(
+      judge(
+        parts.map((part) => (part.name.startsWith("closed-") ? { ...part, bytes: flipped } : part)),
+      ),
+    ).toBe("LEDGER_DAMAGED");
+    expect(judge([...parts, { name: "closed-00000009.bin", bytes: flipped }])).toBe(
       "LEDGER_DAMAGED",
     );
-    expect(judge([...parts, { name: "closed-00000009.bin", bytes: flipped }])).toBe("LEDGER_DAMAGED");
     const put = MemoryDisk.of(parts.map(({ name, bytes }) => [name, bytes] as const));
     expect(found(reopen(put).ledger.past, 42)).toBe("value 42");
   });
@@ -257,7 +300,8 @@ describe("many files", () => {
     expect(most).toBeLessThan(16);
     for (const past of [ledger.past, reopen(disk.crash()).ledger.past]) {
       for (const [n, value] of newest) expect(found(past, n)).toBe(value);
-      for (let round = 0; round < 80; round += 3) expect(found(past, 1000 + round, "paid")).toBe(`value ${1000 + round}`);
+      for (let round = 0; round < 80; round += 3)
+        expect(found(past, 1000 + round, "paid")).toBe(`value ${1000 + round}`);
       expect(found(past, 5000)).toBeUndefined();
     }
     // A start leaves those that the record names.
@@ -321,7 +365,10 @@ describe("an order that closed before a checkpoint", () => {
     kit.settle();
   }
 
-  function checkpointOf({ disk }: Kit): { readonly book: BookSnapshot; readonly policy: PolicySnapshot } {
+  function checkpointOf({ disk }: Kit): {
+    readonly book: BookSnapshot;
+    readonly policy: PolicySnapshot;
+  } {
     const name =
       disk
         .list()
@@ -330,7 +377,10 @@ describe("an order that closed before a checkpoint", () => {
     const segment = Number(/\d{8}/.exec(name)?.[0]);
     const { seq } = JSON.parse(linesIn(disk, segmentName(segment))[0] ?? "") as LedgerRecord;
     return JSON.parse(
-      Buffer.from(testSeal.open(checkpointLocation(segment, seq), disk.files.get(name) ?? Buffer.alloc(0)) ?? []).toString(),
+      Buffer.from(
+        testSeal.open(checkpointLocation(segment, seq), disk.files.get(name) ?? Buffer.alloc(0)) ??
+          [],
+      ).toString(),
     );
   }
 
@@ -425,16 +475,27 @@ describe("an order that closed before a checkpoint", () => {
       kit.handshake();
       const { policy } = kit.core;
       expect(policy.paid.entries()).toEqual([]);
-      expect(regard(policy, { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" }, shop)).toMatchObject({
+      expect(
+        regard(policy, { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" }, shop),
+      ).toMatchObject({
         isNew: false,
         likeness: null,
       });
-      expect(regard(policy, { currency: "usdt", network: "eip155:1", tag: "", amount: "1" }, shop)).toMatchObject({
+      expect(
+        regard(policy, { currency: "usdt", network: "eip155:1", tag: "", amount: "1" }, shop),
+      ).toMatchObject({
         isNew: true,
         likeness: null,
       });
-      expect(kit.request({ address: twin })).toMatchObject({ state: "held", code: "POLICY_LOOKALIKE" });
-      const { likeness } = regard(policy, { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" }, twin);
+      expect(kit.request({ address: twin })).toMatchObject({
+        state: "held",
+        code: "POLICY_LOOKALIKE",
+      });
+      const { likeness } = regard(
+        policy,
+        { currency: "usdt", network: "eip155:31337", tag: "", amount: "1" },
+        twin,
+      );
       expect(likeness).toMatchObject({ address: shop, amount: "1.5", currency: "usdt" });
     }
   });

@@ -12,7 +12,10 @@ import type { Head } from "../../protocol/messages.ts";
 import { bodies, codeOf, fresh, paired, reopen, write } from "../support/memory-ledger.ts";
 
 /** A ledger of some segments, and the head after each write. */
-function grown(segmentBytesMax = 3000): { readonly disk: MemoryDisk; readonly heads: readonly Head[] } {
+function grown(segmentBytesMax = 3000): {
+  readonly disk: MemoryDisk;
+  readonly heads: readonly Head[];
+} {
   const { disk, ledger } = fresh({ segmentBytesMax });
   const heads: Head[] = [ledger.durableHead];
   for (let n = 1; n <= 10; n++) {
@@ -33,7 +36,8 @@ function judged(parts: readonly LedgerPart[]) {
   return check.finish();
 }
 
-const asDisk = (parts: readonly LedgerPart[]): MemoryDisk => MemoryDisk.of(parts.map(({ name, bytes }) => [name, bytes]));
+const asDisk = (parts: readonly LedgerPart[]): MemoryDisk =>
+  MemoryDisk.of(parts.map(({ name, bytes }) => [name, bytes]));
 
 describe("a copy", () => {
   it("ends with exactly the record named, whatever was written since, and a start takes it", () => {
@@ -55,10 +59,15 @@ describe("a copy", () => {
         .filter((name) => name.endsWith(".jsonl"))
         .at(-1) ?? "";
     const torn = '{"seq":999,"prev":"ab';
-    disk.files.set(newest, Buffer.concat([disk.files.get(newest) ?? new Uint8Array(), Buffer.from(torn)]));
+    disk.files.set(
+      newest,
+      Buffer.concat([disk.files.get(newest) ?? new Uint8Array(), Buffer.from(torn)]),
+    );
     const parts = copied(disk, null);
     expect(judged(parts).head).toEqual(heads.at(-1));
-    expect(Buffer.from(parts.find(({ name }) => name === newest)?.bytes ?? []).includes(torn)).toBe(false);
+    expect(Buffer.from(parts.find(({ name }) => name === newest)?.bytes ?? []).includes(torn)).toBe(
+      false,
+    );
   });
 
   it("of a ledger that grows between any two reads is complete all the same", () => {
@@ -111,7 +120,10 @@ describe("a copy", () => {
       doubled: [segments[0] as LedgerPart, ...parts],
       foreign: [...parts, { name: "00000001.json", bytes: new Uint8Array(3) }],
       turned: [...segments].reverse(),
-      "checkpoint changed": [...segments, { name: checkpoints[0]?.name ?? "", bytes: Buffer.from("{}") }],
+      "checkpoint changed": [
+        ...segments,
+        { name: checkpoints[0]?.name ?? "", bytes: Buffer.from("{}") },
+      ],
     };
     for (const [name, files] of Object.entries(bad)) {
       expect(
@@ -128,7 +140,9 @@ describe("a copy", () => {
         codeOf(() => judged(changed)),
         one.name,
       ).toBe("LEDGER_DAMAGED");
-      const cut = parts.map((part) => (part === one ? { name: one.name, bytes: one.bytes.subarray(0, -1) } : part));
+      const cut = parts.map((part) =>
+        part === one ? { name: one.name, bytes: one.bytes.subarray(0, -1) } : part,
+      );
       expect(
         codeOf(() => judged(cut)),
         one.name,

@@ -17,13 +17,21 @@ import { bodies, codeOf, fresh, hex, id, paired, reopen, write } from "../suppor
 import { places, strideOfRun } from "../support/stride.ts";
 
 /** A ledger of 20 records in one file, and the same in two segments. */
-function twenty(rotated: boolean): { disk: MemoryDisk; file: string; records: readonly LedgerRecord[] } {
+function twenty(rotated: boolean): {
+  disk: MemoryDisk;
+  file: string;
+  records: readonly LedgerRecord[];
+} {
   const { disk, ledger } = fresh();
   write(disk, ledger, bodies(1));
   const state = JSON.stringify({ replayed: 10 });
   if (rotated) ledger.rotate(state);
   write(disk, ledger, []);
-  write(disk, ledger, rotated ? bodies(2) : [...bodies(2), { kind: "EXPIRED", transactionId: id(3) }]);
+  write(
+    disk,
+    ledger,
+    rotated ? bodies(2) : [...bodies(2), { kind: "EXPIRED", transactionId: id(3) }],
+  );
   const { records } = reopen(disk);
   return { disk, file: rotated ? "00000002.jsonl" : "00000001.jsonl", records };
 }
@@ -47,7 +55,8 @@ function outcome(disk: MemoryDisk, records: readonly LedgerRecord[]): number | s
 describe.each([false, true])("damage, rotated: %s", (rotated) => {
   const { disk, file, records } = twenty(rotated);
   const whole = disk.files.get(file) ?? new Uint8Array(0);
-  const image = (bytes: Uint8Array): MemoryDisk => MemoryDisk.of([...disk.files, [file, bytes] as const]);
+  const image = (bytes: Uint8Array): MemoryDisk =>
+    MemoryDisk.of([...disk.files, [file, bytes] as const]);
   const ends: number[] = [];
   for (const [at, byte] of whole.entries()) if (byte === 0x0a) ends.push(at + 1);
   /** Records up to the end of each write: one record, then one or two writes of several lines. */
@@ -63,7 +72,8 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
       if (tried % 256 === 0) await new Promise(setImmediate);
       const lines = ends.filter((end) => end <= length).length;
       const complete = writes.filter((end) => end <= lines).at(-1) ?? 0;
-      const expected = complete > 0 ? complete : rotated || length > 0 ? "LEDGER_DAMAGED" : "LEDGER_MISSING";
+      const expected =
+        complete > 0 ? complete : rotated || length > 0 ? "LEDGER_DAMAGED" : "LEDGER_MISSING";
       const found = outcome(image(whole.subarray(0, length)), records);
       if (found !== expected) expect([length, found]).toEqual([length, expected]);
     }
@@ -80,8 +90,14 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
       const bytes = Uint8Array.from(whole);
       bytes[at] = (bytes[at] as number) ^ (1 << random.below(8));
       const found = outcome(image(bytes), records);
-      if (found === "LEDGER_DAMAGED" || found === "LEDGER_FORGED" || found === "LEDGER_NEWER") continue;
-      expect([at >= lastLine, bytes[at], found, random.seed]).toEqual([true, 0, beforeLast, random.seed]);
+      if (found === "LEDGER_DAMAGED" || found === "LEDGER_FORGED" || found === "LEDGER_NEWER")
+        continue;
+      expect([at >= lastLine, bytes[at], found, random.seed]).toEqual([
+        true,
+        0,
+        beforeLast,
+        random.seed,
+      ]);
       cut += 1;
     }
     expect(tried).toBeGreaterThan(share(whole.length) - 1);
@@ -105,7 +121,11 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
     const edits: [string, string[], number][] = [
       ["removed", [...lines.slice(0, 4), ...lines.slice(5)], 5],
       ["doubled", [...lines.slice(0, 5), ...lines.slice(4)], 6],
-      ["exchanged", [...lines.slice(0, 4), lines[5] as string, lines[4] as string, ...lines.slice(6)], 5],
+      [
+        "exchanged",
+        [...lines.slice(0, 4), lines[5] as string, lines[4] as string, ...lines.slice(6)],
+        5,
+      ],
     ];
     for (const [name, edited, line] of edits) {
       const edit = image(Buffer.from(`${edited.join("\n")}\n`));
@@ -115,7 +135,10 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
       } catch (error) {
         fault = error;
       }
-      expect([name, fault]).toMatchObject([name, { code: "LEDGER_DAMAGED", context: { file, line } }]);
+      expect([name, fault]).toMatchObject([
+        name,
+        { code: "LEDGER_DAMAGED", context: { file, line } },
+      ]);
     }
     expect(outcome(image(Buffer.from(`${lines.join("\n")}\n`)), records)).toBe(records.length);
   });
@@ -129,7 +152,11 @@ describe("a crash while writing", () => {
     ledger.flush(() => {});
     const stride = strideOfRun();
     // From nothing of the write to all of it.
-    for (const kept of new Set([0, ...[...places(Math.ceil(4_000 / 7), stride)].map((at) => at * 7), 4_000])) {
+    for (const kept of new Set([
+      0,
+      ...[...places(Math.ceil(4_000 / 7), stride)].map((at) => at * 7),
+      4_000,
+    ])) {
       const found = disk.crash(kept);
       const opened = reopen(found);
       // A write is there as one or not at all.
@@ -144,7 +171,9 @@ describe("a ledger that does not open", () => {
   it("a ledger that is missing or empty does not open", () => {
     const { disk } = fresh();
     expect(codeOf(() => reopen(new MemoryDisk()))).toBe("LEDGER_MISSING");
-    expect(codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", new Uint8Array(0)]])))).toBe("LEDGER_MISSING");
+    expect(codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", new Uint8Array(0)]])))).toBe(
+      "LEDGER_MISSING",
+    );
     expect(codeOf(() => verifyLedger(new MemoryDisk(), testSeal))).toBe("LEDGER_MISSING");
     expect(codeOf(() => createLedger(disk, paired, () => 0, testSeal))).toBe("LEDGER_EXISTS");
     expect(codeOf(() => reopen(disk))).toBe("");
@@ -154,13 +183,20 @@ describe("a ledger that does not open", () => {
    * A line as another attempt with the wallet's key might write it: closed rightly, with any
    * content.
    */
-  const forge = (seq: number, prev: string, at: number, fields: string, isSealed = true): string => {
+  const forge = (
+    seq: number,
+    prev: string,
+    at: number,
+    fields: string,
+    isSealed = true,
+  ): string => {
     const covered = `{"seq":${seq},"prev":"${prev}","at":${at},${fields}`;
     const own = createHash("sha256").update(`autowithdraw/2 ledger\n${covered}`).digest("hex");
     return `${covered},"hash":"${own}"${isSealed ? `,"mac":"${testSeal.macOf(own)}"` : ""}}\n`;
   };
   const begin = JSON.stringify(paired).slice(1, -1);
-  const open = (text: string): string => codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", Buffer.from(text)]])));
+  const open = (text: string): string =>
+    codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", Buffer.from(text)]])));
 
   it("a ledger with a kind or a shape of a newer version does not open, though its hashes are right", () => {
     const first = (fields: string): string => open(forge(1, "0".repeat(64), 1, fields));
@@ -182,7 +218,9 @@ describe("a ledger that does not open", () => {
     expect(second(2, hex("another", 32), 10)).toBe("LEDGER_DAMAGED");
     expect(second(2, hash, 9)).toBe("LEDGER_DAMAGED");
     const checkpoint = '"kind":"CHECKPOINT","file":"checkpoint-00000002.bin","sha256":"';
-    expect(open(first + forge(2, hash, 10, `${checkpoint}${hex("state", 32)}","closed":[],"paid":[]`))).toBe("LEDGER_DAMAGED");
+    expect(
+      open(first + forge(2, hash, 10, `${checkpoint}${hex("state", 32)}","closed":[],"paid":[]`)),
+    ).toBe("LEDGER_DAMAGED");
   });
 
   it("damage is seen by a running ledger when it reads back", () => {
@@ -193,7 +231,10 @@ describe("a ledger that does not open", () => {
     const { prev } = JSON.parse(lines[2] as string);
     // As long as the line it replaces.
     const fields = `"kind":"HELD","transactionId":"${id(1)}","code":"POLICY_MANUA_"`;
-    disk.files.set("00000001.jsonl", Buffer.from(text.replace(`${lines[2]}\n`, forge(3, prev, 1000, fields, false))));
+    disk.files.set(
+      "00000001.jsonl",
+      Buffer.from(text.replace(`${lines[2]}\n`, forge(3, prev, 1000, fields, false))),
+    );
     expect(disk.size("00000001.jsonl")).toBe(text.length + 3); // "ü €" has three bytes more than units.
     expect(codeOf(() => ledger.read(3, 3))).toBe("LEDGER_DAMAGED");
     expect(codeOf(() => ledger.read(4, 10))).toBe("");

@@ -19,14 +19,17 @@ const segment = (): string => join(agent.state, "signer", "ledger", "00000001.js
 const pairingFile = (): string => join(agent.state, "pairing.json");
 const crypto = () => agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
 
-const agentId = (): string => (JSON.parse(readFileSync(pairingFile(), "utf8")) as { granted: { agent: string } }).granted.agent;
+const agentId = (): string =>
+  (JSON.parse(readFileSync(pairingFile(), "utf8")) as { granted: { agent: string } }).granted.agent;
 
 /**
  * The line that docs/ledger.md lets anybody write: its hash is right, and its MAC is an attacker's
  * guess.
  */
 function forgedLine(body: string): string {
-  const last = JSON.parse(readFileSync(segment(), "utf8").trimEnd().split("\n").at(-1) ?? "") as Record<string, string>;
+  const last = JSON.parse(
+    readFileSync(segment(), "utf8").trimEnd().split("\n").at(-1) ?? "",
+  ) as Record<string, string>;
   const covered = `{"seq":${Number(last.seq) + 1},"prev":"${last.hash}","at":${last.at},${body}`;
   const own = createHash("sha256").update(`autowithdraw/2 ledger\n${covered}`).digest("hex");
   return `${covered},"hash":"${own}","mac":"${last.mac}"}\n`;
@@ -46,7 +49,10 @@ async function starts(): Promise<boolean> {
 describe("a paired server", () => {
   it("does not start on a line that another wrote, says which, and verify of the chain alone does not call that sealed", async () => {
     const before = readFileSync(segment(), "utf8");
-    writeFileSync(segment(), before + forgedLine('"kind":"LOCKED","code":"LEDGER_FORKED","detail":""'));
+    writeFileSync(
+      segment(),
+      before + forgedLine('"kind":"LOCKED","code":"LEDGER_FORKED","detail":""'),
+    );
     const ended = await crypto();
     expect(ended.code, ended.output).toBe(4);
     expect(ended.output).toContain("00000001.jsonl line 2");
@@ -61,7 +67,14 @@ describe("a paired server", () => {
     const id = agentId();
     const other = join(agent.dir, "other");
     writeFileSync(other, createHash("sha256").update("another").digest("hex"), { mode: 0o600 });
-    const refused = await agent.cli("recover", "--new-ledger", "--yes", id, "--enc-key-file", other);
+    const refused = await agent.cli(
+      "recover",
+      "--new-ledger",
+      "--yes",
+      id,
+      "--enc-key-file",
+      other,
+    );
     expect(refused.code).toBe(2);
     expect(refused.output).toContain("does not open");
     expect(readFileSync(segment(), "utf8")).not.toContain("LEDGER_BEHIND_GATEWAY");
@@ -81,14 +94,18 @@ describe("a paired server", () => {
     expect(refused.code).not.toBe(0);
     expect(refused.output).toContain("not what pairing wrote");
     expect(readFileSync(segment(), "utf8")).toBe(ledger);
-    expect(readdirSync(join(agent.state, "signer")).filter((name) => name.includes("aside"))).toEqual([]);
+    expect(
+      readdirSync(join(agent.state, "signer")).filter((name) => name.includes("aside")),
+    ).toEqual([]);
 
     writeFileSync(pairingFile(), before);
     expect(await starts()).toBe(true);
     const begun = await agent.cli(...withKey);
     expect(begun.code, begun.output).toBe(0);
     expect(readFileSync(segment(), "utf8")).toContain("LEDGER_BEHIND_GATEWAY");
-    expect(readdirSync(join(agent.state, "signer")).filter((name) => name.includes("aside"))).toHaveLength(1);
+    expect(
+      readdirSync(join(agent.state, "signer")).filter((name) => name.includes("aside")),
+    ).toHaveLength(1);
     expect(await starts()).toBe(true);
   });
 });

@@ -43,7 +43,10 @@ interface Shape {
 const shapes: readonly Shape[] = [
   {
     name: "a held withdrawal approved and assigned, to the attacker",
-    forged: ({ held }) => [approved(held, attacker, (3n * ether) / 2n), intent(held, attacker, (3n * ether) / 2n)],
+    forged: ({ held }) => [
+      approved(held, attacker, (3n * ether) / 2n),
+      intent(held, attacker, (3n * ether) / 2n),
+    ],
     ...{ signed: 0, quarantined: ["POLICY_NOT_AS_APPROVED"] },
   },
   {
@@ -53,12 +56,18 @@ const shapes: readonly Shape[] = [
   },
   {
     name: "a held withdrawal approved as it was asked for, and bound",
-    forged: ({ held }) => [approved(held, shop, (3n * ether) / 2n), intent(held, shop, (3n * ether) / 2n)],
+    forged: ({ held }) => [
+      approved(held, shop, (3n * ether) / 2n),
+      intent(held, shop, (3n * ether) / 2n),
+    ],
     ...{ signed: 1, quarantined: [] },
   },
   {
     name: "a held manual withdrawal, paid to the forger",
-    forged: ({ manual }) => [approved(manual, attacker, (3n * ether) / 2n), intent(manual, attacker, (3n * ether) / 2n)],
+    forged: ({ manual }) => [
+      approved(manual, attacker, (3n * ether) / 2n),
+      intent(manual, attacker, (3n * ether) / 2n),
+    ],
     ...{ signed: 1, quarantined: [] },
   },
   {
@@ -83,48 +92,74 @@ const shapes: readonly Shape[] = [
   },
   {
     name: "a refusal, so that a payment never happens",
-    forged: ({ held }) => [{ kind: "REFUSED", transactionId: held, by: "operator", approver: "ann", code: "OPERATOR_REFUSED" }],
+    forged: ({ held }) => [
+      {
+        kind: "REFUSED",
+        transactionId: held,
+        by: "operator",
+        approver: "ann",
+        code: "OPERATOR_REFUSED",
+      },
+    ],
     ...{ signed: 0, quarantined: [] },
   },
-  { name: "a lock", forged: () => [{ kind: "LOCKED", code: "LEDGER_FORKED", detail: "" }], signed: 0, quarantined: [] },
+  {
+    name: "a lock",
+    forged: () => [{ kind: "LOCKED", code: "LEDGER_FORKED", detail: "" }],
+    signed: 0,
+    quarantined: [],
+  },
 ];
 
 const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
-const signedIn = (records: readonly LedgerRecord[]): number => records.filter(({ kind }) => kind === "SIGNED").length;
+const signedIn = (records: readonly LedgerRecord[]): number =>
+  records.filter(({ kind }) => kind === "SIGNED").length;
 
 describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
-  it.each(closings)("a forged ledger is refused with %s, naming the first forged line", (closing) => {
-    const world = paidBefore();
-    const { disk } = world.kit;
-    const line = linesIn(disk).length + 1;
-    const fault = faultOf(() => started(world, forge(disk, forged(world), closing)));
-    expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { file: firstSegment, line } });
-    // Everybody may check the chain, and the chain is complete, but its author stays unknown.
-    expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), null))).toBe("");
-    expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), testSeal))).toBe("LEDGER_FORGED");
-  });
+  it.each(closings)(
+    "a forged ledger is refused with %s, naming the first forged line",
+    (closing) => {
+      const world = paidBefore();
+      const { disk } = world.kit;
+      const line = linesIn(disk).length + 1;
+      const fault = faultOf(() => started(world, forge(disk, forged(world), closing)));
+      expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { file: firstSegment, line } });
+      // Everybody may check the chain, and the chain is complete, but its author stays unknown.
+      expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), null))).toBe("");
+      expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), testSeal))).toBe(
+        "LEDGER_FORGED",
+      );
+    },
+  );
 
-  it.each(closings)("a forged write of several lines is refused with %s, naming the line with the MAC", (closing) => {
-    const world = paidBefore();
-    const { disk } = world.kit;
-    const one = forge(disk, forged(world), closing, { isOne: true });
-    const line = linesIn(one).length;
-    expect(faultOf(() => started(world, one))).toMatchObject({
-      code: "LEDGER_FORGED",
-      context: { file: firstSegment, line },
-    });
-    expect(codeOf(() => verifyLedger(one, testSeal))).toBe("LEDGER_FORGED");
-    const twin = forge(disk, forged(world), "the wallet's own key", { isOne: true });
-    expect(verifyLedger(twin, testSeal).records).toBe(line);
-  });
+  it.each(closings)(
+    "a forged write of several lines is refused with %s, naming the line with the MAC",
+    (closing) => {
+      const world = paidBefore();
+      const { disk } = world.kit;
+      const one = forge(disk, forged(world), closing, { isOne: true });
+      const line = linesIn(one).length;
+      expect(faultOf(() => started(world, one))).toMatchObject({
+        code: "LEDGER_FORGED",
+        context: { file: firstSegment, line },
+      });
+      expect(codeOf(() => verifyLedger(one, testSeal))).toBe("LEDGER_FORGED");
+      const twin = forge(disk, forged(world), "the wallet's own key", { isOne: true });
+      expect(verifyLedger(twin, testSeal).records).toBe(line);
+    },
+  );
 
   it("forged lines without any MAC count for nothing: they are cut off and kept aside like a torn write", () => {
     const world = paidBefore();
     const { disk } = world.kit;
     const lines = linesIn(forge(disk, forged(world), "the wallet's own key", { isOne: true }));
-    const open = withLines(disk, [...lines.slice(0, -1), (lines.at(-1) ?? "").replace(/","mac":"[0-9a-f]{64}"}$/, '"}')]);
-    for (const seal of [null, testSeal]) expect(verifyLedger(open, seal)).toMatchObject({ records: linesIn(disk).length });
+    const open = withLines(disk, [
+      ...lines.slice(0, -1),
+      (lines.at(-1) ?? "").replace(/","mac":"[0-9a-f]{64}"}$/, '"}'),
+    ]);
+    for (const seal of [null, testSeal])
+      expect(verifyLedger(open, seal)).toMatchObject({ records: linesIn(disk).length });
     const again = started(world, open);
     expect(again.records().slice(0, world.kit.records().length)).toEqual(world.kit.records());
     expect(signedIn(again.records())).toBe(signedIn(world.kit.records()));
@@ -137,9 +172,12 @@ describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
     const records = again.records();
     expect(signedIn(records) - signedIn(world.kit.records())).toBe(signed);
     const heldOnSlot = records.slice(world.kit.records().length + forged(world).length);
-    expect(heldOnSlot.flatMap((record) => (record.kind === "HELD" ? [record.code] : []))).toEqual(quarantined);
+    expect(heldOnSlot.flatMap((record) => (record.kind === "HELD" ? [record.code] : []))).toEqual(
+      quarantined,
+    );
     for (const withdrawal of again.core.book.open()) {
-      if (quarantined.length > 0 && withdrawal.slot === "6") expect(withdrawal.state).toBe("quarantined");
+      if (quarantined.length > 0 && withdrawal.slot === "6")
+        expect(withdrawal.state).toBe("quarantined");
     }
   });
 });
@@ -154,10 +192,19 @@ describe("a record of the wallet's own key that policy would not have written", 
       [attacker, half, "POLICY_NOT_AS_APPROVED"],
       [shop, ninety, "POLICY_NOT_AS_APPROVED"],
     ] as const) {
-      const again = started(world, forge(world.kit.disk, [approved(held, address, units)], "the wallet's own key"));
-      expect(again.ask("sign", { transactionId: held, txParams })).toMatchObject({ ok: false, code });
+      const again = started(
+        world,
+        forge(world.kit.disk, [approved(held, address, units)], "the wallet's own key"),
+      );
+      expect(again.ask("sign", { transactionId: held, txParams })).toMatchObject({
+        ok: false,
+        code,
+      });
     }
-    const again = started(world, forge(world.kit.disk, [approved(held, shop, half)], "the wallet's own key"));
+    const again = started(
+      world,
+      forge(world.kit.disk, [approved(held, shop, half)], "the wallet's own key"),
+    );
     expect(again.ask("sign", { transactionId: held, txParams })).toMatchObject({ ok: true });
   });
 
@@ -168,47 +215,78 @@ describe("a record of the wallet's own key that policy would not have written", 
     const view = again.show(world.held);
     expect(view).toMatchObject({ state: "quarantined", code: "POLICY_NOT_AS_APPROVED", slot: "6" });
     const yes = { transactionId: world.held, digest: view.approvalDigest, address: "" };
-    expect(again.operate("approve", yes)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
+    expect(again.operate("approve", yes)).toMatchObject({
+      ok: false,
+      code: "POLICY_NOT_AS_APPROVED",
+    });
     const { transactionId } = again.request({ orderId: "after" });
-    expect(again.ask("sign", { transactionId, txParams })).toMatchObject({ ok: false, code: "ACCOUNT_WAITS" });
+    expect(again.ask("sign", { transactionId, txParams })).toMatchObject({
+      ok: false,
+      code: "ACCOUNT_WAITS",
+    });
     expect(again.pushes).toContainEqual(
-      expect.objectContaining({ push: "changed", withdrawal: expect.objectContaining({ state: "quarantined" }) }),
+      expect.objectContaining({
+        push: "changed",
+        withdrawal: expect.objectContaining({ state: "quarantined" }),
+      }),
     );
     expect(signedIn(again.records())).toBe(signedIn(world.kit.records()));
   });
 
   it.each([
-    ["a limit of one payment that fell", { eth: { ...settings.policy.eth!, maxPerWithdrawal: "1" } }, "POLICY_ABOVE_WITHDRAWAL"],
-    ["a ceiling of fees that fell", { eth: { ...settings.policy.eth!, maxFee: "0.00001" } }, "POLICY_FEE_ABOVE_WITHDRAWAL"],
-    ["a list that has its address now", { eth: { ...settings.policy.eth!, deny: [shop] } }, "POLICY_DENIED"],
+    [
+      "a limit of one payment that fell",
+      { eth: { ...settings.policy.eth!, maxPerWithdrawal: "1" } },
+      "POLICY_ABOVE_WITHDRAWAL",
+    ],
+    [
+      "a ceiling of fees that fell",
+      { eth: { ...settings.policy.eth!, maxFee: "0.00001" } },
+      "POLICY_FEE_ABOVE_WITHDRAWAL",
+    ],
+    [
+      "a list that has its address now",
+      { eth: { ...settings.policy.eth!, deny: [shop] } },
+      "POLICY_DENIED",
+    ],
     ["a currency without a policy", {}, "POLICY_NONE"],
   ])("is judged by the rules of today: %s", (_, policy, code) => {
     const world = paidBefore();
     const bound = [approved(world.held, shop, half), intent(world.held, shop, half)];
     const disk = forge(world.kit.disk, bound, "the wallet's own key");
-    const again = started(world, disk, { ...settings, policy: { usdt: settings.policy.usdt!, ...policy } });
+    const again = started(world, disk, {
+      ...settings,
+      policy: { usdt: settings.policy.usdt!, ...policy },
+    });
     expect(again.show(world.held)).toMatchObject({ state: "quarantined", code });
     expect(started(world, disk).show(world.held).state).toBe("signed");
   });
 });
 
 describe("a line that was there", () => {
-  it.each(closings)("a changed line, with all behind it chained again and %s, is refused where it stands", (closing) => {
-    const world = paidBefore();
-    const { disk } = world.kit;
-    const records = world.kit.records();
-    const at = records.findIndex(({ kind }) => kind === "SIGNED");
-    const bodies = records.slice(at).map((record): RecordBody => {
-      const { seq: _seq, prev: _prev, at: _at, hash: _hash, ...body } = record;
-      return body.kind === "SIGNED" ? { ...body, raw: `0x02${"00".repeat(100)}` } : (body as RecordBody);
-    });
-    const changed = forge(disk, bodies, closing, { kept: at });
-    expect(codeOf(() => verifyLedger(changed, null))).toBe("");
-    expect(faultOf(() => started(world, changed))).toMatchObject({
-      ...{ code: "LEDGER_FORGED", context: { file: firstSegment, line: at + 1 } },
-    });
-    expect(codeOf(() => started(world, forge(disk, bodies, "the wallet's own key", { kept: at })))).toBe("");
-  });
+  it.each(closings)(
+    "a changed line, with all behind it chained again and %s, is refused where it stands",
+    (closing) => {
+      const world = paidBefore();
+      const { disk } = world.kit;
+      const records = world.kit.records();
+      const at = records.findIndex(({ kind }) => kind === "SIGNED");
+      const bodies = records.slice(at).map((record): RecordBody => {
+        const { seq: _seq, prev: _prev, at: _at, hash: _hash, ...body } = record;
+        return body.kind === "SIGNED"
+          ? { ...body, raw: `0x02${"00".repeat(100)}` }
+          : (body as RecordBody);
+      });
+      const changed = forge(disk, bodies, closing, { kept: at });
+      expect(codeOf(() => verifyLedger(changed, null))).toBe("");
+      expect(faultOf(() => started(world, changed))).toMatchObject({
+        ...{ code: "LEDGER_FORGED", context: { file: firstSegment, line: at + 1 } },
+      });
+      expect(
+        codeOf(() => started(world, forge(disk, bodies, "the wallet's own key", { kept: at }))),
+      ).toBe("");
+    },
+  );
 
   it("a line resealed by another key is refused from the first one on", () => {
     const world = paidBefore();
@@ -217,8 +295,13 @@ describe("a line that was there", () => {
       return mac === undefined ? line : line.replace(mac, outsidersSeal.macOf(hash));
     });
     const fault = faultOf(() => started(world, withLines(world.kit.disk, lines)));
-    expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { file: firstSegment, line: 1 } });
-    expect(codeOf(() => started(world, withLines(world.kit.disk, linesIn(world.kit.disk))))).toBe("");
+    expect(fault).toMatchObject({
+      code: "LEDGER_FORGED",
+      context: { file: firstSegment, line: 1 },
+    });
+    expect(codeOf(() => started(world, withLines(world.kit.disk, linesIn(world.kit.disk))))).toBe(
+      "",
+    );
   });
 
   it("a line of another place brings its MAC in vain", () => {
@@ -246,7 +329,8 @@ describe("signed bytes", () => {
     const [attempt] = kit.show(paid).attempts;
     const raw = attempt?.raw ?? "";
     expect(raw).toMatch(/^0x02/);
-    const isOnDisk = (text: string): boolean => [...kit.disk.files.values()].some((bytes) => Buffer.from(bytes).includes(text));
+    const isOnDisk = (text: string): boolean =>
+      [...kit.disk.files.values()].some((bytes) => Buffer.from(bytes).includes(text));
     expect(isOnDisk(attempt?.txHash ?? "")).toBe(true);
     expect(isOnDisk(raw.slice(2))).toBe(false);
     expect(isOnDisk(raw.slice(-120))).toBe(false); // r and s; the rest stands in INTENT.
@@ -265,7 +349,8 @@ describe("signed bytes", () => {
       expect(testSeal.open("record 7", box.subarray(0, at))).toBeNull();
     }
     // Two contents at one place, as a restored ledger may write them, never share a nonce.
-    const nonceOf = (sealed: Uint8Array): string => Buffer.from(sealed.subarray(0, 12)).toString("hex");
+    const nonceOf = (sealed: Uint8Array): string =>
+      Buffer.from(sealed.subarray(0, 12)).toString("hex");
     expect(nonceOf(testSeal.box("record 7", Buffer.from("other!")))).not.toBe(nonceOf(box));
   });
 });
@@ -303,28 +388,40 @@ describe("a checkpoint", () => {
       ...{ sequence: 0, jobHash: "0".repeat(64) },
     },
   ];
-  const replacing = beginnings.flatMap((beginning) => closings.map((closing) => [beginning.kind, closing, beginning] as const));
+  const replacing = beginnings.flatMap((beginning) =>
+    closings.map((closing) => [beginning.kind, closing, beginning] as const),
+  );
 
-  it.each(replacing)("a replaced checkpoint, with a %s of its own and %s, is refused", (_kind, closing, beginning) => {
-    const world = rotated();
-    const { disk } = world.kit;
-    const box = closing === "a MAC of another key" ? outsidersSeal.box("anywhere", Buffer.from("{}")) : Buffer.from("{}");
-    const sha256 = sha256Of(box);
-    const [first = ""] = linesIn(disk, world.segment);
-    const { seq, prev, at } = JSON.parse(first) as LedgerRecord;
-    const before = withLines(disk, [...linesIn(disk)], firstSegment);
-    const chained = forge(before, [{ ...beginning, file: world.file, sha256, closed: [], paid: [] }], closing);
-    const line = linesIn(chained).at(-1) ?? "";
-    expect(JSON.parse(line)).toMatchObject({ seq, prev, at });
-    const replaced = MemoryDisk.of([
-      ...disk.files,
-      [world.file, box] as const,
-      [world.segment, Buffer.from(`${line}\n`)] as const,
-    ]);
-    expect(faultOf(() => started(world, replaced))).toMatchObject({
-      ...{ code: "LEDGER_FORGED", context: { file: world.segment, line: 1 } },
-    });
-  });
+  it.each(replacing)(
+    "a replaced checkpoint, with a %s of its own and %s, is refused",
+    (_kind, closing, beginning) => {
+      const world = rotated();
+      const { disk } = world.kit;
+      const box =
+        closing === "a MAC of another key"
+          ? outsidersSeal.box("anywhere", Buffer.from("{}"))
+          : Buffer.from("{}");
+      const sha256 = sha256Of(box);
+      const [first = ""] = linesIn(disk, world.segment);
+      const { seq, prev, at } = JSON.parse(first) as LedgerRecord;
+      const before = withLines(disk, [...linesIn(disk)], firstSegment);
+      const chained = forge(
+        before,
+        [{ ...beginning, file: world.file, sha256, closed: [], paid: [] }],
+        closing,
+      );
+      const line = linesIn(chained).at(-1) ?? "";
+      expect(JSON.parse(line)).toMatchObject({ seq, prev, at });
+      const replaced = MemoryDisk.of([
+        ...disk.files,
+        [world.file, box] as const,
+        [world.segment, Buffer.from(`${line}\n`)] as const,
+      ]);
+      expect(faultOf(() => started(world, replaced))).toMatchObject({
+        ...{ code: "LEDGER_FORGED", context: { file: world.segment, line: 1 } },
+      });
+    },
+  );
 
   it("sealed by the same key for another place does not open", () => {
     const world = rotated();
@@ -336,8 +433,15 @@ describe("a checkpoint", () => {
       "the wallet's own key",
     );
     const line = linesIn(chained).at(-1) ?? "";
-    const moved = MemoryDisk.of([...disk.files, [world.file, box] as const, [world.segment, Buffer.from(`${line}\n`)] as const]);
-    expect(faultOf(() => started(world, moved))).toMatchObject({ code: "LEDGER_FORGED", context: { file: world.file } });
+    const moved = MemoryDisk.of([
+      ...disk.files,
+      [world.file, box] as const,
+      [world.segment, Buffer.from(`${line}\n`)] as const,
+    ]);
+    expect(faultOf(() => started(world, moved))).toMatchObject({
+      code: "LEDGER_FORGED",
+      context: { file: world.file },
+    });
   });
 
   it("a change of only the checkpoint is damage, as before", () => {
@@ -350,10 +454,16 @@ describe("a checkpoint", () => {
 });
 
 describe("pairing.json", () => {
-  const agreed = { version: 1, step: "registered", wallet: { wallet: "aa" }, granted: { gatewayKey: "22".repeat(32) } };
+  const agreed = {
+    version: 1,
+    step: "registered",
+    wallet: { wallet: "aa" },
+    granted: { gatewayKey: "22".repeat(32) },
+  };
   const bytesOf = (value: object): Uint8Array => Buffer.from(JSON.stringify(value));
   const word = testSeal.wordOf(pairingText(agreed));
-  const check = (value: object): string => codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));
+  const check = (value: object): string =>
+    codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));
 
   it("is taken with its own word, however far pairing came", () => {
     expect(check({ ...agreed, word })).toBe("");
@@ -372,6 +482,8 @@ describe("pairing.json", () => {
   });
 
   it("is refused when it is none", () => {
-    expect(codeOf(() => assertPairing(testSeal, Buffer.from("{"), "pairing.json"))).toBe("PAIRING_FORGED");
+    expect(codeOf(() => assertPairing(testSeal, Buffer.from("{"), "pairing.json"))).toBe(
+      "PAIRING_FORGED",
+    );
   });
 });

@@ -29,7 +29,10 @@ const newest = ({ segment }: Moment): string => make.segmentFile(segment);
 type Making = () => make.Image;
 
 /** Counts the fates of the images, none with a violation. Yields to the test runner at times. */
-async function judged(images: Iterable<Making>, judge = new Judge(story)): Promise<Readonly<Record<Fate, number>>> {
+async function judged(
+  images: Iterable<Making>,
+  judge = new Judge(story),
+): Promise<Readonly<Record<Fate, number>>> {
   const fates = { recovered: 0, refused: 0, stopped: 0 };
   const violations: string[] = [];
   let count = 0;
@@ -53,7 +56,11 @@ function* counted(count: number, makeOne: (index: number) => make.Image): Genera
 }
 
 /** Takes one place in `step`, from the offset of this run's seed. */
-function* sampled(count: number, makeOne: (index: number) => make.Image, every = step): Generator<Making> {
+function* sampled(
+  count: number,
+  makeOne: (index: number) => make.Image,
+  every = step,
+): Generator<Making> {
   for (let index = offset % every; index < count; index += every) yield () => makeOne(index);
 }
 
@@ -90,12 +97,17 @@ describe("the ledger that images are made of", () => {
     const lacksSignature = ({ head, stored }: Moment): boolean =>
       story.kinds.slice(stored?.seq ?? 0, head.seq).includes("SIGNED");
     expect(story.moments.some(lacksSignature)).toBe(true);
-    expect(story.moments.some((moment) => moment.stored !== null && !lacksSignature(moment))).toBe(true);
+    expect(story.moments.some((moment) => moment.stored !== null && !lacksSignature(moment))).toBe(
+      true,
+    );
   });
 
   it("is opened untouched, at every moment that was kept", async () => {
     const fates = await judged(
-      story.moments.map((moment) => () => make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length)),
+      story.moments.map(
+        (moment) => () =>
+          make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length),
+      ),
     );
     expect(fates).toEqual({ recovered: story.moments.length, refused: 0, stopped: 0 });
   });
@@ -104,17 +116,28 @@ describe("the ledger that images are made of", () => {
 describe("images of a segment", slow, () => {
   it("with any bit flipped are refused at that line, but for the few that look like a torn end", async () => {
     const bits = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length * 8;
-    const fates = await judged(each(full, (moment) => sampled(bits(moment), (bit) => make.flip(moment, newest(moment), bit))));
+    const fates = await judged(
+      each(full, (moment) =>
+        sampled(bits(moment), (bit) => make.flip(moment, newest(moment), bit)),
+      ),
+    );
     expect(fates.refused, `SEED=${drawn.seed}`).toBeGreaterThan(150_000 / step);
-    expect((fates.recovered + fates.stopped) / fates.refused, `SEED=${drawn.seed}`).toBeLessThan(0.02);
+    expect((fates.recovered + fates.stopped) / fates.refused, `SEED=${drawn.seed}`).toBeLessThan(
+      0.02,
+    );
   });
 
   it("cut anywhere are opened at a durable record, or stopped by the gateway head", async () => {
     const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
     const fates = await judged(
-      each(story.moments, (moment) => sampled(size(moment), (at) => make.cut(moment, newest(moment), at))),
+      each(story.moments, (moment) =>
+        sampled(size(moment), (at) => make.cut(moment, newest(moment), at)),
+      ),
     );
-    expect(Math.min(fates.recovered, fates.refused, fates.stopped), `SEED=${drawn.seed}`).toBeGreaterThan(100 / step);
+    expect(
+      Math.min(fates.recovered, fates.refused, fates.stopped),
+      `SEED=${drawn.seed}`,
+    ).toBeGreaterThan(100 / step);
   });
 
   it("with holes or foreign bytes at the end forget no payment", async () => {
@@ -127,11 +150,16 @@ describe("images of a segment", slow, () => {
           const noise = Uint8Array.from({ length: 1 + random.below(80) }, () => random.below(256));
           const choice = random.below(3);
           if (choice === 0) return make.hole(moment, newest(moment), start, bytes.length - start);
-          return choice === 1 ? make.overwrite(moment, newest(moment), start, noise) : make.append(moment, newest(moment), noise);
+          return choice === 1
+            ? make.overwrite(moment, newest(moment), start, noise)
+            : make.append(moment, newest(moment), noise);
         });
       }),
     );
-    expect(Math.min(fates.recovered, fates.refused, fates.stopped), `SEED=${random.seed}`).toBeGreaterThan(0);
+    expect(
+      Math.min(fates.recovered, fates.refused, fates.stopped),
+      `SEED=${random.seed}`,
+    ).toBeGreaterThan(0);
   });
 });
 
@@ -139,7 +167,10 @@ describe("images of the records", slow, () => {
   it("with every two neighbours exchanged, every record doubled, moved by one or removed forget no payment", async () => {
     const images = each(story.moments, (moment) => {
       const places = make.placesOf(moment);
-      const here = moment === latest ? places.slice(1) : places.slice(1).filter(({ file }) => file === newest(moment));
+      const here =
+        moment === latest
+          ? places.slice(1)
+          : places.slice(1).filter(({ file }) => file === newest(moment));
       return each(here, (place) => {
         const before = places[places.indexOf(place) - 1] as make.Place;
         const { length } = make.linesOf(make.bytesOf(moment, place.file));
@@ -160,7 +191,9 @@ describe("images of the records", slow, () => {
     const places = make.placesOf(latest);
     const images = each(places.slice(0, -1), (one) => [
       ...sampled(places.length, (at) => make.exchange(latest, one, places[at] as make.Place), 16),
-      ...counted(8, () => make.move(latest, one, random.pick(places.filter(({ file }) => file !== one.file)))),
+      ...counted(8, () =>
+        make.move(latest, one, random.pick(places.filter(({ file }) => file !== one.file))),
+      ),
       ...counted(8, () => make.double(latest, one, random.pick(places))),
       ...counted(4, () => make.shuffle(latest, one.file, random)),
     ]);
@@ -172,10 +205,14 @@ describe("images of the records", slow, () => {
 describe("images of the folder", slow, () => {
   it("as it was at any earlier moment forget no payment", async () => {
     const images = each(story.moments, (moment) =>
-      story.moments.slice(0, story.moments.indexOf(moment)).map((earlier) => () => make.rolledBack(moment, earlier)),
+      story.moments
+        .slice(0, story.moments.indexOf(moment))
+        .map((earlier) => () => make.rolledBack(moment, earlier)),
     );
     const fates = await judged(drawnOf(images, 2));
-    expect(Math.min(fates.recovered, fates.stopped), `SEED=${drawn.seed}`).toBeGreaterThan(share(10, 0));
+    expect(Math.min(fates.recovered, fates.stopped), `SEED=${drawn.seed}`).toBeGreaterThan(
+      share(10, 0),
+    );
     expect(fates.refused).toBe(0);
   });
 
@@ -185,8 +222,12 @@ describe("images of the folder", slow, () => {
       const earlier = story.moments.slice(0, story.moments.indexOf(moment));
       return [
         ...names.map((name) => () => make.withoutFile(moment, name)),
-        ...names.flatMap((one) => names.map((other) => () => make.exchangeFiles(moment, one, other))),
-        ...earlier.flatMap((each) => [...each.files.keys()].map((name) => () => make.fileFrom(moment, each, name))),
+        ...names.flatMap((one) =>
+          names.map((other) => () => make.exchangeFiles(moment, one, other)),
+        ),
+        ...earlier.flatMap((each) =>
+          [...each.files.keys()].map((name) => () => make.fileFrom(moment, each, name)),
+        ),
         ...counted(moment.segment, (index) => make.withoutSegments(moment, index + 1)),
       ];
     });
@@ -198,7 +239,9 @@ describe("images of the folder", slow, () => {
     const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
     const old = full.slice(0, -1).filter(({ segment }) => segment < latest.segment);
     const images = each(old, (moment) =>
-      counted(Math.floor(size(moment) / 64), (index) => make.flip(latest, newest(moment), index * 512 + (index % 8))),
+      counted(Math.floor(size(moment) / 64), (index) =>
+        make.flip(latest, newest(moment), index * 512 + (index % 8)),
+      ),
     );
     const fates = await judged(drawnOf(images));
     expect(fates.recovered, `SEED=${drawn.seed}`).toBeGreaterThan(share(100));
@@ -207,25 +250,38 @@ describe("images of the folder", slow, () => {
 
 describe("images of other files", slow, () => {
   it("with any bit of a checkpoint flipped or any end cut off are refused", async () => {
-    const moment = story.moments.find(({ head }) => story.kinds[head.seq - 1] === "CHECKPOINT") as Moment;
+    const moment = story.moments.find(
+      ({ head }) => story.kinds[head.seq - 1] === "CHECKPOINT",
+    ) as Moment;
     const file = make.checkpointFile(moment.segment);
     const { length } = make.bytesOf(moment, file);
     const bits = await judged(sampled(length * 8, (bit) => make.flip(moment, file, bit)));
     expect(bits).toEqual({ recovered: 0, refused: sampleOf(length * 8), stopped: 0 });
-    expect((await judged(sampled(length, (size) => make.cut(moment, file, size)))).refused).toBe(sampleOf(length));
+    expect((await judged(sampled(length, (size) => make.cut(moment, file, size)))).refused).toBe(
+      sampleOf(length),
+    );
   });
 
   it("with any bit of the keystore flipped are refused, or open the same wallet", () => {
-    const { keystores } = JSON.parse(readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8")) as {
+    const { keystores } = JSON.parse(
+      readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8"),
+    ) as {
       readonly keystores: readonly { readonly encKey: string; readonly text: string }[];
     };
-    const { encKey, text } = keystores.find((each) => each.text.includes('"hkdf"')) as (typeof keystores)[number];
+    const { encKey, text } = keystores.find((each) =>
+      each.text.includes('"hkdf"'),
+    ) as (typeof keystores)[number];
     const opened = (bytes: Uint8Array): string => {
-      const { wallet, networks, accounts, signerSeed } = openKeystore(Buffer.from(bytes).toString("utf8"), Buffer.from(encKey));
+      const { wallet, networks, accounts, signerSeed } = openKeystore(
+        Buffer.from(bytes).toString("utf8"),
+        Buffer.from(encKey),
+      );
       return [
         wallet,
         networks.join(),
-        ...[...accounts.map(({ node }) => node), signerSeed].map((each) => Buffer.from(each.bytes).toString("hex")),
+        ...[...accounts.map(({ node }) => node), signerSeed].map((each) =>
+          Buffer.from(each.bytes).toString("hex"),
+        ),
       ].join();
     };
     const right = Buffer.from(text);

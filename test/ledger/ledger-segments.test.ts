@@ -65,11 +65,14 @@ describe("segments", () => {
     disk.sync();
     images.push(disk.crash(0));
     expect(done).toBe(true);
-    for (const image of images) expect(verifyLedger(MemoryDisk.of(reopenedFiles(image)), testSeal).tornBytes).toBe(0);
+    for (const image of images)
+      expect(verifyLedger(MemoryDisk.of(reopenedFiles(image)), testSeal).tornBytes).toBe(0);
     expect(reopen(images[0] as MemoryDisk).records).toHaveLength(1);
     expect(reopen(images[2] as MemoryDisk).records.slice(1)).toEqual(first);
     expect(reopen(disk).records).toEqual([checkpoint, ...third]);
-    expect(verifyLedger(disk, testSeal).records).toBe(1 + first.length + second.length + 1 + third.length);
+    expect(verifyLedger(disk, testSeal).records).toBe(
+      1 + first.length + second.length + 1 + third.length,
+    );
   });
 
   it("of a recovered ledger begin no earlier than its state, and all others by the clock", () => {
@@ -97,15 +100,25 @@ describe("segments", () => {
     write(disk, ledger, bodies(1));
     ledger.rotate('{"balance":"1"}');
     write(disk, ledger, bodies(2));
-    const without = (name: string): MemoryDisk => MemoryDisk.of([...disk.files].filter(([each]) => each !== name));
-    const withFile = (name: string, bytes: Uint8Array): MemoryDisk => MemoryDisk.of([...disk.files, [name, bytes] as const]);
+    const without = (name: string): MemoryDisk =>
+      MemoryDisk.of([...disk.files].filter(([each]) => each !== name));
+    const withFile = (name: string, bytes: Uint8Array): MemoryDisk =>
+      MemoryDisk.of([...disk.files, [name, bytes] as const]);
     expect(codeOf(() => reopen(without("00000001.jsonl")))).toBe("LEDGER_DAMAGED");
     expect(codeOf(() => reopen(without("checkpoint-00000002.bin")))).toBe("LEDGER_DAMAGED");
-    expect(codeOf(() => reopen(withFile("checkpoint-00000002.bin", Buffer.from('{"balance":"2"}'))))).toBe("LEDGER_DAMAGED");
-    expect(codeOf(() => reopen(withFile("00000003.jsonl", new Uint8Array(0))))).toBe("LEDGER_DAMAGED");
-    expect(codeOf(() => reopen(withFile("00000003.jsonl2", new Uint8Array(0))))).toBe("LEDGER_NEWER");
+    expect(
+      codeOf(() => reopen(withFile("checkpoint-00000002.bin", Buffer.from('{"balance":"2"}')))),
+    ).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => reopen(withFile("00000003.jsonl", new Uint8Array(0))))).toBe(
+      "LEDGER_DAMAGED",
+    );
+    expect(codeOf(() => reopen(withFile("00000003.jsonl2", new Uint8Array(0))))).toBe(
+      "LEDGER_NEWER",
+    );
     const old = disk.files.get("00000001.jsonl") ?? new Uint8Array(0);
-    expect(codeOf(() => reopen(withFile("00000001.jsonl", old.subarray(0, -1))))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => reopen(withFile("00000001.jsonl", old.subarray(0, -1))))).toBe(
+      "LEDGER_DAMAGED",
+    );
     // An old segment is not read at start; verify reads it.
     const edited = Uint8Array.from(old);
     edited[300] = (edited[300] as number) ^ 1;

@@ -58,24 +58,37 @@ describe("a write of several lines", () => {
       const { records, tornBytes } = reopen(image);
       const torn = size - (lineEnds[complete - 1] ?? 0);
       if ([...found, records.length].some((count) => count !== complete) || tornBytes !== torn)
-        expect([size, ...found, records.length, tornBytes]).toEqual([size, complete, complete, complete, torn]);
+        expect([size, ...found, records.length, tornBytes]).toEqual([
+          size,
+          complete,
+          complete,
+          complete,
+          torn,
+        ]);
     }
   });
 
-  it.each(seedsOfRun(share(3)))("is refused with any byte changed, or cut as torn, seed %i", (seed) => {
-    const random = new Seeded(seed);
-    const { disk, ends } = some(random);
-    const whole = disk.files.get(first) ?? new Uint8Array(0);
-    for (const at of places(whole.length, strideOfRun(3))) {
-      const bytes = Uint8Array.from(whole);
-      bytes[at] = (bytes[at] as number) ^ (1 << random.below(8));
-      const image = MemoryDisk.of([[first, bytes]]);
-      const code = codeOf(() => expect(reopen(image).records).toHaveLength(ends.at(-2) as number));
-      // A zero byte in the last line looks like a write that the power cut.
-      if (code === "") expect([bytes[at], whole.indexOf(0x0a, at)]).toEqual([0, whole.length - 1]);
-      else if (code !== "LEDGER_DAMAGED" && code !== "LEDGER_FORGED") expect.unreachable(`byte ${at}: ${code}`);
-    }
-  });
+  it.each(seedsOfRun(share(3)))(
+    "is refused with any byte changed, or cut as torn, seed %i",
+    (seed) => {
+      const random = new Seeded(seed);
+      const { disk, ends } = some(random);
+      const whole = disk.files.get(first) ?? new Uint8Array(0);
+      for (const at of places(whole.length, strideOfRun(3))) {
+        const bytes = Uint8Array.from(whole);
+        bytes[at] = (bytes[at] as number) ^ (1 << random.below(8));
+        const image = MemoryDisk.of([[first, bytes]]);
+        const code = codeOf(() =>
+          expect(reopen(image).records).toHaveLength(ends.at(-2) as number),
+        );
+        // A zero byte in the last line looks like a write that the power cut.
+        if (code === "")
+          expect([bytes[at], whole.indexOf(0x0a, at)]).toEqual([0, whole.length - 1]);
+        else if (code !== "LEDGER_DAMAGED" && code !== "LEDGER_FORGED")
+          expect.unreachable(`byte ${at}: ${code}`);
+      }
+    },
+  );
 
   it("whose MAC was taken away is cut as one; in the middle the next MAC covers it too", () => {
     const { disk, ledger } = fresh();
@@ -88,9 +101,13 @@ describe("a write of several lines", () => {
       );
     expect(reopen(without(6)).records).toHaveLength(5);
     expect(reopen(without(4)).records).toHaveLength(7);
-    expect(codeOf(() => reopen(withLines(disk, [...lines.slice(0, 4), ...lines.slice(5)])))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => reopen(withLines(disk, [...lines.slice(0, 4), ...lines.slice(5)])))).toBe(
+      "LEDGER_DAMAGED",
+    );
     expect(codeOf(() => reopen(without(0)))).toBe("");
-    expect(codeOf(() => reopen(withLines(disk, [withoutMac(lines[0] as string)])))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => reopen(withLines(disk, [withoutMac(lines[0] as string)])))).toBe(
+      "LEDGER_DAMAGED",
+    );
   });
 
   it("whole lines of a torn write that do not follow each other are damage, not torn", () => {
@@ -98,8 +115,12 @@ describe("a write of several lines", () => {
     write(disk, ledger, [1, 2, 3, 4].map(expired));
     const lines = linesIn(disk).slice(0, -1);
     expect(reopen(withLines(disk, lines)).records).toHaveLength(1);
-    expect(codeOf(() => reopen(withLines(disk, [...lines.slice(0, 2), ...lines.slice(3)])))).toBe("LEDGER_DAMAGED");
-    expect(codeOf(() => reopen(withLines(disk, [...lines, lines[3] as string])))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => reopen(withLines(disk, [...lines.slice(0, 2), ...lines.slice(3)])))).toBe(
+      "LEDGER_DAMAGED",
+    );
+    expect(codeOf(() => reopen(withLines(disk, [...lines, lines[3] as string])))).toBe(
+      "LEDGER_DAMAGED",
+    );
   });
 
   it("a record of any line is read back while more is written, and an old segment is proved by the MAC of its write", () => {
@@ -121,9 +142,15 @@ describe("a write of several lines", () => {
       expect(reread(forge(disk, rest, closing, { kept: 2, isOne: true }))).toBe("LEDGER_FORGED");
     expect(reread(withLines(disk, linesIn(own).map(withoutMac)))).toBe("LEDGER_DAMAGED");
     const lines = linesIn(disk);
-    expect(reread(withLines(disk, [...lines.slice(0, 5), (lines[5] as string).replace("7", "8"), ...lines.slice(6)]))).not.toBe(
-      "",
-    );
+    expect(
+      reread(
+        withLines(disk, [
+          ...lines.slice(0, 5),
+          (lines[5] as string).replace("7", "8"),
+          ...lines.slice(6),
+        ]),
+      ),
+    ).not.toBe("");
   });
 
   it("a copy ends with a complete write, with and without a running signer", () => {
@@ -134,7 +161,10 @@ describe("a write of several lines", () => {
     ledger.flush(() => {});
     for (const upTo of [head, null]) {
       const check = new CopyCheck();
-      const torn = withLines(disk, linesIn(forge(disk, bodies(2), "the wallet's own key", { isOne: true })).slice(0, -1));
+      const torn = withLines(
+        disk,
+        linesIn(forge(disk, bodies(2), "the wallet's own key", { isOne: true })).slice(0, -1),
+      );
       for (const part of copyLedger(torn, upTo)) check.take(part);
       expect(check.finish()).toMatchObject({ head });
     }
@@ -142,7 +172,9 @@ describe("a write of several lines", () => {
 });
 
 describe("a ledger with a MAC on every line, as an earlier program wrote it", () => {
-  const vector = JSON.parse(readFileSync(new URL("../vectors/ledger-mac-each-line.json", import.meta.url), "utf8")) as {
+  const vector = JSON.parse(
+    readFileSync(new URL("../vectors/ledger-mac-each-line.json", import.meta.url), "utf8"),
+  ) as {
     readonly records: number;
     readonly files: Readonly<Record<string, string | readonly string[]>>;
   };
@@ -150,7 +182,9 @@ describe("a ledger with a MAC on every line, as an earlier program wrote it", ()
     MemoryDisk.of(
       Object.entries(vector.files).map(([name, content]) => [
         name,
-        typeof content === "string" ? Buffer.from(content, "hex") : Buffer.from(`${content.join("\n")}\n`),
+        typeof content === "string"
+          ? Buffer.from(content, "hex")
+          : Buffer.from(`${content.join("\n")}\n`),
       ]),
     );
 
@@ -171,14 +205,22 @@ describe("a ledger with a MAC on every line, as an earlier program wrote it", ()
     const disk = earlier();
     const lines = linesIn(disk, "00000002.jsonl");
     for (let kept = 1; kept < lines.length; kept++)
-      expect(reopen(withLines(disk, lines.slice(0, kept), "00000002.jsonl")).records).toHaveLength(kept);
+      expect(reopen(withLines(disk, lines.slice(0, kept), "00000002.jsonl")).records).toHaveLength(
+        kept,
+      );
   });
 
   it("a ledger of the earlier form is refused where another wrote into it", () => {
     const disk = earlier();
-    expect(codeOf(() => reopen(forge(disk, [expired(1)], "a MAC of another key", { file: "00000002.jsonl" })))).toBe(
-      "LEDGER_FORGED",
-    );
-    expect(codeOf(() => reopen(forge(disk, [expired(1)], "the wallet's own key", { file: "00000002.jsonl" })))).toBe("");
+    expect(
+      codeOf(() =>
+        reopen(forge(disk, [expired(1)], "a MAC of another key", { file: "00000002.jsonl" })),
+      ),
+    ).toBe("LEDGER_FORGED");
+    expect(
+      codeOf(() =>
+        reopen(forge(disk, [expired(1)], "the wallet's own key", { file: "00000002.jsonl" })),
+      ),
+    ).toBe("");
   });
 });

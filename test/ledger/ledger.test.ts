@@ -13,14 +13,18 @@ describe("a ledger's bytes", () => {
   it("are the ones in docs/ledger.md", () => {
     const { disk, ledger, time } = fresh();
     time.now = 2000;
-    write(disk, ledger, [{ kind: "HELD", transactionId: "00112233445566778899aabbccddeeff", code: "POLICY_MANUAL" }]);
+    write(disk, ledger, [
+      { kind: "HELD", transactionId: "00112233445566778899aabbccddeeff", code: "POLICY_MANUAL" },
+    ]);
     time.now = 3000;
     write(disk, ledger, [
       { kind: "EXPIRED", transactionId: "00112233445566778899aabbccddeeff" },
       { kind: "ALARM", code: "NODE_DISAGREE", detail: "two nodes, two answers" },
     ]);
     const text = Buffer.from(disk.files.get("00000001.jsonl") ?? []).toString();
-    const vector = JSON.parse(readFileSync(new URL("../vectors/ledger.json", import.meta.url), "utf8"));
+    const vector = JSON.parse(
+      readFileSync(new URL("../vectors/ledger.json", import.meta.url), "utf8"),
+    );
     expect(text).toBe(vector.lines.map((line: string) => `${line}\n`).join(""));
     // Independent of the codec: SHA-256 over the domain and everything before the hash field.
     let prev = "0".repeat(64);
@@ -41,14 +45,24 @@ describe("a ledger's bytes", () => {
       { kind: "ADOPTED", network: "eip155:1", account: `0x${hex("account", 20)}`, slot: "0" },
       ...bodies(1),
       { kind: "REPEATED", transactionId: id(1), sequence: 2, jobHash: hex("again", 32), code: "" },
-      { kind: "REFUSED", transactionId: id(2), by: "courier", approver: "", code: "NODE_WOULD_REVERT" },
+      {
+        kind: "REFUSED",
+        transactionId: id(2),
+        by: "courier",
+        approver: "",
+        code: "NODE_WOULD_REVERT",
+      },
       { kind: "EXPIRED", transactionId: id(3) },
       { kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY", detail: "" },
     ]);
     const { records, tornBytes } = reopen(disk);
     expect(records.slice(1)).toEqual(written);
     expect(tornBytes).toBe(0);
-    expect(verifyLedger(disk, testSeal)).toMatchObject({ records: 15, segments: 1, head: ledger.durableHead });
+    expect(verifyLedger(disk, testSeal)).toMatchObject({
+      records: 15,
+      segments: 1,
+      head: ledger.durableHead,
+    });
     expect(ledger.read(2, 15)).toEqual(written);
   });
 
@@ -72,7 +86,10 @@ describe("a ledger's bytes", () => {
     write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(1) }]);
     time.now = 10;
     expect(write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(2) }])[0]?.at).toBe(5000);
-    expect(write(disk, reopen(disk, { now: 20 }).ledger, [{ kind: "EXPIRED", transactionId: id(3) }])[0]?.at).toBe(5000);
+    expect(
+      write(disk, reopen(disk, { now: 20 }).ledger, [{ kind: "EXPIRED", transactionId: id(3) }])[0]
+        ?.at,
+    ).toBe(5000);
   });
 });
 
@@ -144,7 +161,9 @@ describe("group commit", () => {
     expect(errors[0]?.effect).toBe("unknown");
     disk.broken = null;
     expect(ledger.poisoned).toBe(true);
-    expect(codeOf(() => ledger.append([{ kind: "EXPIRED", transactionId: id(3) }]))).toBe("LEDGER_POISONED");
+    expect(codeOf(() => ledger.append([{ kind: "EXPIRED", transactionId: id(3) }]))).toBe(
+      "LEDGER_POISONED",
+    );
     expect(codeOf(() => ledger.rotate("{}"))).toBe("LEDGER_POISONED");
     ledger.flush((error) => errors.push(error));
     expect(errors[2]?.code).toBe("LEDGER_POISONED");
@@ -168,7 +187,9 @@ describe("a ledger on a disk that is read-only", () => {
     const reopened = reopen(disk);
     expect(reopened.records).toHaveLength(10);
     expect([reopened.ledger.readOnly, reopened.ledger.refusal]).toEqual([true, "LEDGER_READ_ONLY"]);
-    expect(codeOf(() => reopened.ledger.append([{ kind: "EXPIRED", transactionId: id(1) }]))).toBe("LEDGER_READ_ONLY");
+    expect(codeOf(() => reopened.ledger.append([{ kind: "EXPIRED", transactionId: id(1) }]))).toBe(
+      "LEDGER_READ_ONLY",
+    );
     expect(codeOf(() => reopened.ledger.rotate("{}"))).toBe("LEDGER_READ_ONLY");
     let flushed: AgentError | null | undefined;
     reopened.ledger.flush((error) => {
@@ -176,7 +197,9 @@ describe("a ledger on a disk that is read-only", () => {
     });
     expect(flushed).toBeNull();
     expect([...reopened.ledger.verify()].at(-1)).toBe(10);
-    expect([...disk.files.values()].map((each) => Buffer.from(each).toString("hex"))).toEqual(before);
+    expect([...disk.files.values()].map((each) => Buffer.from(each).toString("hex"))).toEqual(
+      before,
+    );
   });
 
   it("takes records again at the next start with a writable disk", () => {
@@ -206,13 +229,22 @@ describe("a ledger on a disk that is read-only", () => {
 
 describe("a tag", () => {
   const tagged = (n: number, tag: string) =>
-    bodies(n).map((body) => (body.kind === "APPROVED" || body.kind === "INTENT" ? { ...body, tag } : body));
+    bodies(n).map((body) =>
+      body.kind === "APPROVED" || body.kind === "INTENT" ? { ...body, tag } : body,
+    );
 
   it("stands in the approval and in the intent of a payment, and a payment without one has no such field", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, [...tagged(1, "77"), ...bodies(2)]);
-    const tags = reopen(disk).records.filter(({ kind }) => kind === "APPROVED" || kind === "INTENT");
-    expect(tags.map((record) => ("tag" in record ? record.tag : null))).toEqual(["77", "77", null, null]);
+    const tags = reopen(disk).records.filter(
+      ({ kind }) => kind === "APPROVED" || kind === "INTENT",
+    );
+    expect(tags.map((record) => ("tag" in record ? record.tag : null))).toEqual([
+      "77",
+      "77",
+      null,
+      null,
+    ]);
   });
 
   it("of no characters is never written", () => {
@@ -235,7 +267,12 @@ describe("receipts", () => {
     for (const from of [ledger, ledger, reopen(disk).ledger]) {
       const receipt = from.receipt(intent.seq);
       expect(isReceipt(receipt)).toBe(true);
-      expect(receipt).toMatchObject({ transactionId: id(1), attempt: 1, digest: intent.digest, seq: intent.seq });
+      expect(receipt).toMatchObject({
+        transactionId: id(1),
+        attempt: 1,
+        digest: intent.digest,
+        seq: intent.seq,
+      });
     }
   });
 
@@ -243,7 +280,12 @@ describe("receipts", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     const receipt = ledger.receipt(5);
-    const copy = { transactionId: receipt.transactionId, attempt: 1, digest: receipt.digest, seq: 5 };
+    const copy = {
+      transactionId: receipt.transactionId,
+      attempt: 1,
+      digest: receipt.digest,
+      seq: 5,
+    };
     expect(isReceipt(copy)).toBe(false);
     expect(isReceipt(Object.create(receipt))).toBe(false);
     expect(isReceipt(Object.setPrototypeOf(copy, Object.getPrototypeOf(receipt)))).toBe(false);

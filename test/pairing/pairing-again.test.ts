@@ -9,7 +9,16 @@ import { describe, expect, it } from "vitest";
 import { projectRoot } from "../../lab/kit/kit.ts";
 import { start, until } from "../../lab/kit/processes.ts";
 import { knownMnemonic } from "../support/agent-folder.ts";
-import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, otherMnemonic, progress } from "../support/pairing.ts";
+import {
+  agent,
+  eachTestItsPairing,
+  fill,
+  gateway,
+  lastJson,
+  ledgerLines,
+  otherMnemonic,
+  progress,
+} from "../support/pairing.ts";
 
 eachTestItsPairing();
 
@@ -84,7 +93,11 @@ describe("a damaged state folder", () => {
   it.each([
     ["signer/keystore.json", 2, ""],
     ["courier/link.json", 2, ""],
-    ["signer/ledger", 4, "hint: restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
+    [
+      "signer/ledger",
+      4,
+      "hint: restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md",
+    ],
   ])(
     "without %s: crypto and pair name it, say what to do, and change nothing but the exit reason",
     async (name, cryptoExit, hint) => {
@@ -95,7 +108,13 @@ describe("a damaged state folder", () => {
       for (const isRefilled of [false, true]) {
         if (isRefilled) fill();
         const before = agent.contents();
-        const crypto = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
+        const crypto = await agent.launcher(
+          "crypto.js",
+          "--config",
+          agent.config,
+          "--state",
+          agent.state,
+        );
         const pair = await agent.pair();
         expect([crypto.code, pair.code]).toEqual([cryptoExit, 2]);
         for (const { output } of [crypto, pair]) {
@@ -105,7 +124,9 @@ describe("a damaged state folder", () => {
         }
         const after = agent.contents();
         expect(after.get(exitReason)).toContain(name);
-        const rest = [before, after].map((contents) => [...contents].filter(([path]) => path !== exitReason));
+        const rest = [before, after].map((contents) =>
+          [...contents].filter(([path]) => path !== exitReason),
+        );
         expect(rest[1]).toEqual(rest[0]);
       }
     },
@@ -134,7 +155,13 @@ describe("a pairing that was cut", () => {
     expect(progress().step).toBe("sealed");
     expect(readFileSync(agent.config, "utf8")).toContain(knownMnemonic);
     const { signerKey } = progress().wallet;
-    const early = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
+    const early = await agent.launcher(
+      "crypto.js",
+      "--config",
+      agent.config,
+      "--state",
+      agent.state,
+    );
     expect(early.code).toBe(2);
     expect(early.output).toContain("pairing was begun but not finished");
     await gateway.open();

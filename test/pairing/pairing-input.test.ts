@@ -22,19 +22,39 @@ import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
 import { accountDigestOf, parseApiKey, transcriptSignatureFits } from "../../protocol/pairing.ts";
 import { knownMnemonic } from "../support/agent-folder.ts";
-import { agent, eachTestItsPairing, fill, gateway, lastJson, otherMnemonic } from "../support/pairing.ts";
+import {
+  agent,
+  eachTestItsPairing,
+  fill,
+  gateway,
+  lastJson,
+  otherMnemonic,
+} from "../support/pairing.ts";
 
 eachTestItsPairing();
 
 /** The parts that `pair` gives the registering process. */
 function registeringParts(): readonly Uint8Array[] {
   const nodes = deriveAccounts(seedOf(Buffer.from(knownMnemonic)), ["evm"]);
-  const [signer, link] = [1, 2].map((byte) => privateKeyFromSeed(Buffer.alloc(32, byte))) as [KeyObject, KeyObject];
+  const [signer, link] = [1, 2].map((byte) => privateKeyFromSeed(Buffer.alloc(32, byte))) as [
+    KeyObject,
+    KeyObject,
+  ];
   const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
   const transcript = JSON.stringify({
     version: 1,
-    ...{ keyId, gatewayFingerprint: fingerprint, signerKey: publicKeyHex(signer), linkKey: publicKeyHex(link) },
-    ...{ wallet: walletOf(nodes), networks: ["eip155:31337"], accounts: namedAccounts(nodes), currencies: [] },
+    ...{
+      keyId,
+      gatewayFingerprint: fingerprint,
+      signerKey: publicKeyHex(signer),
+      linkKey: publicKeyHex(link),
+    },
+    ...{
+      wallet: walletOf(nodes),
+      networks: ["eip155:31337"],
+      accounts: namedAccounts(nodes),
+      currencies: [],
+    },
     ...{ nonce: randomBytes(32).toString("hex"), at: Date.now() },
   });
   const proven = provenBy(transcript, signer, nodes);
@@ -44,9 +64,13 @@ function registeringParts(): readonly Uint8Array[] {
 
 /** The registering process by itself, as `pair` starts it. */
 async function registerProcess(): Promise<Record<string, unknown>> {
-  const child = spawn(process.execPath, [join(projectRoot, "dist", "cli", "registering", "main.js")], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(projectRoot, "dist", "cli", "registering", "main.js")],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   for (const part of registeringParts()) child.stdin.write(frame(part));
   child.stdin.end();
   let output = "";
@@ -60,13 +84,25 @@ const register = async (): Promise<Record<string, unknown>> =>
 
 describe("bad input", () => {
   it("is refused with the twin that passes", async () => {
-    expect(await registerProcess()).toMatchObject({ ok: true, ledgerEpoch: 1, shortCode: gateway.shortCode });
-    expect(await register()).toMatchObject({ ok: true, ledgerEpoch: 2, shortCode: gateway.shortCode });
+    expect(await registerProcess()).toMatchObject({
+      ok: true,
+      ledgerEpoch: 1,
+      shortCode: gateway.shortCode,
+    });
+    expect(await register()).toMatchObject({
+      ok: true,
+      ledgerEpoch: 2,
+      shortCode: gateway.shortCode,
+    });
   });
 
   it.each([
     ["eleven words", knownMnemonic.replace(/ junk$/, ""), "has 11 words"],
-    ["a word that is none", knownMnemonic.replace("test junk", "test jnuk"), "word 12 of the mnemonic is not in"],
+    [
+      "a word that is none",
+      knownMnemonic.replace("test junk", "test jnuk"),
+      "word 12 of the mnemonic is not in",
+    ],
     ["a capital", knownMnemonic.replace(/^test/, "Test"), "word 1 of the mnemonic is not in"],
     ["two words that do not fit", knownMnemonic.replace("junk", "test"), "checksum does not fit"],
   ])("pairing refuses the mnemonic: %s", async (_, mnemonic, words) => {
@@ -91,10 +127,16 @@ describe("bad input", () => {
   );
 
   it("placeholders, all named at once", async () => {
-    agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });
+    agent.writeConfig(gateway.url, {
+      mnemonic: "<MNEMONIC>",
+      apiKey: "<API_KEY>",
+      encKey: "<ENCRYPTION_KEY>",
+    });
     const done = await agent.pair();
     expect(done.code).toBe(2);
-    expect(done.output).toContain("mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)");
+    expect(done.output).toContain(
+      "mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)",
+    );
     expect(existsSync(agent.state)).toBe(false);
   });
 
@@ -149,7 +191,8 @@ describe("bad input", () => {
       const { code, message } = await register();
       expect([code, verdictFor(String(code), "").exitCode], theirs).toEqual([ours, exit]);
       expect(message).toContain(`the gateway says: Words for ${theirs}`);
-      if (theirs === "pairing_currency_differs") expect(message).toContain("(currency usdt, field decimal)");
+      if (theirs === "pairing_currency_differs")
+        expect(message).toContain("(currency usdt, field decimal)");
     }
   });
 
@@ -163,7 +206,8 @@ describe("bad input", () => {
       [200, "x".repeat(100_000), "PAIRING_ANSWER"],
     ];
     for (const [status, body, expected] of pages) {
-      gateway.scripted = (response) => response.writeHead(status, { location: "http://127.0.0.1:1/" }).end(body);
+      gateway.scripted = (response) =>
+        response.writeHead(status, { location: "http://127.0.0.1:1/" }).end(body);
       const { code, message } = await register();
       expect(code, String(status)).toBe(expected);
       expect(message).not.toContain("\u001b");
@@ -178,17 +222,27 @@ describe("the secrets that each process sees", () => {
    * The answer of a process in cli/sealing, which must have loaded nothing that could reach a
    * network.
    */
-  function sealing(program: "main" | "proving", parts: readonly string[]): { readonly [name: string]: unknown } {
+  function sealing(
+    program: "main" | "proving",
+    parts: readonly string[],
+  ): { readonly [name: string]: unknown } {
     const path = join(projectRoot, "dist", "cli", "sealing", `${program}.js`);
     const look = `process.on("exit", () => process._rawDebug("LOADED " + process.moduleLoadList.join(" "))); await import(${JSON.stringify(path)});`;
     const input = Buffer.concat(parts.map((part) => frame(Buffer.from(part))));
-    const done = spawnSync(process.execPath, ["--input-type=module", "--eval", look], { input, encoding: "utf8" });
+    const done = spawnSync(process.execPath, ["--input-type=module", "--eval", look], {
+      input,
+      encoding: "utf8",
+    });
     const loaded = done.stderr.split("LOADED ")[1] ?? "";
     expect(loaded).toContain("NativeModule fs");
     expect(
       loaded
         .split(/, | (?=NativeModule|Internal)/)
-        .filter((name) => /NativeModule (net|http|https|http2|tls|dns|dgram|internal\/deps\/undici\S*)$/.test(name.trim())),
+        .filter((name) =>
+          /NativeModule (net|http|https|http2|tls|dns|dgram|internal\/deps\/undici\S*)$/.test(
+            name.trim(),
+          ),
+        ),
     ).toEqual([]);
     expect(done.stdout).not.toContain(agent.encKey);
     return JSON.parse(done.stdout);
@@ -209,21 +263,45 @@ describe("the secrets that each process sees", () => {
   });
 
   it("the proving process loads no such module either, and signs no transcript of another wallet or signer", () => {
-    const sealed = seal() as { readonly accounts: PairedAccount[]; readonly wallet: string; readonly signerKey: string };
+    const sealed = seal() as {
+      readonly accounts: PairedAccount[];
+      readonly wallet: string;
+      readonly signerKey: string;
+    };
     const others = deriveAccounts(seedOf(Buffer.from(otherMnemonic)), ["evm"]);
     const outsider = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 1)));
     const linkKey = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 2)));
     const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
     const transcriptOf = (change: Partial<PairingTranscript>): string =>
       JSON.stringify({
-        ...{ version: 1, keyId, gatewayFingerprint: fingerprint, signerKey: sealed.signerKey, linkKey, wallet: sealed.wallet },
-        ...{ networks: ["eip155:1"], accounts: sealed.accounts, currencies: [], nonce: "00".repeat(32), at: 1 },
+        ...{
+          version: 1,
+          keyId,
+          gatewayFingerprint: fingerprint,
+          signerKey: sealed.signerKey,
+          linkKey,
+          wallet: sealed.wallet,
+        },
+        ...{
+          networks: ["eip155:1"],
+          accounts: sealed.accounts,
+          currencies: [],
+          nonce: "00".repeat(32),
+          at: 1,
+        },
         ...change,
       });
     const prove = (transcript: string) => sealing("proving", [folder(), agent.encKey, transcript]);
     const own = transcriptOf({});
-    const { ok, signerSignature, proofs } = prove(own) as { ok: boolean; signerSignature: string; proofs: string[] };
-    expect([ok, transcriptSignatureFits(sealed.signerKey, own, signerSignature)]).toEqual([true, true]);
+    const { ok, signerSignature, proofs } = prove(own) as {
+      ok: boolean;
+      signerSignature: string;
+      proofs: string[];
+    };
+    expect([ok, transcriptSignatureFits(sealed.signerKey, own, signerSignature)]).toEqual([
+      true,
+      true,
+    ]);
     const fits = sealed.accounts.map((account, at) =>
       families.evm.accounts.proofFits(account, accountDigestOf(own), proofs[at] ?? ""),
     );
@@ -246,7 +324,9 @@ describe("the secrets that each process sees", () => {
       expect(Buffer.from(seedOf(Buffer.from(mnemonic))).toString("hex"), mnemonic).toBe(
         bip39.mnemonicToSeedSync(mnemonic).toString("hex"),
       );
-      expect(seedOf(Buffer.from(` ${mnemonic.replaceAll(" ", "  ")}\n`))).toEqual(seedOf(Buffer.from(mnemonic)));
+      expect(seedOf(Buffer.from(` ${mnemonic.replaceAll(" ", "  ")}\n`))).toEqual(
+        seedOf(Buffer.from(mnemonic)),
+      );
     }
   });
 

@@ -49,7 +49,9 @@ function install(): void {
 /** Owner of everything in a folder, without repeats. */
 function ownersIn(name: string): number[] {
   const folder = join(agent.state, name);
-  const paths = (readdirSync(folder, { recursive: true }) as string[]).map((path) => join(folder, path));
+  const paths = (readdirSync(folder, { recursive: true }) as string[]).map((path) =>
+    join(folder, path),
+  );
   expect(paths.length).toBeGreaterThan(0);
   return [...new Set(paths.map((path) => lstatSync(path).uid))];
 }
@@ -71,7 +73,12 @@ describe.runIf(isRoot)("as root in an installed folder", () => {
 
   it("pair run again corrects the owners of files that a cut run left to root", async () => {
     expect((await agent.pair()).code).toBe(0);
-    for (const path of ["signer/keystore.json", "signer/ledger", "signer/ledger/00000001.jsonl", "courier/link.json"])
+    for (const path of [
+      "signer/keystore.json",
+      "signer/ledger",
+      "signer/ledger/00000001.jsonl",
+      "courier/link.json",
+    ])
       chownSync(join(agent.state, path), 0, 0);
     expect(ownersIn("signer").sort()).toEqual([0, users.signer]);
     expect((await agent.pair()).output).toContain("paired already");
@@ -81,9 +88,18 @@ describe.runIf(isRoot)("as root in an installed folder", () => {
 
   it("recover --new-ledger makes a ledger that the signer's user owns", async () => {
     expect((await agent.pair("--json")).code).toBe(0);
-    const { granted } = JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8")) as { granted: { agent: string } };
+    const { granted } = JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8")) as {
+      granted: { agent: string };
+    };
     rmSync(join(agent.state, "signer", "ledger"), { recursive: true });
-    const done = await agent.cliProcess("recover", "--new-ledger", "--yes", granted.agent, "--config", agent.config);
+    const done = await agent.cliProcess(
+      "recover",
+      "--new-ledger",
+      "--yes",
+      granted.agent,
+      "--config",
+      agent.config,
+    );
     expect(done.code, done.output).toBe(0);
     expect(ownersIn("signer")).toEqual([users.signer]);
   });
@@ -111,7 +127,8 @@ describe.runIf(isRoot)("handing over", () => {
     chownSync(join(signer, "foreign"), users.courier, users.courier);
     giveToOwner(signer);
     expect(lstatSync(join(signer, "file-link")).uid).toBe(users.signer);
-    for (const path of [outside, join(outside, "file"), join(outside, "twice")]) expect(lstatSync(path).uid, path).toBe(0);
+    for (const path of [outside, join(outside, "file"), join(outside, "twice")])
+      expect(lstatSync(path).uid, path).toBe(0);
     expect(lstatSync(join(signer, "own"))).toMatchObject({ uid: users.signer, gid: users.signer });
     expect(lstatSync(join(signer, "foreign")).uid).toBe(users.signer);
   });
@@ -130,7 +147,9 @@ describe.runIf(isRoot)("looking whose all in a folder is", () => {
     chownSync(courier, id, id);
     lchownSync(join(courier, "link"), id, id);
     const ownerNow = async (): Promise<unknown> =>
-      (await gatherSurvey(layouts.agent, projectRoot, root)).folders.get("/var/lib/autowithdraw/courier")?.owner;
+      (await gatherSurvey(layouts.agent, projectRoot, root)).folders.get(
+        "/var/lib/autowithdraw/courier",
+      )?.owner;
     expect(await ownerNow()).toBe(name);
     mkdirSync(join(courier, "inner"));
     expect(await ownerNow()).toBeNull();
@@ -144,14 +163,20 @@ describe("a named pipe in the place of a file that root reads in another's folde
   it.each([
     ["keystore.json", "agent/keystore/file.js", "readKeystore"],
     ["link.json", "agent/config/link-file.js", "readLinkFile"],
-  ])("a named pipe in the place of a file that root reads in another's folder: %s makes nobody wait", (name, module, read) => {
-    const folder = join(agent.dir, "pipes");
-    mkdirSync(folder);
-    expect(spawnSync("mkfifo", ["-m", "600", join(folder, name)]).status).toBe(0);
-    const from = pathToFileURL(join(projectRoot, "dist", module)).href;
-    const script = `import { ${read} as read } from ${JSON.stringify(from)};
+  ])(
+    "a named pipe in the place of a file that root reads in another's folder: %s makes nobody wait",
+    (name, module, read) => {
+      const folder = join(agent.dir, "pipes");
+      mkdirSync(folder);
+      expect(spawnSync("mkfifo", ["-m", "600", join(folder, name)]).status).toBe(0);
+      const from = pathToFileURL(join(projectRoot, "dist", module)).href;
+      const script = `import { ${read} as read } from ${JSON.stringify(from)};
 let said = "0"; try { read(${JSON.stringify(folder)}); } catch (error) { said = error.code; } process.stdout.write(said);`;
-    const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 120_000 });
-    expect(done.stdout, done.stderr).toBe("FILE_KIND");
-  });
+      const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+        encoding: "utf8",
+        timeout: 120_000,
+      });
+      expect(done.stdout, done.stderr).toBe("FILE_KIND");
+    },
+  );
 });

@@ -11,7 +11,15 @@ import { projectRoot } from "../../lab/kit/kit.ts";
 import { freePort, start, stop, until } from "../../lab/kit/processes.ts";
 import { runProgramHere } from "../../lab/kit/programs.ts";
 import { knownMnemonic, usdt } from "../support/agent-folder.ts";
-import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, progress } from "../support/pairing.ts";
+import {
+  agent,
+  eachTestItsPairing,
+  fill,
+  gateway,
+  lastJson,
+  ledgerLines,
+  progress,
+} from "../support/pairing.ts";
 
 eachTestItsPairing();
 
@@ -44,9 +52,15 @@ describe("a first pairing", () => {
     expect(after).toBe(lines.join("\n"));
     expect(statSync(agent.config).mode & 0o777).toBe(0o600);
     const [first] = ledgerLines();
-    expect(JSON.parse(first ?? "")).toMatchObject({ seq: 1, kind: "PAIRED", merchant: "m_test", ledgerEpoch: 1 });
+    expect(JSON.parse(first ?? "")).toMatchObject({
+      seq: 1,
+      kind: "PAIRED",
+      merchant: "m_test",
+      ledgerEpoch: 1,
+    });
     expect(progress().step).toBe("scrubbed");
-    for (const [name, content] of agent.contents(agent.state)) expect(content, name).toMatch(/^600 /);
+    for (const [name, content] of agent.contents(agent.state))
+      expect(content, name).toMatch(/^600 /);
     expect(existsSync(join(agent.state, "courier", "link.seed"))).toBe(false);
   });
 
@@ -57,8 +71,12 @@ describe("a first pairing", () => {
     const done = await agent.pair("--json");
     expect(done.code, done.output).toBe(0);
     const path = join(agent.dir, ".config.json.swp");
-    expect(lastJson(done.output).copies).toEqual([{ path, secrets: ["mnemonic", "apiKey", "encKey"] }]);
-    expect(done.output).toContain(`pair: ${path} is a copy of config.json and still holds mnemonic, apiKey, encKey`);
+    expect(lastJson(done.output).copies).toEqual([
+      { path, secrets: ["mnemonic", "apiKey", "encKey"] },
+    ]);
+    expect(done.output).toContain(
+      `pair: ${path} is a copy of config.json and still holds mnemonic, apiKey, encKey`,
+    );
     expect(done.output).toContain(`hint: shred -u ${path}`);
     rmSync(path);
     expect(lastJson((await agent.pair("--json")).output).copies).toEqual([]);
@@ -69,14 +87,22 @@ describe("a first pairing", () => {
     const done = await agent.pairProcess("--json");
     expect(done.code, done.output).toBe(0);
     const wallet = HDNodeWallet.fromPhrase(knownMnemonic, "", "m/44'/60'/0'");
-    const secrets = [knownMnemonic, "junk", agent.encKey, gateway.secret, wallet.privateKey.slice(2), wallet.chainCode.slice(2)];
+    const secrets = [
+      knownMnemonic,
+      "junk",
+      agent.encKey,
+      gateway.secret,
+      wallet.privateKey.slice(2),
+      wallet.chainCode.slice(2),
+    ];
     const places = new Map([
       ...agent.contents(agent.state),
       ["output", done.output],
       ["request", gateway.requests[0]?.body ?? ""],
     ]);
     for (const [place, content] of places) {
-      for (const secret of secrets) expect(content.includes(secret), `${secret.slice(0, 4)}… in ${place}`).toBe(false);
+      for (const secret of secrets)
+        expect(content.includes(secret), `${secret.slice(0, 4)}… in ${place}`).toBe(false);
     }
     expect(readFileSync(agent.config, "utf8")).toContain(agent.encKey);
   });
@@ -102,16 +128,41 @@ describe("a first pairing", () => {
     expect(readFileSync(agent.config, "utf8")).not.toContain("encKey");
     chmodSync(file, 0o644);
     expect(
-      (await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, "--enc-key-file", file)).output,
+      (
+        await agent.launcher(
+          "crypto.js",
+          "--config",
+          agent.config,
+          "--state",
+          agent.state,
+          "--enc-key-file",
+          file,
+        )
+      ).output,
     ).toContain("0644");
     const none = ["--enc-key-file", join(agent.dir, "none")];
-    const away = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, ...none);
+    const away = await agent.launcher(
+      "crypto.js",
+      "--config",
+      agent.config,
+      "--state",
+      agent.state,
+      ...none,
+    );
     expect(away.output).toContain("hint: name the file that holds encKey with --enc-key-file");
   });
 
   it("takes every secret from files", async () => {
-    agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });
-    const files = { "--mnemonic-file": knownMnemonic, "--api-key-file": gateway.apiKey, "--enc-key-file": agent.encKey };
+    agent.writeConfig(gateway.url, {
+      mnemonic: "<MNEMONIC>",
+      apiKey: "<API_KEY>",
+      encKey: "<ENCRYPTION_KEY>",
+    });
+    const files = {
+      "--mnemonic-file": knownMnemonic,
+      "--api-key-file": gateway.apiKey,
+      "--enc-key-file": agent.encKey,
+    };
     const args = Object.entries(files).flatMap(([option, secret]) => {
       const path = join(agent.dir, option.slice(2));
       writeFileSync(path, `${secret}\n`, { mode: 0o600 });
@@ -132,41 +183,69 @@ describe("without a yes", () => {
     const done = await agent.cli("pair", ...args(), "--json");
     expect(done.code, done.output).toBe(1);
     expect(lastJson(done.output)).toMatchObject({
-      ...{ ok: false, alreadyPaired: false, kept: ["mnemonic", "apiKey"], code: "PAIRING_SECRETS_KEPT" },
+      ...{
+        ok: false,
+        alreadyPaired: false,
+        kept: ["mnemonic", "apiKey"],
+        code: "PAIRING_SECRETS_KEPT",
+      },
       shortCode: gateway.shortCode,
     });
     expect(readFileSync(agent.config, "utf8")).toBe(before);
     expect(progress().step).toBe("registered");
     const again = await agent.cli("pair", ...args());
     expect(again.code).toBe(1);
-    expect(again.output).toContain(`${left}there is no terminal to ask whether the mnemonic is written down\nhint: `);
-    expect(again.output).toContain("run pair again with the same options and --yes: it does only what is left");
+    expect(again.output).toContain(
+      `${left}there is no terminal to ask whether the mnemonic is written down\nhint: `,
+    );
+    expect(again.output).toContain(
+      "run pair again with the same options and --yes: it does only what is left",
+    );
     expect(gateway.requests.length).toBe(1);
     const yes = await agent.cli("pair", ...args(), "--yes", "--json");
     expect(yes.code, yes.output).toBe(0);
-    expect(lastJson(yes.output)).toMatchObject({ ok: true, alreadyPaired: true, kept: [], shortCode: gateway.shortCode });
+    expect(lastJson(yes.output)).toMatchObject({
+      ok: true,
+      alreadyPaired: true,
+      kept: [],
+      shortCode: gateway.shortCode,
+    });
     expect(readFileSync(agent.config, "utf8")).not.toContain("junk");
   });
 
   it("the mnemonic stays after a no to the question as well, and the hint does not say to fund the wallet", async () => {
     const before = fill();
-    const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../../cli/main.ts");
+    const { runCommand } = (await import(
+      join(projectRoot, "dist", "cli", "main.js")
+    )) as typeof import("../../cli/main.ts");
     let output = "";
     const asked: string[] = [];
     const say = (text: string): void => {
       output += text;
     };
     const code = await runCommand(["pair", ...args(), "--state", agent.state], {
-      ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
+      ...{
+        out: say,
+        err: say,
+        user: "ann",
+        isInteractive: true,
+        now: Date.now,
+        sleep: async () => false,
+      },
       runProgram: runProgramHere,
       confirm: async (question) => {
         asked.push(question);
         return question.includes("wallet");
       },
     });
-    const [wallet, written] = ["  Is this the wallet's address? (yes/no) ", "  Is it written down in another place? (yes/no) "];
+    const [wallet, written] = [
+      "  Is this the wallet's address? (yes/no) ",
+      "  Is it written down in another place? (yes/no) ",
+    ];
     expect([code, asked]).toEqual([1, [wallet, written]]);
-    expect(output).toContain("paired, but not done: mnemonic and apiKey not taken out of config.json");
+    expect(output).toContain(
+      "paired, but not done: mnemonic and apiKey not taken out of config.json",
+    );
     expect(output).toContain(`${left}nobody said whether the mnemonic is written down\nhint: `);
     expect(output).toContain("run pair again and answer yes: it does only what is left");
     expect(output).toContain(gateway.shortCode);
@@ -194,13 +273,22 @@ describe("the wallet that an operator means", () => {
 
   it("is asked for on a terminal: a no seals nothing, and names the passphrase", async () => {
     const before = fill();
-    const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../../cli/main.ts");
+    const { runCommand } = (await import(
+      join(projectRoot, "dist", "cli", "main.js")
+    )) as typeof import("../../cli/main.ts");
     let output = "";
     const say = (text: string): void => {
       output += text;
     };
     const code = await runCommand(["pair", "--config", agent.config, "--state", agent.state], {
-      ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
+      ...{
+        out: say,
+        err: say,
+        user: "ann",
+        isInteractive: true,
+        now: Date.now,
+        sleep: async () => false,
+      },
       runProgram: runProgramHere,
       confirm: async () => false,
     });
@@ -223,9 +311,22 @@ describe("with the real gateway", () => {
     const config = join(folder, "gateway.config.json");
     const port = await freePort();
     const own = JSON.parse(readFileSync(config, "utf8"));
-    const here = { listen: { host: "127.0.0.1", port }, publicUrl: `http://127.0.0.1:${port}`, prices: {} };
+    const here = {
+      listen: { host: "127.0.0.1", port },
+      publicUrl: `http://127.0.0.1:${port}`,
+      prices: {},
+    };
     writeFileSync(config, JSON.stringify({ ...own, ...here }));
-    const create = ["merchant", "create", "Shop", "--json", "--config", config, "--config-out", agent.config];
+    const create = [
+      "merchant",
+      "create",
+      "Shop",
+      "--json",
+      "--config",
+      config,
+      "--config-out",
+      agent.config,
+    ];
     const made = await runGatewayCommand(create);
     const { apiKey } = JSON.parse(made.output.trim().split("\n").at(-1) ?? "");
     const supplied = readFileSync(agent.config, "utf8");

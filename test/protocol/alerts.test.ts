@@ -9,7 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { createAlertQueue, type Deliver } from "../../alerts/queue/alert-queue.ts";
-import { type Alert, type Condition, observe, type Standings } from "../../alerts/queue/due-alerts.ts";
+import {
+  type Alert,
+  type Condition,
+  observe,
+  type Standings,
+} from "../../alerts/queue/due-alerts.ts";
 import { createDelivery } from "../../alerts/queue/send.ts";
 import { until } from "../support/until.ts";
 
@@ -21,13 +26,19 @@ const held = (subject: string, afterMs = 0): Condition => ({
 
 /** Looks at the times given, each with its conditions; returns the alerts of each. */
 function looks(
-  ...steps: readonly (readonly [nowMs: number, conditions: readonly Condition[], unknown?: readonly Condition["event"][]])[]
+  ...steps: readonly (readonly [
+    nowMs: number,
+    conditions: readonly Condition[],
+    unknown?: readonly Condition["event"][],
+  ])[]
 ): readonly (readonly string[])[] {
   let standings: Standings = new Map();
   return steps.map(([nowMs, conditions, unknown = []]) => {
     const seen = observe(standings, { at: 1000 + nowMs, nowMs, conditions, unknown }, origin);
     standings = seen.standings;
-    return seen.alerts.map(({ event, subject, again }) => `${event} ${subject}${again ? " again" : ""}`);
+    return seen.alerts.map(
+      ({ event, subject, again }) => `${event} ${subject}${again ? " again" : ""}`,
+    );
   });
 }
 
@@ -42,7 +53,14 @@ describe("the due alerts", () => {
   });
 
   it("a condition gives its alert for each subject by itself, and again when it comes back", () => {
-    expect(looks([0, [held("x")]], [1, [held("x"), held("y")]], [2, [held("y")]], [3, [held("x"), held("y")]])).toEqual([
+    expect(
+      looks(
+        [0, [held("x")]],
+        [1, [held("x"), held("y")]],
+        [2, [held("y")]],
+        [3, [held("x"), held("y")]],
+      ),
+    ).toEqual([
       ["withdrawal-held x"],
       ["withdrawal-held y"],
       ["withdrawal-held-over x"],
@@ -51,19 +69,26 @@ describe("the due alerts", () => {
   });
 
   it("an alert comes again every 24 hours, not a millisecond before", () => {
-    expect(looks([0, [held("x")]], [dayMs - 1, [held("x")]], [dayMs, [held("x")]], [2 * dayMs - 1, [held("x")]])).toEqual([
-      ["withdrawal-held x"],
-      [],
-      ["withdrawal-held x again"],
-      [],
-    ]);
+    expect(
+      looks(
+        [0, [held("x")]],
+        [dayMs - 1, [held("x")]],
+        [dayMs, [held("x")]],
+        [2 * dayMs - 1, [held("x")]],
+      ),
+    ).toEqual([["withdrawal-held x"], [], ["withdrawal-held x again"], []]);
   });
 
   it("an alert of an event with an end comes again after half of the time that is left, and every quarter of an hour at last", () => {
     const hourMs = 3_600_000;
     const ends = { ...held("x"), endsAt: 1000 + 24 * hourMs };
-    const everyMinute = Array.from({ length: 24 * 60 + 60 }, (_, minute) => [minute * 60_000, [ends]] as const);
-    const told = looks(...everyMinute).flatMap((alerts, minute) => (alerts.length === 0 ? [] : [minute]));
+    const everyMinute = Array.from(
+      { length: 24 * 60 + 60 },
+      (_, minute) => [minute * 60_000, [ends]] as const,
+    );
+    const told = looks(...everyMinute).flatMap((alerts, minute) =>
+      alerts.length === 0 ? [] : [minute],
+    );
     expect(told.slice(0, 8)).toEqual([0, 720, 1080, 1260, 1350, 1395, 1418, 1433]);
     expect(told.slice(8)).toEqual([1448, 1463, 1478, 1493]);
   });
@@ -72,7 +97,11 @@ describe("the due alerts", () => {
     const many = Array.from({ length: 2_000 }, (_, index) => held(`x${index}`));
     let standings: Standings = new Map();
     const look = (conditions: readonly Condition[], alertsMax: number): readonly string[] => {
-      const seen = observe(standings, { at: 0, nowMs: 0, conditions, unknown: [], alertsMax }, origin);
+      const seen = observe(
+        standings,
+        { at: 0, nowMs: 0, conditions, unknown: [], alertsMax },
+        origin,
+      );
       standings = seen.standings;
       return seen.alerts.map(({ event, subject }) => `${event} ${subject}`);
     };
@@ -86,7 +115,11 @@ describe("the due alerts", () => {
 
   it("a condition waits until it has lasted long enough; one that ended before was nothing", () => {
     const slow = held("x", 500);
-    expect(looks([0, [slow]], [499, [slow]], [500, [slow]])).toEqual([[], [], ["withdrawal-held x"]]);
+    expect(looks([0, [slow]], [499, [slow]], [500, [slow]])).toEqual([
+      [],
+      [],
+      ["withdrawal-held x"],
+    ]);
     expect(looks([0, [slow]], [499, []], [500, [slow]], [999, [slow]])).toEqual([[], [], [], []]);
   });
 
@@ -99,8 +132,16 @@ describe("the due alerts", () => {
   });
 
   it("an alert says since when, by whom, how grave, in the form of docs/events.md", () => {
-    const first = observe(new Map(), { at: 0, nowMs: 0, conditions: [held("x", 10)], unknown: [] }, origin);
-    const second = observe(first.standings, { at: 60_000, nowMs: 10, conditions: [held("x", 10)], unknown: [] }, origin);
+    const first = observe(
+      new Map(),
+      { at: 0, nowMs: 0, conditions: [held("x", 10)], unknown: [] },
+      origin,
+    );
+    const second = observe(
+      first.standings,
+      { at: 60_000, nowMs: 10, conditions: [held("x", 10)], unknown: [] },
+      origin,
+    );
     expect(second.alerts).toEqual([
       {
         ...{
@@ -111,7 +152,13 @@ describe("the due alerts", () => {
           process: "courier",
           agent: "a1",
         },
-        ...{ subject: "x", since: "1970-01-01T00:00:00.000Z", again: false, message: "waits", context: { amount: "1" } },
+        ...{
+          subject: "x",
+          since: "1970-01-01T00:00:00.000Z",
+          again: false,
+          message: "waits",
+          context: { amount: "1" },
+        },
         hint: "show, then approve or refuse it",
       },
     ]);
@@ -121,13 +168,21 @@ describe("the due alerts", () => {
     const many = Array.from({ length: 30_000 }, (_, index) => held(`${index}`));
     const seen = observe(new Map(), { at: 0, nowMs: 0, conditions: many, unknown: [] }, origin);
     expect([seen.alerts.length, seen.standings.size]).toEqual([20_000, 20_000]);
-    const later = observe(seen.standings, { at: 1, nowMs: 1, conditions: many.slice(20_000), unknown: [] }, origin);
+    const later = observe(
+      seen.standings,
+      { at: 1, nowMs: 1, conditions: many.slice(20_000), unknown: [] },
+      origin,
+    );
     expect(later.alerts.filter(({ event }) => event === "withdrawal-held")).toHaveLength(10_000);
   });
 });
 
 const alert = (subject: string): Alert => {
-  const [made] = observe(new Map(), { at: 0, nowMs: 0, conditions: [held(subject)], unknown: [] }, origin).alerts;
+  const [made] = observe(
+    new Map(),
+    { at: 0, nowMs: 0, conditions: [held(subject)], unknown: [] },
+    origin,
+  ).alerts;
   if (made === undefined) throw new Error("nothing is due");
   return made;
 };
@@ -172,12 +227,18 @@ describe("the queue", () => {
     alertQueue.take([alert("a")]);
     await until(() => alertQueue.trouble() === "no");
     await until(() => told.length === 1);
-    expect([tries, alertQueue.trouble(), alertQueue.counts()]).toEqual([4, "", { told: 1, failures: 3, dropped: 0, waiting: 0 }]);
+    expect([tries, alertQueue.trouble(), alertQueue.counts()]).toEqual([
+      4,
+      "",
+      { told: 1, failures: 3, dropped: 0, waiting: 0 },
+    ]);
     alertQueue.close();
   });
 
   it("gives up after a bounded number of tries, and goes on with the next", async () => {
-    const { alertQueue, told, dropped } = alertQueueOn(async (body) => (body.includes('"subject":"bad"') ? "no" : ""));
+    const { alertQueue, told, dropped } = alertQueueOn(async (body) =>
+      body.includes('"subject":"bad"') ? "no" : "",
+    );
     alertQueue.take([alert("bad"), alert("good")]);
     await until(() => told.length === 1);
     expect([told, dropped, alertQueue.counts()]).toEqual([
@@ -222,7 +283,10 @@ describe("a command", () => {
   it("gets the alert on stdin, its arguments as they are, and a clean environment", async () => {
     process.env.ALERT_TEST_SECRET = "do not pass this on";
     const out = join(folder, "out");
-    const command = [...program("tell", `cat >${out}; echo "$1" >>${out}; env >>${out}`), "a b; $(touch /nowhere)"];
+    const command = [
+      ...program("tell", `cat >${out}; echo "$1" >>${out}; env >>${out}`),
+      "a b; $(touch /nowhere)",
+    ];
     expect(await createDelivery({ kind: "command", command })('{"alert":1}')).toBe("");
     delete process.env.ALERT_TEST_SECRET;
     const text = readFileSync(out, "utf8");
@@ -232,12 +296,18 @@ describe("a command", () => {
   });
 
   it("that fails, is missing or says too much is told in one short line", async () => {
-    const failing = createDelivery({ kind: "command", command: program("fail", "echo first; echo second >&2; exit 3") });
+    const failing = createDelivery({
+      kind: "command",
+      command: program("fail", "echo first; echo second >&2; exit 3"),
+    });
     expect(await failing("{}")).toMatch(/^the command ended with 3: first second$/);
     expect(await createDelivery({ kind: "command", command: [join(folder, "absent")] })("{}")).toBe(
       "the command could not be started (ENOENT)",
     );
-    const loud = createDelivery({ kind: "command", command: program("loud", "yes | head -c 1000000; exit 1") });
+    const loud = createDelivery({
+      kind: "command",
+      command: program("loud", "yes | head -c 1000000; exit 1"),
+    });
     expect((await loud("{}")).length).toBeLessThanOrEqual(200);
   });
 
@@ -253,7 +323,9 @@ describe("a command", () => {
 });
 
 describe("an address", () => {
-  const serve = async (listener: RequestListener): Promise<{ readonly url: string; close(): void }> => {
+  const serve = async (
+    listener: RequestListener,
+  ): Promise<{ readonly url: string; close(): void }> => {
     const server = createServer(listener);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
@@ -284,7 +356,9 @@ describe("an address", () => {
       asked += 1;
       response.end();
     });
-    const redirecting = await serve((_request, response) => response.writeHead(302, { location: elsewhere.url }).end());
+    const redirecting = await serve((_request, response) =>
+      response.writeHead(302, { location: elsewhere.url }).end(),
+    );
     const refusing = await serve((_request, response) => response.writeHead(500).end("sesame"));
     const hanging = await serve(() => undefined);
     const answers = [

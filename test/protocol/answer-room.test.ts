@@ -43,11 +43,16 @@ async function nodeAt(answer: (path: string, response: ServerResponse) => void):
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-function asking(origin: string, room: AnswerRoom): (path: string, timeoutMs?: number) => Promise<Outcome> {
+function asking(
+  origin: string,
+  room: AnswerRoom,
+): (path: string, timeoutMs?: number) => Promise<Outcome> {
   const outgoing = createOutgoing({ origin, connectionsMax: 16, idleMs: 4_000, room });
   closers.push(() => outgoing.close());
   return (path, timeoutMs = 10_000) =>
-    new Promise((resolve) => outgoing.send({ method: "GET", path, bytesMax: 2 * answerBytes, timeoutMs }, resolve));
+    new Promise((resolve) =>
+      outgoing.send({ method: "GET", path, bytesMax: 2 * answerBytes, timeoutMs }, resolve),
+    );
 }
 
 describe("answers under way", () => {

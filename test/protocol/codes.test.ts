@@ -18,8 +18,21 @@ import { actOfAlarm, alarmOf } from "../../gateway/store/audit.ts";
  */
 const forRecovery: readonly Code[] = [
   ...(["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED", "SLOT_CONTESTED", "ACCOUNT_BEHIND"] as const),
-  ...(["RECOVERY_OFFERED", "RECOVERY_HOLD", "RECOVERY_BOTH", "RECOVERY_NONE", "RECOVERY_SLOT", "RECOVERY_OFFER"] as const),
-  ...(["HUB_LEDGER_FORKED", "HUB_DATABASE_BEHIND", "HUB_ORDER_REPLACED", "AGENT_BEHIND", "GATEWAY_AGENT_NOT_CAUGHT_UP"] as const),
+  ...([
+    "RECOVERY_OFFERED",
+    "RECOVERY_HOLD",
+    "RECOVERY_BOTH",
+    "RECOVERY_NONE",
+    "RECOVERY_SLOT",
+    "RECOVERY_OFFER",
+  ] as const),
+  ...([
+    "HUB_LEDGER_FORKED",
+    "HUB_DATABASE_BEHIND",
+    "HUB_ORDER_REPLACED",
+    "AGENT_BEHIND",
+    "GATEWAY_AGENT_NOT_CAUGHT_UP",
+  ] as const),
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -43,7 +56,8 @@ const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
 function tables(): string {
   const parts = groups().map(({ title, names }) => {
     const rows = names.map(
-      (name) => `| \`${name}\` | ${[...codes[name].slice(0, 5), passingOf(name) ?? ""].map(cell).join(" | ")} |`,
+      (name) =>
+        `| \`${name}\` | ${[...codes[name].slice(0, 5), passingOf(name) ?? ""].map(cell).join(" | ")} |`,
     );
     const heading = title.charAt(0).toUpperCase() + title.slice(1);
     return [
@@ -60,10 +74,14 @@ function tables(): string {
 function causesTable(): string {
   const rows = Object.entries(causes).flatMap(([code, ofCode]) =>
     Object.entries(ofCode).map(
-      ([cause, [danger, meaning, advice]]) => `| \`${code}\` | \`${cause}\` | ${danger} | ${cell(meaning)} | ${cell(advice)} |`,
+      ([cause, [danger, meaning, advice]]) =>
+        `| \`${code}\` | \`${cause}\` | ${danger} | ${cell(meaning)} | ${cell(advice)} |`,
     ),
   );
-  const head = ["| code | cause | danger | meaning | what the operator does |", "|---|---|---|---|---|"];
+  const head = [
+    "| code | cause | danger | meaning | what the operator does |",
+    "|---|---|---|---|---|",
+  ];
   return ["## Causes of alarms", "", ...head, ...rows].join("\n");
 }
 
@@ -98,22 +116,35 @@ describe("codes", () => {
       const hints = Object.keys(rows).map((cause) => adviceOf(code, cause));
       expect(new Set([...hints, codes[code as Code][4]]).size, code).toBe(hints.length + 1);
     }
-    expect(alarmOf(actOfAlarm({ code: "BOOKS_DIFFERENCE", cause: "hot" }))).toEqual({ code: "BOOKS_DIFFERENCE", cause: "hot" });
+    expect(alarmOf(actOfAlarm({ code: "BOOKS_DIFFERENCE", cause: "hot" }))).toEqual({
+      code: "BOOKS_DIFFERENCE",
+      cause: "hot",
+    });
     expect(alarmOf(actOfAlarm({ code: "CLOCK_SKEW" }))).toEqual({ code: "CLOCK_SKEW", cause: "" });
     // An alarm of before causes were stored counts as the gravest one.
-    expect([adviceOf("BOOKS_DIFFERENCE"), dangerOf("BOOKS_DIFFERENCE")]).toEqual([causes.BOOKS_DIFFERENCE.hot[2], "theft"]);
-    expect(dangerOf("WATCHER_FINAL_REORG")).toBe("twice");
-    expect([adviceOf("CLOCK_SKEW"), adviceOf("FROM_A_LATER_VERSION"), adviceOf("toString", "call")]).toEqual([
-      ...[codes.CLOCK_SKEW[4], "", ""],
+    expect([adviceOf("BOOKS_DIFFERENCE"), dangerOf("BOOKS_DIFFERENCE")]).toEqual([
+      causes.BOOKS_DIFFERENCE.hot[2],
+      "theft",
     ]);
+    expect(dangerOf("WATCHER_FINAL_REORG")).toBe("twice");
+    expect([
+      adviceOf("CLOCK_SKEW"),
+      adviceOf("FROM_A_LATER_VERSION"),
+      adviceOf("toString", "call"),
+    ]).toEqual([...[codes.CLOCK_SKEW[4], "", ""]]);
   });
 
   it("that may be a theft say pause first, then compare, then move the funds, and no code of work says pause", () => {
     const each = [
-      ...Object.entries(codes).flatMap(([code, [kind]]) => (kind === "alarm" && !(code in causes) ? [[code, ""] as const] : [])),
-      ...Object.entries(causes).flatMap(([code, rows]) => Object.keys(rows).map((cause) => [code, cause] as const)),
+      ...Object.entries(codes).flatMap(([code, [kind]]) =>
+        kind === "alarm" && !(code in causes) ? [[code, ""] as const] : [],
+      ),
+      ...Object.entries(causes).flatMap(([code, rows]) =>
+        Object.keys(rows).map((cause) => [code, cause] as const),
+      ),
     ];
-    const ofDanger = (danger: string) => each.filter(([code, cause]) => dangerOf(code, cause) === danger);
+    const ofDanger = (danger: string) =>
+      each.filter(([code, cause]) => dangerOf(code, cause) === danger);
     // These sign nothing any more when they are raised.
     const stands = ["CHAIN_SLOT_FOREIGN", "COURIER_ACCOUNT_CODE", "ACCOUNT_KEY_CHANGED"];
     for (const [code, cause] of ofDanger("theft")) {
@@ -121,7 +152,8 @@ describe("codes", () => {
       expect(hint, code).toMatch(/move the funds/);
       if (!stands.includes(code)) expect(hint, code).toMatch(/pause.*move the funds/);
     }
-    for (const [code, cause] of ofDanger("work")) expect(adviceOf(code, cause), code).not.toMatch(/pause\b|move the funds/);
+    for (const [code, cause] of ofDanger("work"))
+      expect(adviceOf(code, cause), code).not.toMatch(/pause\b|move the funds/);
     expect(ofDanger("theft").length).toBeGreaterThan(7);
   });
 
@@ -144,7 +176,9 @@ describe("codes", () => {
     const speaking = Object.entries(codes).filter(([name, [, , , meaning]]) =>
       /^RECOVERY_|(?:was|were) (?:both )?restored|from a backup|recover/.test(`${name} ${meaning}`),
     );
-    expect(speaking.map(([name]) => name).filter((name) => !forRecovery.includes(name as Code))).toEqual([]);
+    expect(
+      speaking.map(([name]) => name).filter((name) => !forRecovery.includes(name as Code)),
+    ).toEqual([]);
   });
 
   it("of errors are all used", () => {

@@ -37,12 +37,25 @@ let upgraded = 0;
 let noUpgrade = false;
 const proxies: ConnectProxy[] = [];
 
-const openssl = (...args: readonly string[]): void => void execFileSync("openssl", args, { cwd: dir, stdio: "ignore" });
+const openssl = (...args: readonly string[]): void =>
+  void execFileSync("openssl", args, { cwd: dir, stdio: "ignore" });
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "egress-"));
   const ec = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  openssl("req", "-x509", ...ec, "-days", "2", "-subj", "/CN=Company CA", "-keyout", "ca.key", "-out", "ca.pem");
+  openssl(
+    "req",
+    "-x509",
+    ...ec,
+    "-days",
+    "2",
+    "-subj",
+    "/CN=Company CA",
+    "-keyout",
+    "ca.key",
+    "-out",
+    "ca.pem",
+  );
   openssl("req", ...ec, "-subj", `/CN=${name}`, "-keyout", "server.key", "-out", "server.csr");
   writeFileSync(join(dir, "names"), `subjectAltName=DNS:${name},IP:127.0.0.1\n`);
   openssl(
@@ -63,7 +76,10 @@ beforeAll(async () => {
     "server.pem",
   );
   ca = readFileSync(join(dir, "ca.pem"), "utf8");
-  const pair = { cert: readFileSync(join(dir, "server.pem")), key: readFileSync(join(dir, "server.key")) };
+  const pair = {
+    cert: readFileSync(join(dir, "server.pem")),
+    key: readFileSync(join(dir, "server.key")),
+  };
   server = createServer(pair, (request, response) => {
     if (request.url === "/agent/v1/pair")
       response
@@ -112,12 +128,15 @@ function get(origin: string): Promise<Outcome> {
     });
   });
 }
-const said = (outcome: Outcome): string => (outcome.ok ? `${outcome.status} ${outcome.body.toString()}` : outcome.why);
+const said = (outcome: Outcome): string =>
+  outcome.ok ? `${outcome.status} ${outcome.body.toString()}` : outcome.why;
 
 describe("an exchange out of a company's network", () => {
   it("trusts the authority that is named, beside the machine's own", async () => {
     const origin = `https://127.0.0.1:${port}`;
-    expect(said(await get(origin))).toMatch(/^UNABLE_TO_VERIFY_LEAF_SIGNATURE|^UNABLE_TO_GET_ISSUER_CERT_LOCALLY/);
+    expect(said(await get(origin))).toMatch(
+      /^UNABLE_TO_VERIFY_LEAF_SIGNATURE|^UNABLE_TO_GET_ISSUER_CERT_LOCALLY/,
+    );
     useEgress({ ...none, ca });
     expect(said(await get(origin))).toBe(`200 for 127.0.0.1:${port}`);
   });
@@ -131,7 +150,9 @@ describe("an exchange out of a company's network", () => {
     useEgress({ ca: "", proxy: address, direct: [] });
     expect(said(await get(`https://${name}:${port}`))).toMatch(/UNABLE_TO/);
     useEgress({ ca, proxy: address, direct: [] });
-    expect(said(await get(`https://other.company.test:${port}`))).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
+    expect(said(await get(`https://other.company.test:${port}`))).toContain(
+      "ERR_TLS_CERT_ALTNAME_INVALID",
+    );
     expect(said(await get(`https://127.0.0.1:${port}`))).toBe(`200 for 127.0.0.1:${port}`); // loopback: directly
     expect(proxy.asked).toHaveLength(3);
   });
@@ -139,7 +160,11 @@ describe("an exchange out of a company's network", () => {
   it("names a proxy that refuses, wants a name, or is none", async () => {
     const closed = await proxyWith("", [name]);
     useEgress({ ca, proxy: `http://127.0.0.1:${closed.port}`, direct: [] });
-    expect(await get(`https://${name}:${port}`)).toMatchObject({ ok: false, code: "PROXY_REFUSED", isUnsent: true });
+    expect(await get(`https://${name}:${port}`)).toMatchObject({
+      ok: false,
+      code: "PROXY_REFUSED",
+      isUnsent: true,
+    });
     const named = await proxyWith("a:b");
     useEgress({ ca, proxy: `http://127.0.0.1:${named.port}`, direct: [] });
     expect(await get(`https://${name}:${port}`)).toMatchObject({ ok: false, code: "PROXY_LOGIN" });
@@ -151,10 +176,26 @@ describe("an exchange out of a company's network", () => {
   });
 
   it("leaves hosts and domains that are named to the direct way", () => {
-    useEgress({ ca: "", proxy: "http://proxy.test:3128", direct: ["node.example", ".inside.example", "10.0.0.5"] });
-    const hosts = ["node.example", "a.inside.example", "10.0.0.5", "127.0.0.1", "[::1]", "localhost"];
+    useEgress({
+      ca: "",
+      proxy: "http://proxy.test:3128",
+      direct: ["node.example", ".inside.example", "10.0.0.5"],
+    });
+    const hosts = [
+      "node.example",
+      "a.inside.example",
+      "10.0.0.5",
+      "127.0.0.1",
+      "[::1]",
+      "localhost",
+    ];
     expect(hosts.map(isByProxy)).toEqual(hosts.map(() => false));
-    expect(["inside.example", "xnode.example", "10.0.0.50", "pay.example"].map(isByProxy)).toEqual([true, true, true, true]);
+    expect(["inside.example", "xnode.example", "10.0.0.50", "pay.example"].map(isByProxy)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
     useEgress(none);
     expect(isByProxy("pay.example")).toBe(false);
   });
@@ -166,9 +207,24 @@ describe("a link out of a company's network", () => {
   function firstEnd(): Promise<LinkDown> {
     return new Promise((resolve) => {
       const link = createLink({
-        ...({ linkKey, gatewayKey: linkKey, self: { agent: "a", ledgerEpoch: 1 } } as unknown as LinkOptions),
-        ...{ address: `wss://${name}:${port}/agent/v1/link`, software: "test", clock: Date.now, random: () => 1 },
-        ...{ head: () => null, open: () => [], onUp: () => {}, onRecovery: () => {}, onFrame: () => {} },
+        ...({
+          linkKey,
+          gatewayKey: linkKey,
+          self: { agent: "a", ledgerEpoch: 1 },
+        } as unknown as LinkOptions),
+        ...{
+          address: `wss://${name}:${port}/agent/v1/link`,
+          software: "test",
+          clock: Date.now,
+          random: () => 1,
+        },
+        ...{
+          head: () => null,
+          open: () => [],
+          onUp: () => {},
+          onRecovery: () => {},
+          onFrame: () => {},
+        },
         onDown: (down) => {
           link.close();
           resolve(down);
@@ -191,12 +247,18 @@ describe("a link out of a company's network", () => {
     const address = `http://127.0.0.1:${proxy.port}`;
     useEgress({ ca: "", proxy: address, direct: [] });
     const untrusted = await firstEnd();
-    expect(untrusted.detail).toMatch(/^UNABLE_TO_\w+: its certificate is of an authority that this machine does not know/);
-    expect(linkRemedy(`${untrusted.code}: ${untrusted.detail}`)).toContain("network.ca of config.json");
+    expect(untrusted.detail).toMatch(
+      /^UNABLE_TO_\w+: its certificate is of an authority that this machine does not know/,
+    );
+    expect(linkRemedy(`${untrusted.code}: ${untrusted.detail}`)).toContain(
+      "network.ca of config.json",
+    );
     useEgress({ ca, proxy: address, direct: [] });
     noUpgrade = true;
     const plain = await firstEnd();
-    expect(plain.detail).toBe("Unexpected server response: 404: the server before the gateway does not pass WebSocket on");
+    expect(plain.detail).toBe(
+      "Unexpected server response: 404: the server before the gateway does not pass WebSocket on",
+    );
     expect(linkRemedy(`${plain.code}: ${plain.detail}`)).toContain("nginx, Caddy and haproxy");
     useEgress(none);
     expect((await firstEnd()).detail).toMatch(/^(?:ENOTFOUND|EAI_AGAIN): its name is not found$/);
@@ -217,7 +279,10 @@ describe("pairing out of a company's network", () => {
         proven: { signerSignature: "", accounts: [] } as never,
         egress,
       },
-      { apiKey: Buffer.from(`k_${"0".repeat(16)}.${"A".repeat(43)}.${"0".repeat(32)}`), linkSeed: Buffer.alloc(32, 7) },
+      {
+        apiKey: Buffer.from(`k_${"0".repeat(16)}.${"A".repeat(43)}.${"0".repeat(32)}`),
+        linkSeed: Buffer.alloc(32, 7),
+      },
     );
 
   it("reaches the gateway by the proxy and the authority of config.json", async () => {
@@ -239,7 +304,11 @@ describe("pairing out of a company's network", () => {
 
 describe("network of config.json", () => {
   it("takes a file, a proxy and hosts, and refuses what none of them is", () => {
-    const good = { ca: "/etc/ca.pem", proxy: "http://u:p@proxy.example:3128", direct: ["Node.Example", ".inside"] };
+    const good = {
+      ca: "/etc/ca.pem",
+      proxy: "http://u:p@proxy.example:3128",
+      direct: ["Node.Example", ".inside"],
+    };
     expect(readNetwork(good)).toEqual({
       ca: "/etc/ca.pem",
       proxy: "http://u:p@proxy.example:3128/",
@@ -267,11 +336,17 @@ describe("network of config.json", () => {
     chmodSync(path, 0o666);
     expect(() => egressOf({ ca: path, direct: [] })).toThrow(/company\.pem/);
     chmodSync(path, 0o600);
-    for (const text of ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"]) {
+    for (const text of [
+      "",
+      "no certificate",
+      "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+    ]) {
       writeFileSync(path, text);
       expect(() => egressOf({ ca: path, direct: [] }), text).toThrow(/network\.ca/);
     }
-    expect(() => egressOf({ ca: join(dir, "nowhere.pem"), direct: [] })).toThrow(/network\.ca cannot be read: ENOENT/);
+    expect(() => egressOf({ ca: join(dir, "nowhere.pem"), direct: [] })).toThrow(
+      /network\.ca cannot be read: ENOENT/,
+    );
   });
 });
 
@@ -285,9 +360,20 @@ describe("words for a connection", () => {
       "ETIMEDOUT",
     ])
       expect(connectionAdvice(seen)?.hint, seen).toBeTruthy();
-    expect([connectionAdvice("SOMETHING_ELSE"), withCause("SOMETHING_ELSE")]).toEqual([null, "SOMETHING_ELSE"]);
-    const env = { https_proxy: "http://p", NODE_EXTRA_CA_CERTS: "/x", NODE_OPTIONS: "-r x", HOME: "/root", NO_PROXY: "" };
-    expect(codeEnvironment(env)).toEqual([expect.stringMatching(/^NODE_OPTIONS is set; it is not passed on/)]);
+    expect([connectionAdvice("SOMETHING_ELSE"), withCause("SOMETHING_ELSE")]).toEqual([
+      null,
+      "SOMETHING_ELSE",
+    ]);
+    const env = {
+      https_proxy: "http://p",
+      NODE_EXTRA_CA_CERTS: "/x",
+      NODE_OPTIONS: "-r x",
+      HOME: "/root",
+      NO_PROXY: "",
+    };
+    expect(codeEnvironment(env)).toEqual([
+      expect.stringMatching(/^NODE_OPTIONS is set; it is not passed on/),
+    ]);
     expect(networkEnvironment(env)).toEqual([
       expect.stringMatching(/^https_proxy is set and not used: network\.proxy/),
       expect.stringMatching(/^NODE_EXTRA_CA_CERTS is set and not used: network\.ca/),

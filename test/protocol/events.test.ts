@@ -15,8 +15,13 @@ const read = (path: string): string => readFileSync(join(projectRoot, path), "ut
 
 const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
 
-function tableOf(head: readonly string[], rows: Readonly<Record<string, readonly string[]>>): string {
-  const lines = Object.entries(rows).map(([name, row]) => `| \`${name}\` | ${row.map(cell).join(" | ")} |`);
+function tableOf(
+  head: readonly string[],
+  rows: Readonly<Record<string, readonly string[]>>,
+): string {
+  const lines = Object.entries(rows).map(
+    ([name, row]) => `| \`${name}\` | ${row.map(cell).join(" | ")} |`,
+  );
   return [`| ${head.join(" | ")} |`, `|${head.map(() => "---").join("|")}|`, ...lines].join("\n");
 }
 
@@ -35,14 +40,22 @@ function sourcesUnder(folder: string): readonly string[] {
 }
 
 /** Every `log.level({ event: "…"` of the sources, and every event the small writers are given. */
-function callsIn(paths: readonly string[]): readonly { readonly path: string; readonly level: string; readonly event: string }[] {
+function callsIn(
+  paths: readonly string[],
+): readonly { readonly path: string; readonly level: string; readonly event: string }[] {
   return paths.flatMap((path) => {
     const text = read(path);
-    const pino = [...text.matchAll(/\blog\.(debug|info|warn|error)\(\s*\{\s*event(?:: "([a-z-]+)")?/g)];
+    const pino = [
+      ...text.matchAll(/\blog\.(debug|info|warn|error)\(\s*\{\s*event(?:: "([a-z-]+)")?/g),
+    ];
     // The gateway's `say` is the answer of an HTTP request.
     const small = path.startsWith("gateway/")
       ? []
-      : [...text.matchAll(/(?:\blog|#options\.log|\bsay|exitReason|\.#say|options\.say)\(\s*"([a-z-]+)",/g)];
+      : [
+          ...text.matchAll(
+            /(?:\blog|#options\.log|\bsay|exitReason|\.#say|options\.say)\(\s*"([a-z-]+)",/g,
+          ),
+        ];
     return [
       ...pino.map(([, level = "", event = "*"]) => ({ path, level, event })),
       ...small.map(([, event = ""]) => ({ path, level: "", event })),
@@ -61,7 +74,11 @@ const agentSources = [
   loggedAlertQueue,
 ];
 const sides = [
-  { name: "agent", table: agentEvents as Readonly<Record<string, readonly string[]>>, sources: agentSources },
+  {
+    name: "agent",
+    table: agentEvents as Readonly<Record<string, readonly string[]>>,
+    sources: agentSources,
+  },
   {
     name: "gateway",
     table: gatewayEvents as Readonly<Record<string, readonly string[]>>,
@@ -89,9 +106,13 @@ describe("events", () => {
         if (level !== "") expect(table[event]?.[1], `${path}: level of ${event}`).toBe(level);
       }
       const text = sources.map(read).join("\n");
-      const chain = ["chains/providers/node-pool.ts", "chains/evm/node-wire.ts"].map(read).join("\n");
+      const chain = ["chains/providers/node-pool.ts", "chains/evm/node-wire.ts"]
+        .map(read)
+        .join("\n");
       for (const event of Object.keys(table)) {
-        const isUsed = text.includes(`"${event}"`) || (event.startsWith("node-") && chain.includes(`log("${event}"`));
+        const isUsed =
+          text.includes(`"${event}"`) ||
+          (event.startsWith("node-") && chain.includes(`log("${event}"`));
         expect(isUsed, `${event} is used nowhere`).toBe(true);
       }
     });
@@ -99,7 +120,9 @@ describe("events", () => {
     it(`no log call of the ${name} is without an event`, () => {
       for (const path of sources) {
         const bare = [
-          ...read(path).matchAll(/\b(?:log|out)\.(?:debug|info|warn|error|fatal|trace)\((?!\s*\{\s*event|\s*line,)/g),
+          ...read(path).matchAll(
+            /\b(?:log|out)\.(?:debug|info|warn|error|fatal|trace)\((?!\s*\{\s*event|\s*line,)/g,
+          ),
         ];
         expect(bare.map(([text]) => `${path}: ${text}`)).toEqual([]);
       }

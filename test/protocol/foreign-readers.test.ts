@@ -44,13 +44,44 @@ const bounded: Readonly<Record<string, string>> = {
 
 /** Written by this program, or by the operator who starts it. */
 const own: readonly string[] = [
-  ...["agent/check/check.ts", "agent/check/main.ts", "agent/courier/main.ts", "agent/signer/bootstrap.ts", "cli/child.ts"],
-  ...["agent/config/config.ts", "agent/config/link-file.ts", "agent/keystore/keystore.ts", "agent/exit-reason.ts"],
-  ...["agent/launcher/paired.ts", "agent/ledger/codec.ts", "agent/ledger/pairing-mac.ts", "agent/ledger/segment.ts"],
-  ...["agent/signer/policy/destinations.ts", "agent/signer/runtime/signer.ts", "agent/signer/runtime/stop-mark.ts"],
-  ...["cli/backup/format.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/backup/task.ts", "cli/install/program.ts"],
+  ...[
+    "agent/check/check.ts",
+    "agent/check/main.ts",
+    "agent/courier/main.ts",
+    "agent/signer/bootstrap.ts",
+    "cli/child.ts",
+  ],
+  ...[
+    "agent/config/config.ts",
+    "agent/config/link-file.ts",
+    "agent/keystore/keystore.ts",
+    "agent/exit-reason.ts",
+  ],
+  ...[
+    "agent/launcher/paired.ts",
+    "agent/ledger/codec.ts",
+    "agent/ledger/pairing-mac.ts",
+    "agent/ledger/segment.ts",
+  ],
+  ...[
+    "agent/signer/policy/destinations.ts",
+    "agent/signer/runtime/signer.ts",
+    "agent/signer/runtime/stop-mark.ts",
+  ],
+  ...[
+    "cli/backup/format.ts",
+    "cli/backup/make.ts",
+    "cli/backup/manifest.ts",
+    "cli/backup/task.ts",
+    "cli/install/program.ts",
+  ],
   ...["cli/install/main.ts", "gateway/store/last-item.ts"],
-  ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/begin-ledger.ts", "cli/sealing/seal.ts"],
+  ...[
+    "cli/pair/progress.ts",
+    "cli/pair/scrub.ts",
+    "cli/sealing/begin-ledger.ts",
+    "cli/sealing/seal.ts",
+  ],
   ...[
     "gateway/answer/interface-fields.ts",
     "gateway/answer/record.ts",
@@ -59,9 +90,22 @@ const own: readonly string[] = [
     "gateway/deposits/deposit-account.ts",
     "gateway/sightings/sightings.ts",
   ],
-  ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
-  ...["gateway/store/agents.ts", "gateway/store/foreign.ts", "gateway/store/callback-outbox.ts", "gateway/store/credits.ts"],
-  ...["gateway/store/parsed-text.ts", "gateway/store/restored-database.ts", "gateway/store/sweeps.ts"],
+  ...[
+    "gateway/operator/currencies.ts",
+    "gateway/operator/health.ts",
+    "gateway/operator/merchants.ts",
+  ],
+  ...[
+    "gateway/store/agents.ts",
+    "gateway/store/foreign.ts",
+    "gateway/store/callback-outbox.ts",
+    "gateway/store/credits.ts",
+  ],
+  ...[
+    "gateway/store/parsed-text.ts",
+    "gateway/store/restored-database.ts",
+    "gateway/store/sweeps.ts",
+  ],
 ];
 
 const reads = /\b(?:JSON\.parse|parseJson|parseForeign|parseExact)\(/;

@@ -68,12 +68,27 @@ import {
 import { parseRecovery } from "../../protocol/recovery.ts";
 import { parseQuestion, parseSightings } from "../../protocol/sightings.ts";
 
-const limits = { bytesMax: 4 * 1024 * 1024, keysMax: 2 ** 24, itemsMax: 2 ** 24, stringBytesMax: 4 * 1024 * 1024 };
+const limits = {
+  bytesMax: 4 * 1024 * 1024,
+  keysMax: 2 ** 24,
+  itemsMax: 2 ** 24,
+  stringBytesMax: 4 * 1024 * 1024,
+};
 
-const orders = { address: "optional", tag: true, fiat: true, returnUrl: true, terms: true, refundOf: true } as const;
+const orders = {
+  address: "optional",
+  tag: true,
+  fiat: true,
+  returnUrl: true,
+  terms: true,
+  refundOf: true,
+} as const;
 const behindProxy = addressReader(["127.0.0.1"]);
 const forwarded = (text: string): unknown =>
-  behindProxy({ socket: { remoteAddress: "127.0.0.1" }, headers: { "x-forwarded-for": text } } as never);
+  behindProxy({
+    socket: { remoteAddress: "127.0.0.1" },
+    headers: { "x-forwarded-for": text },
+  } as never);
 /** Each reader in turn, also after a refusal of one before. */
 const each =
   (...all: readonly ((text: string) => unknown)[]) =>
@@ -91,24 +106,44 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   // nodes
   "an answer of a Tron node": parseTron,
   "an answer of an Esplora server": each(
-    ...[readText, readHash, readHex, readHead, readStatus, readUnspent, readOutspend, readTransactionCount, readRates].map(
-      (read) => (text: string) => read(Buffer.from(text)),
-    ),
+    ...[
+      readText,
+      readHash,
+      readHex,
+      readHead,
+      readStatus,
+      readUnspent,
+      readOutspend,
+      readTransactionCount,
+      readRates,
+    ].map((read) => (text: string) => read(Buffer.from(text))),
   ),
   "an answer of a rippled or Clio server": (text) => {
     const told = readTold(text);
     if (told === null || !told.ok) return told;
     const { result } = told;
     return each(
-      ...[readNetworkId, readServer, readLedger, readAccount, readFee, readTransaction, readHistoryPage, readSubmitted].map(
-        (read) => () => read(result),
-      ),
+      ...[
+        readNetworkId,
+        readServer,
+        readLedger,
+        readAccount,
+        readFee,
+        readTransaction,
+        readHistoryPage,
+        readSubmitted,
+      ].map((read) => () => read(result)),
     )(text);
   },
-  "an address of XRP": (text) => [families.xrp.parseAddress(text, "xrpl:0"), families.xrp.accounts.payeeOf(text)],
-  "an address of Bitcoin or Litecoin": (text) => families.bitcoin.parseAddress(text, families.bitcoin.addressSpace),
+  "an address of XRP": (text) => [
+    families.xrp.parseAddress(text, "xrpl:0"),
+    families.xrp.accounts.payeeOf(text),
+  ],
+  "an address of Bitcoin or Litecoin": (text) =>
+    families.bitcoin.parseAddress(text, families.bitcoin.addressSpace),
   "an answer of an EVM node": (text) => readEnvelopes(200, text),
-  "words of an EVM node": (text) => readEnvelopes(200, JSON.stringify({ id: 1, error: { code: 1, message: text } })),
+  "words of an EVM node": (text) =>
+    readEnvelopes(200, JSON.stringify({ id: 1, error: { code: 1, message: text } })),
   "words of a Tron node": wordsOf,
   "data of an EVM node": (text) => readData(`0x${text}`, "data"),
   "a page or an error of a node": wordsInBody,
@@ -120,7 +155,8 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "an answer of a market": each(parseExact, readPrice),
   // lukevella/rallly 3297, kubernetes-sigs/external-dns 6484: an answer to a webhook without end.
   "an answer of a shop to a callback": each(
-    (text) => receivedOf({ ok: true, status: 500, retryAfter: text, date: text, body: Buffer.from(text) }),
+    (text) =>
+      receivedOf({ ok: true, status: 500, retryAfter: text, date: text, body: Buffer.from(text) }),
     (text) => retryAfterOfShop(text, 0),
   ),
   "Retry-After of any server": (text) => retryAfterOf(text, text),
@@ -135,9 +171,21 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "a text of a shop in a list for a spreadsheet": csvCell,
   // agents, gateways, couriers
   "a message of an agent": each(parseHello, parseStatement, parseHeartbeat),
-  "a message of a gateway": each(parseChallenge, parseWelcome, parseJobs, parseJob, parseAck, parseRecovery),
+  "a message of a gateway": each(
+    parseChallenge,
+    parseWelcome,
+    parseJobs,
+    parseJob,
+    parseAck,
+    parseRecovery,
+  ),
   "a question of an agent, and a gateway's answer": each(parseQuestion, parseSightings),
-  "a server that pairs, and the answer to it": each(parseSealedTranscript, parseTranscript, parseApiKey, parseSealedGrant),
+  "a server that pairs, and the answer to it": each(
+    parseSealedTranscript,
+    parseTranscript,
+    parseApiKey,
+    parseSealedGrant,
+  ),
   "a message of a courier": (text) => readRequest(Buffer.from(text)),
   "foreign words on a screen": each(visible, (text) => visibleAll({ [text]: text }), shellWord),
   "a frame, a file or a configuration": (text) => parseJson(text, limits),
@@ -145,7 +193,8 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   "an address of Tron": parseTronAddress,
 };
 
-const many = (part: string, size: number): string => part.repeat(Math.ceil(size / part.length)).slice(0, size);
+const many = (part: string, size: number): string =>
+  part.repeat(Math.ceil(size / part.length)).slice(0, size);
 const shapes: Readonly<Record<string, (size: number) => string>> = {
   "a string of escaped quotes that does not end": (size) => `"${many('\\"', size)}`,
   "a string of backslashes that does not end": (size) => `"${many("\\", size)}`,
@@ -207,9 +256,14 @@ group.each(Object.entries(readers))("%s", (_, read) => {
 
 group("numbers of outsiders", () => {
   it("texts keep their digits and quotes, numbers outside of them become text", () => {
-    const text = '{"a\\\\":[-1,2.5e3,12345678901234567],"b":"\\"99999999999999999","c":1234567890123456}';
+    const text =
+      '{"a\\\\":[-1,2.5e3,12345678901234567],"b":"\\"99999999999999999","c":1234567890123456}';
     expect(parseForeign(text, "all")).toEqual({
-      ...{ "a\\": ["-1", "2.5e3", "12345678901234567"], b: '"99999999999999999', c: "1234567890123456" },
+      ...{
+        "a\\": ["-1", "2.5e3", "12345678901234567"],
+        b: '"99999999999999999',
+        c: "1234567890123456",
+      },
     });
     expect(parseForeign(text, "long")).toEqual({
       ...{ "a\\": [-1, 2500, "12345678901234567"], b: '"99999999999999999', c: "1234567890123456" },
@@ -218,8 +272,12 @@ group("numbers of outsiders", () => {
 
   it("an answer of more values than its reader allows is refused before it is built, one of as many is read", () => {
     expect(parseForeign("[[],[],[]]", "long", { valuesMax: 6 })).toEqual([[], [], []]);
-    expect(() => parseForeign("[[],[],[]]", "long", { valuesMax: 5 })).toThrow(expect.objectContaining({ code: "JSON_ITEMS" }));
+    expect(() => parseForeign("[[],[],[]]", "long", { valuesMax: 5 })).toThrow(
+      expect.objectContaining({ code: "JSON_ITEMS" }),
+    );
     expect(quoteNumbers('["[[[[,,,,"]', "all", { valuesMax: 1 })).toBe('["[[[[,,,,"]');
-    expect(() => parseTron(`[${"[],".repeat(2_000_000)}[]]`)).toThrow(expect.objectContaining({ code: "JSON_ITEMS" }));
+    expect(() => parseTron(`[${"[],".repeat(2_000_000)}[]]`)).toThrow(
+      expect.objectContaining({ code: "JSON_ITEMS" }),
+    );
   });
 });

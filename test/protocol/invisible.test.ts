@@ -51,7 +51,10 @@ describe("invisible characters", () => {
 
   it("are looked for in bytes that are no UTF-8 as well", () => {
     expect(findInvisible(Uint8Array.from([0xff, 0xc2, 0xe2, 0x80]))).toBeNull();
-    expect(findInvisible(Uint8Array.from([0xff, 0xc2, 0xa0]))).toMatchObject({ at: 1, character: 2 });
+    expect(findInvisible(Uint8Array.from([0xff, 0xc2, 0xa0]))).toMatchObject({
+      at: 1,
+      character: 2,
+    });
   });
 
   it.each([
@@ -74,11 +77,15 @@ describe("a mnemonic", () => {
     ["\u200b ", "a zero-width space (U+200B)"],
   ])("with %j between two words is refused with its place", (blank, name) => {
     const typed = words.replace("test test test ", `test test test${blank}`);
-    expect(told(() => seedOf(bytes(typed)))).toBe(`MNEMONIC_INVISIBLE: the mnemonic holds ${name} behind the letters of word 3`);
+    expect(told(() => seedOf(bytes(typed)))).toBe(
+      `MNEMONIC_INVISIBLE: the mnemonic holds ${name} behind the letters of word 3`,
+    );
   });
 
   it("with a byte order mark in front is refused, and with ordinary blanks and line ends is taken", () => {
-    expect(told(() => seedOf(bytes(`\ufeff${words}`)))).toContain("a byte order mark (U+FEFF) before word 1");
+    expect(told(() => seedOf(bytes(`\ufeff${words}`)))).toContain(
+      "a byte order mark (U+FEFF) before word 1",
+    );
     expect(told(() => seedOf(bytes(`${words.replaceAll(" ", " \t\r\n")}\n`)))).toBe("");
   });
 });
@@ -109,7 +116,9 @@ describe("an apiKey", () => {
   const key = `k_${"0".repeat(16)}.${"A".repeat(43)}.${"0".repeat(32)}`;
 
   it("with a character too many names it, at the agent and at the shop", () => {
-    expect(told(() => parseApiKey(bytes(`${key} `)))).toMatch(/keyId\.secret\.fingerprint: it has a space at the end$/);
+    expect(told(() => parseApiKey(bytes(`${key} `)))).toMatch(
+      /keyId\.secret\.fingerprint: it has a space at the end$/,
+    );
     const maker = () => createTokenMaker({ apiKey: `\u200b${key}`, alg: "HS256" }, () => 0);
     expect(told(maker)).toMatch(/fingerprint: character 1 is U\+200B$/);
     expect(told(() => parseApiKey(bytes(key)))).toBe("");

@@ -19,18 +19,27 @@ interface Vector {
 }
 
 const file = new URL("../../protocol/vectors/json-grammar.json", import.meta.url);
-const { vectors } = JSON.parse(readFileSync(file, "utf8")) as { readonly vectors: readonly Vector[] };
+const { vectors } = JSON.parse(readFileSync(file, "utf8")) as {
+  readonly vectors: readonly Vector[];
+};
 const byName = new Map(vectors.map((vector) => [vector.name, vector]));
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 const inputOf = ({ hex, parts, text }: Vector): string | Uint8Array =>
-  hex === undefined ? (text ?? (parts ?? []).map(([piece, times]) => piece.repeat(times)).join("")) : Buffer.from(hex, "hex");
+  hex === undefined
+    ? (text ?? (parts ?? []).map(([piece, times]) => piece.repeat(times)).join(""))
+    : Buffer.from(hex, "hex");
 
-const textOf = (input: string | Uint8Array): string => (typeof input === "string" ? input : decoder.decode(input));
-const ours = (input: string | Uint8Array): ReturnType<typeof outcomeOf> => outcomeOf(() => plain(parseJson(input)));
+const textOf = (input: string | Uint8Array): string =>
+  typeof input === "string" ? input : decoder.decode(input);
+const ours = (input: string | Uint8Array): ReturnType<typeof outcomeOf> =>
+  outcomeOf(() => plain(parseJson(input)));
 
 /** The answer of JSON.parse, an independent reader of the same grammar. */
-function theirs(input: string | Uint8Array): { readonly outcome: "ok" | "no"; readonly value?: unknown } {
+function theirs(input: string | Uint8Array): {
+  readonly outcome: "ok" | "no";
+  readonly value?: unknown;
+} {
   try {
     return { outcome: "ok", value: JSON.parse(textOf(input)) };
   } catch {
@@ -72,9 +81,12 @@ describe("json-grammar.json", () => {
   it("says of each group truly who refuses: the grammar, or only we", () => {
     for (const vector of vectors) {
       const input = inputOf(vector);
-      const isWithinGrammar = vector.outcome === "ok" || (vector.group.includes("narrower") && vector.outcome !== "JSON_SYNTAX");
+      const isWithinGrammar =
+        vector.outcome === "ok" ||
+        (vector.group.includes("narrower") && vector.outcome !== "JSON_SYNTAX");
       expect(theirs(input).outcome, vector.name).toBe(isWithinGrammar ? "ok" : "no");
-      if (vector.group.includes("narrower")) expect(vector.outcome, vector.name).not.toBe("JSON_SYNTAX");
+      if (vector.group.includes("narrower"))
+        expect(vector.outcome, vector.name).not.toBe("JSON_SYNTAX");
       if (vector.outcome === "ok") expect(ours(input), vector.name).toEqual(theirs(input));
     }
   });
@@ -97,7 +109,10 @@ describe("json-grammar.json", () => {
     for (const vector of vectors) {
       if (vector.twin === undefined) continue;
       const twin = byName.get(vector.twin)!;
-      expect(distance(letters(vector), letters(twin)), `${vector.name} and ${twin.name}`).toBeLessThanOrEqual(12);
+      expect(
+        distance(letters(vector), letters(twin)),
+        `${vector.name} and ${twin.name}`,
+      ).toBeLessThanOrEqual(12);
     }
   });
 
@@ -107,7 +122,8 @@ describe("json-grammar.json", () => {
       if (vector.outcome !== "ok" || input.length > 400) continue;
       for (let end = 0; end < input.length; end += 1) {
         const cut = input.slice(0, end);
-        if ((ours(cut).outcome === "ok") !== (theirs(cut).outcome === "ok")) expect.unreachable(`${vector.name} cut at ${end}`);
+        if ((ours(cut).outcome === "ok") !== (theirs(cut).outcome === "ok"))
+          expect.unreachable(`${vector.name} cut at ${end}`);
       }
     }
   });
@@ -117,7 +133,8 @@ describe("json-grammar.json", () => {
     for (const vector of vectors) {
       if (vector.outcome !== "ok") continue;
       const value = parseJson(inputOf(vector));
-      if (typeof value === "object" && value !== null && !Array.isArray(value)) expect(Object.getPrototypeOf(value)).toBeNull();
+      if (typeof value === "object" && value !== null && !Array.isArray(value))
+        expect(Object.getPrototypeOf(value)).toBeNull();
     }
     expect(Reflect.ownKeys(Object.prototype)).toEqual(before);
   });

@@ -6,7 +6,14 @@ import pino from "pino";
 import { describe, expect, it } from "vitest";
 import { createSpeech } from "../../agent/launcher/output.ts";
 import { createLog } from "../../agent/signer/runtime/log.ts";
-import { type AgentLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
+import {
+  type AgentLog,
+  isJournalStream,
+  lineOptions,
+  logLine,
+  priorityOf,
+  withPriority,
+} from "../../base/log.ts";
 
 const clock = (): number => Date.UTC(2026, 10, 23, 4, 0, 0, 7);
 const at = "2026-11-23T04:00:00.007Z";
@@ -15,21 +22,37 @@ describe("a line", () => {
   it("a log line has the same five keys from the signer and from pino", () => {
     const lines: string[] = [];
     createLog((line) => lines.push(line), clock)("signer-ready", "ready", { seq: 3 });
-    const log: AgentLog = pino(lineOptions("courier", clock), { write: (line: string) => void lines.push(line) });
+    const log: AgentLog = pino(lineOptions("courier", clock), {
+      write: (line: string) => void lines.push(line),
+    });
     log.info({ event: "link-up", agent: "a" }, "the link is up");
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       { at, level: "info", process: "signer", event: "signer-ready", message: "ready", seq: 3 },
-      { at, level: "info", process: "courier", event: "link-up", message: "the link is up", agent: "a" },
+      {
+        at,
+        level: "info",
+        process: "courier",
+        event: "link-up",
+        message: "the link is up",
+        agent: "a",
+      },
     ]);
-    expect(lines.every((line) => line.endsWith("\n") && line.indexOf("\n") === line.length - 1)).toBe(true);
+    expect(
+      lines.every((line) => line.endsWith("\n") && line.indexOf("\n") === line.length - 1),
+    ).toBe(true);
   });
 
   it("a log line keeps its own keys against a context, and cuts long texts", () => {
-    const form = { at: 0, level: "warn", process: "crypto", event: "stopped", message: "m" } as const;
-    const line = JSON.parse(logLine(form, { level: "debug", message: "other", long: "x".repeat(1000), few: "y" })) as Record<
-      string,
-      string
-    >;
+    const form = {
+      at: 0,
+      level: "warn",
+      process: "crypto",
+      event: "stopped",
+      message: "m",
+    } as const;
+    const line = JSON.parse(
+      logLine(form, { level: "debug", message: "other", long: "x".repeat(1000), few: "y" }),
+    ) as Record<string, string>;
     expect(line).toMatchObject({ level: "warn", message: "m", few: "y" });
     expect(line.long).toHaveLength(512);
   });
@@ -37,7 +60,12 @@ describe("a line", () => {
 
 describe("the journal", () => {
   it("reads a priority before each line, by its level", () => {
-    expect(["debug", "info", "warn", "error"].map(priorityOf)).toEqual(["<7>", "<6>", "<4>", "<3>"]);
+    expect(["debug", "info", "warn", "error"].map(priorityOf)).toEqual([
+      "<7>",
+      "<6>",
+      "<4>",
+      "<3>",
+    ]);
     const lines: string[] = [];
     const log: AgentLog = pino(
       { level: "debug", ...lineOptions("courier", clock) },
@@ -78,7 +106,12 @@ describe("the launcher", () => {
 
   it("speaks the one form elsewhere, and gives the reason of an end in two lines", () => {
     const [said = "", relayed, foreign, verdict] = spoken("other");
-    expect(JSON.parse(said)).toMatchObject({ at, level: "warn", process: "crypto", event: "process-restarted" });
+    expect(JSON.parse(said)).toMatchObject({
+      at,
+      level: "warn",
+      process: "crypto",
+      event: "process-restarted",
+    });
     expect([relayed, foreign]).toEqual(['{"level":"info"}\n', "a stack of Node\n"]);
     expect(verdict).toBe("crypto: line 3\nhint: correct it\n");
   });

@@ -18,7 +18,8 @@ import { kitOn, paid, receiver, startsAnvil } from "../support/courier-on-anvil.
 import { until } from "../support/until.ts";
 
 const hasPromtool = spawnSync("promtool", ["--version"], { stdio: "ignore" }).status === 0;
-if (!hasPromtool) process.stderr.write("\n*** SKIPPED for want of promtool: apt-get install prometheus\n\n");
+if (!hasPromtool)
+  process.stderr.write("\n*** SKIPPED for want of promtool: apt-get install prometheus\n\n");
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
 const promtool = (args: readonly string[], input = "") => {
@@ -27,7 +28,9 @@ const promtool = (args: readonly string[], input = "") => {
 };
 /** Names of a text that Prometheus scrapes, with their help. */
 const helpOf = (text: string): ReadonlyMap<string, string> =>
-  new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = "", help = ""]) => [name, help]));
+  new Map(
+    [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = "", help = ""]) => [name, help]),
+  );
 
 startsAnvil();
 
@@ -38,14 +41,22 @@ async function courierText(): Promise<string> {
   await paid(kit, transactionId);
   const { metrics, alertMonitor } = kit;
   await until(
-    () => (alertMonitor.latest()?.summary?.counts.paid ?? 0) === 1 && alertMonitor.latest()?.items[0]?.state === "held",
+    () =>
+      (alertMonitor.latest()?.summary?.counts.paid ?? 0) === 1 &&
+      alertMonitor.latest()?.items[0]?.state === "held",
     10_000,
   );
   await until(() => kit.alerts.length >= 2);
   const told = kit.alerts.map(({ event, subject }) => `${event} ${subject}`);
   expect(told).toContain(`withdrawal-held ${held.transactionId}`);
   expect(told).toContain("funds-low eth");
-  return createMetricsText({ metrics, alertMonitor, clock: Date.now, version: "9.9.9", residentBytes: () => 1 }).text();
+  return createMetricsText({
+    metrics,
+    alertMonitor,
+    clock: Date.now,
+    version: "9.9.9",
+    residentBytes: () => 1,
+  }).text();
 }
 
 /** From here on the gateway's disk has room enough. */
@@ -62,14 +73,28 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   let nowMs = 0;
   let freeBytes: number | null = null;
   const alerts = startAlerts({
-    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, watcher: () => null, log: pino({ level: "silent" }) },
+    ...{
+      alerts: { agentAwayMinutes: 10 },
+      database: store.database,
+      hub,
+      watcher: () => null,
+      log: pino({ level: "silent" }),
+    },
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs, freeBytes: () => freeBytes },
     onFaultsTold: () => undefined,
-    ...{ run: "this run", probes: [], prices: { of: () => null, canHave: () => false }, currencies: {} },
+    ...{
+      run: "this run",
+      probes: [],
+      prices: { of: () => null, canHave: () => false },
+      currencies: {},
+    },
     deliver: async (body) => {
       const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
-      if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's alerts alone have");
-      told.push(`${event} ${subject === agent ? "AGENT" : subject.replace(agent, "AGENT").replace(/ \d+$/, "")}`);
+      if (Object.hasOwn(more, "agent"))
+        told.push("a field agent, which the courier's alerts alone have");
+      told.push(
+        `${event} ${subject === agent ? "AGENT" : subject.replace(agent, "AGENT").replace(/ \d+$/, "")}`,
+      );
       return "";
     },
   });
@@ -81,7 +106,8 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   nowMs = 600_000;
   store.write((database) => {
     database.run("UPDATE agents SET lockedCode = 'LEDGER_DAMAGED' WHERE id = ?", agent);
-    const sql = "INSERT INTO audit (at, actor, act, subject, detail) VALUES (?, 'hub', 'alarm HUB_CONTRADICTION', ?, 'words')";
+    const sql =
+      "INSERT INTO audit (at, actor, act, subject, detail) VALUES (?, 'hub', 'alarm HUB_CONTRADICTION', ?, 'words')";
     database.run(sql, gateway.clock.nowMs, agent);
   });
   alerts.look();
@@ -104,12 +130,27 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     ...{ chain: "tron", network: "tron:0x2b6653dc", ok: true, detail: "", plain: "" },
     ...{ head: 9, final: null, headAgeMs: 4_000, finalAgeMs: 70_000, delays: [] },
   };
-  const answering = { url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 3 };
+  const answering = {
+    url: "http://one",
+    ok: true,
+    detail: "",
+    since: null,
+    plain: "",
+    lagBlocks: 3,
+  };
   const outAt = gateway.clock.nowMs + 30_000;
   const measures = createMeasures({
-    ...{ server: server as never, database: store.database, hub, alerts: alerts.counts, clock: () => gateway.clock.nowMs },
+    ...{
+      server: server as never,
+      database: store.database,
+      hub,
+      alerts: alerts.counts,
+      clock: () => gateway.clock.nowMs,
+    },
     watcher: () => ({
-      chainStatus: () => [{ ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] }],
+      chainStatus: () => [
+        { ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] },
+      ],
       faults: () => [],
     }),
     residentBytes: () => 1,
@@ -120,7 +161,13 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     databaseTimes: clocked.times,
   });
   expect(
-    (await gateway.call("POST", "/api/v1/createTransactionRequest", { currency: "eth", amount: "1", orderId: "a" })).status,
+    (
+      await gateway.call("POST", "/api/v1/createTransactionRequest", {
+        currency: "eth",
+        amount: "1",
+        orderId: "a",
+      })
+    ).status,
   ).toBe(200);
   gateway.clock.nowMs += 90_000;
   server.get("/thing/:id", async () => "ok");
@@ -137,7 +184,12 @@ describe("metrics", () => {
   it("of a live courier and of a gateway are in the document, and rules and dashboard name no other", async () => {
     const agent = await courierText();
     const { text: gateway, told } = await gatewayText();
-    const agentTold = ["agent-away AGENT", "agent-locked AGENT", "alarm HUB_CONTRADICTION AGENT", "agent-away-over AGENT"];
+    const agentTold = [
+      "agent-away AGENT",
+      "agent-locked AGENT",
+      "alarm HUB_CONTRADICTION AGENT",
+      "agent-away-over AGENT",
+    ];
     expect(told).toEqual([...agentTold, "disk-room-low database", "disk-room-low-over database"]);
 
     expect(agent).toContain('autowithdraw_withdrawals{state="paid"} 1');
@@ -146,8 +198,12 @@ describe("metrics", () => {
       expect(agent).toContain(`autowithdraw_withdrawal_step_seconds_count{step="${step}"} 1`);
     expect(gateway).toContain('autowithdraw_gateway_agents{state="connected"} 1');
     expect(gateway).toContain('autowithdraw_gateway_agents{state="locked"} 1');
-    expect(gateway).toContain('autowithdraw_gateway_http_requests_total{method="GET",route="/thing/:id",status="200"} 1');
-    expect(gateway).toContain('autowithdraw_gateway_http_requests_total{method="GET",route="none",status="404"} 1');
+    expect(gateway).toContain(
+      'autowithdraw_gateway_http_requests_total{method="GET",route="/thing/:id",status="200"} 1',
+    );
+    expect(gateway).toContain(
+      'autowithdraw_gateway_http_requests_total{method="GET",route="none",status="404"} 1',
+    );
     expect(gateway).toContain('autowithdraw_gateway_deposits{stage="waiting"} 1');
     expect(gateway).toContain('autowithdraw_gateway_deposit_oldest_seconds{stage="waiting"} 90');
     expect(gateway).toContain("autowithdraw_gateway_callbacks_waiting 7");
@@ -155,9 +211,15 @@ describe("metrics", () => {
     expect(gateway).toContain("autowithdraw_gateway_free_bytes_min 67108864");
     expect(gateway).toContain("autowithdraw_gateway_wal_bytes 4096");
     expect(gateway).toMatch(/^autowithdraw_gateway_certificate_seconds \d+$/m);
-    expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.0025",kind="read"} 0');
-    expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.005",kind="read"} 1');
-    expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="1",kind="write"} 0');
+    expect(gateway).toContain(
+      'autowithdraw_gateway_database_seconds_bucket{le="0.0025",kind="read"} 0',
+    );
+    expect(gateway).toContain(
+      'autowithdraw_gateway_database_seconds_bucket{le="0.005",kind="read"} 1',
+    );
+    expect(gateway).toContain(
+      'autowithdraw_gateway_database_seconds_bucket{le="1",kind="write"} 0',
+    );
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_sum{kind="write"} 2');
     expect(gateway).toContain('autowithdraw_gateway_node_up{chain="tron",node="0"} 1');
     expect(gateway).toContain('autowithdraw_gateway_node_up{chain="tron",node="1"} 0');
@@ -175,7 +237,8 @@ describe("metrics", () => {
       ),
     ];
     expect(named.length).toBeGreaterThan(40);
-    for (const [name] of named) expect([...help.keys()], `${name} is not served`).toContain(name.replace(/_bucket$/, ""));
+    for (const [name] of named)
+      expect([...help.keys()], `${name} is not served`).toContain(name.replace(/_bucket$/, ""));
 
     const rows = [...help].map(([name, words]) => `| \`${name}\` | ${words} |`);
     const table = ["| metric | meaning |", "|---|---|", ...rows].join("\n");
@@ -185,14 +248,17 @@ describe("metrics", () => {
     await expect(document).toMatchFileSnapshot("../../docs/events.md");
 
     if (!hasPromtool) return;
-    for (const text of [agent, gateway]) expect(promtool(["check", "metrics"], text)).toEqual({ status: 0, output: "" });
+    for (const text of [agent, gateway])
+      expect(promtool(["check", "metrics"], text)).toEqual({ status: 0, output: "" });
     expect(promtool(["check", "metrics"], `${agent}\nnot a metric`).status).not.toBe(0);
   });
 });
 
 describe.skipIf(!hasPromtool)("alert rules", () => {
   it("are rules to Prometheus, and fire when they should", () => {
-    expect(promtool(["check", "rules", "packaging/monitoring/prometheus-rules.yml"])).toMatchObject({ status: 0 });
+    expect(promtool(["check", "rules", "packaging/monitoring/prometheus-rules.yml"])).toMatchObject(
+      { status: 0 },
+    );
     const tested = promtool(["test", "rules", "packaging/monitoring/prometheus-rules.test.yml"]);
     expect(tested.status, tested.output).toBe(0);
   });

@@ -5,7 +5,12 @@
  * nodejs/node 54359 (a slow address is given up too early).
  */
 import { execFile } from "node:child_process";
-import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type Server,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
@@ -26,13 +31,20 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-async function listening(server: Pick<Server, "listen" | "address" | "close">, host = "127.0.0.1"): Promise<number> {
+async function listening(
+  server: Pick<Server, "listen" | "address" | "close">,
+  host = "127.0.0.1",
+): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   closers.push(() => server.close());
   return (server.address() as AddressInfo).port;
 }
 
-async function asked(answer: RequestListener, change: Partial<Request> = {}, host = "127.0.0.1"): Promise<Outcome> {
+async function asked(
+  answer: RequestListener,
+  change: Partial<Request> = {},
+  host = "127.0.0.1",
+): Promise<Outcome> {
   const port = await listening(createServer(answer));
   return exchanged(`http://${host}:${port}`, change);
 }
@@ -40,7 +52,13 @@ async function asked(answer: RequestListener, change: Partial<Request> = {}, hos
 function exchanged(origin: string, change: Partial<Request> = {}): Promise<Outcome> {
   const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
   closers.push(() => outgoing.close());
-  const request: Request = { method: "GET", path: "/", bytesMax: 1_000, timeoutMs: 5_000, ...change };
+  const request: Request = {
+    method: "GET",
+    path: "/",
+    bytesMax: 1_000,
+    timeoutMs: 5_000,
+    ...change,
+  };
   return new Promise((resolve) => outgoing.send(request, resolve));
 }
 
@@ -64,7 +82,9 @@ describe("a request that leaves", () => {
   });
 
   it("follows no redirect", async () => {
-    const outcome = await asked((_request, response) => response.writeHead(302, { location: "http://127.0.0.1:9/" }).end());
+    const outcome = await asked((_request, response) =>
+      response.writeHead(302, { location: "http://127.0.0.1:9/" }).end(),
+    );
     expect(outcome).toMatchObject({ ok: true, status: 302 });
   });
 
@@ -79,7 +99,11 @@ describe("a request that leaves", () => {
     const coded = await asked((_request, response) =>
       response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("{}")),
     );
-    expect(coded).toMatchObject({ ok: false, kind: "coding", why: "the answer comes as gzip, which was not asked for" });
+    expect(coded).toMatchObject({
+      ok: false,
+      kind: "coding",
+      why: "the answer comes as gzip, which was not asked for",
+    });
   });
 
   it("ends in time, with a server that is silent or sends byte after byte", async () => {
@@ -98,12 +122,21 @@ describe("a request that leaves", () => {
   it("is unsent where no connection stood, and cut where one broke", async () => {
     const tcp = createTcpServer((socket) => socket.once("data", () => socket.destroy()));
     const port = await listening(tcp as never);
-    expect(await exchanged(`http://127.0.0.1:${port}`)).toMatchObject({ kind: "unreachable", isUnsent: false, isCut: true });
+    expect(await exchanged(`http://127.0.0.1:${port}`)).toMatchObject({
+      kind: "unreachable",
+      isUnsent: false,
+      isCut: true,
+    });
     const gone = createTcpServer();
     const closed = await listening(gone as never);
     await new Promise((resolve) => gone.close(resolve));
     const refused = await exchanged(`http://127.0.0.1:${closed}`);
-    expect(refused).toMatchObject({ kind: "unreachable", code: "ECONNREFUSED", isUnsent: true, isCut: false });
+    expect(refused).toMatchObject({
+      kind: "unreachable",
+      code: "ECONNREFUSED",
+      isUnsent: true,
+      isCut: false,
+    });
     expect(refused).toMatchObject({ why: `ECONNREFUSED (127.0.0.1 port ${closed})` });
   });
 
@@ -121,23 +154,47 @@ describe("a request that leaves", () => {
 
   it("a request never leaves once it was given up before the connection stood", async () => {
     let hits = 0;
-    const port = await listening(createServer((_request, response) => response.end(String(++hits))));
-    const outgoing = createOutgoing({ origin: `http://127.0.0.1:${port}`, connectionsMax: 1, idleMs: 0 });
+    const port = await listening(
+      createServer((_request, response) => response.end(String(++hits))),
+    );
+    const outgoing = createOutgoing({
+      origin: `http://127.0.0.1:${port}`,
+      connectionsMax: 1,
+      idleMs: 0,
+    });
     closers.push(() => outgoing.close());
-    const request: Request = { method: "POST", path: "/", body: "{}", bytesMax: 100, timeoutMs: 5_000 };
-    const outcome = await new Promise<Outcome>((resolve) => outgoing.send(request, resolve).abort());
+    const request: Request = {
+      method: "POST",
+      path: "/",
+      body: "{}",
+      bytesMax: 100,
+      timeoutMs: 5_000,
+    };
+    const outcome = await new Promise<Outcome>((resolve) =>
+      outgoing.send(request, resolve).abort(),
+    );
     expect(outcome).toMatchObject({ ok: false, kind: "aborted", isUnsent: true });
-    expect(await new Promise<Outcome>((resolve) => outgoing.send(request, resolve))).toMatchObject({ ok: true });
+    expect(await new Promise<Outcome>((resolve) => outgoing.send(request, resolve))).toMatchObject({
+      ok: true,
+    });
     expect(hits).toBe(1);
   });
 });
 
 describe("the reason of an exchange that failed", () => {
   it("names each address that refused", () => {
-    const at = (address: string) => Object.assign(new Error("no"), { code: "ECONNREFUSED", address, port: 8545 });
-    const all = Object.assign(new AggregateError([at("::1"), at("127.0.0.1")]), { code: "ECONNREFUSED" });
-    expect(reasonOf(all)).toEqual({ code: "ECONNREFUSED", text: "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)" });
-    expect(reasonOf(new Error("no", { cause: at("::1") })).text).toBe("ECONNREFUSED (::1 port 8545)");
+    const at = (address: string) =>
+      Object.assign(new Error("no"), { code: "ECONNREFUSED", address, port: 8545 });
+    const all = Object.assign(new AggregateError([at("::1"), at("127.0.0.1")]), {
+      code: "ECONNREFUSED",
+    });
+    expect(reasonOf(all)).toEqual({
+      code: "ECONNREFUSED",
+      text: "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)",
+    });
+    expect(reasonOf(new Error("no", { cause: at("::1") })).text).toBe(
+      "ECONNREFUSED (::1 port 8545)",
+    );
     expect(reasonOf(undefined)).toEqual({ code: "", text: "connection failed" });
   });
 });
@@ -153,7 +210,9 @@ describe("a name with several addresses", () => {
     });`;
   const module = join(projectRoot, "dist", "outgoing", "exchange.js");
   const ask = async (binary: string, port: number) =>
-    (await promisify(execFile)(binary, ["-e", script, module, String(port)], { timeout: 30_000 })).stdout.trim();
+    (
+      await promisify(execFile)(binary, ["-e", script, module, String(port)], { timeout: 30_000 })
+    ).stdout.trim();
 
   it("is reached at the second one, on this Node and on the least one", async (context) => {
     const port = await listening(createServer((_request, response) => response.end("ok")));
@@ -167,6 +226,8 @@ describe("a name with several addresses", () => {
     const gone = createTcpServer();
     const port = await listening(gone as never);
     await new Promise((resolve) => gone.close(resolve));
-    expect(await ask(process.execPath, port)).toBe(`ECONNREFUSED (::1 port ${port}, 127.0.0.1 port ${port})`);
+    expect(await ask(process.execPath, port)).toBe(
+      `ECONNREFUSED (::1 port ${port}, 127.0.0.1 port ${port})`,
+    );
   });
 });

@@ -19,7 +19,17 @@ import {
 import { parseSealedGrant } from "../../protocol/grant.ts";
 import { type EnvelopeKind, envelopeKinds } from "../../protocol/messages.ts";
 import { parseSealedTranscript, parseTranscript } from "../../protocol/pairing.ts";
-import { boolean, hex, integer, list, nullable, object, oneOf, record, string } from "../../protocol/shape.ts";
+import {
+  boolean,
+  hex,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  record,
+  string,
+} from "../../protocol/shape.ts";
 import { outcomeOf, payloadReaders, plain } from "../support/outcome.ts";
 
 const seed = seedsOfRun(1)[0]!;
@@ -59,9 +69,13 @@ describe(`properties, SEED=${seed}`, () => {
         const parsed = parseAmount(amount, decimal);
         // units / 10^decimal = digits / 10^fraction, cross-multiplied.
         const digits = BigInt(amount.replace(".", ""));
-        if (fraction.length > decimal) expect(parsed).toMatchObject({ ok: false, code: "AMOUNT_PRECISION" });
+        if (fraction.length > decimal)
+          expect(parsed).toMatchObject({ ok: false, code: "AMOUNT_PRECISION" });
         else if (digits === 0n) expect(parsed).toMatchObject({ ok: false, code: "AMOUNT_ZERO" });
-        else if (parsed.ok) expect(parsed.units * 10n ** BigInt(fraction.length)).toBe(digits * 10n ** BigInt(decimal));
+        else if (parsed.ok)
+          expect(parsed.units * 10n ** BigInt(fraction.length)).toBe(
+            digits * 10n ** BigInt(decimal),
+          );
         else expect.unreachable(`refused ${amount}`);
       }),
       options,
@@ -69,7 +83,10 @@ describe(`properties, SEED=${seed}`, () => {
   });
 
   it("every amount that a caller can send ends in units or a refusal", () => {
-    const text = fc.oneof(fc.string({ maxLength: 100, unit: "grapheme" }), fc.stringMatching(/^[0-9.,eE+\- ]{0,90}$/));
+    const text = fc.oneof(
+      fc.string({ maxLength: 100, unit: "grapheme" }),
+      fc.stringMatching(/^[0-9.,eE+\- ]{0,90}$/),
+    );
     fc.assert(
       fc.property(text, decimalArbitrary, (amount, decimal) => {
         const parsed = parseAmount(amount, decimal);
@@ -106,7 +123,11 @@ describe(`properties, SEED=${seed}`, () => {
   });
 
   it("the strict parser never takes what JSON.parse does not, and never crashes", () => {
-    const damaged = fc.tuple(tree, fc.nat(), fc.string({ maxLength: 3, unit: fc.constantFrom(...'{}[]",:\\u0e.-1 \ud83dtn') }));
+    const damaged = fc.tuple(
+      tree,
+      fc.nat(),
+      fc.string({ maxLength: 3, unit: fc.constantFrom(...'{}[]",:\\u0e.-1 \ud83dtn') }),
+    );
     fc.assert(
       fc.property(damaged, ([value, place, splinter]) => {
         const text = JSON.stringify(value);
@@ -121,7 +142,13 @@ describe(`properties, SEED=${seed}`, () => {
   });
 
   it("any bytes end in a value or a code", () => {
-    const readers = [parseJson, parseTranscript, parseSealedGrant, parseSealedTranscript, ...Object.values(payloadReaders)];
+    const readers = [
+      parseJson,
+      parseTranscript,
+      parseSealedGrant,
+      parseSealedTranscript,
+      ...Object.values(payloadReaders),
+    ];
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.constantFrom(...readers), (bytes, read) => {
         expect(outcomeOf(() => read(bytes)).outcome).toMatch(/^(ok|JSON_.*)$/);
@@ -134,7 +161,8 @@ describe(`properties, SEED=${seed}`, () => {
     const privateKey = privateKeyFromSeed(Buffer.alloc(32, 7));
     const publicKey = publicKeyFromHex(publicKeyHex(privateKey));
     const kinds = Object.keys(envelopeKinds) as EnvelopeKind[];
-    const open = (frame: Uint8Array) => outcomeOf(() => openEnvelope(frame, { kinds, publicKey, bytesMax: agentFrameBytesMax }));
+    const open = (frame: Uint8Array) =>
+      outcomeOf(() => openEnvelope(frame, { kinds, publicKey, bytesMax: agentFrameBytesMax }));
     fc.assert(
       fc.property(
         fc.constantFrom(...kinds),
@@ -143,7 +171,10 @@ describe(`properties, SEED=${seed}`, () => {
         fc.integer({ min: 1, max: 255 }),
         (kind, payload, place, change) => {
           const frame = sealEnvelope(kind, payload, privateKey);
-          expect(open(frame)).toEqual({ outcome: "ok", value: { kind, payload: Buffer.from(payload) } });
+          expect(open(frame)).toEqual({
+            outcome: "ok",
+            value: { kind, payload: Buffer.from(payload) },
+          });
           const at = place % frame.length;
           frame[at] = (frame[at] ?? 0) ^ change;
           expect(open(frame).outcome).toMatch(/^ENVELOPE_(VERSION|KIND|SIGNATURE)$/);
@@ -158,7 +189,8 @@ describe(`properties, SEED=${seed}`, () => {
 describe("parser", () => {
   it("the parser gives objects without a prototype", () => {
     const value = parseJson('{"a":{"b":[{}]}}') as { a: { b: object[] } };
-    for (const object of [value, value.a, value.a.b[0]!]) expect(Object.getPrototypeOf(object)).toBeNull();
+    for (const object of [value, value.a, value.a.b[0]!])
+      expect(Object.getPrototypeOf(object)).toBeNull();
   });
 
   it("the parser takes wider limits from its caller, and narrower ones", () => {
@@ -184,14 +216,34 @@ describe("parser", () => {
 
 describe("shape readers", () => {
   const refusals: readonly [string, () => unknown, RegExp][] = [
-    ["a missing field", () => object({ a: integer() })(parseJson("{}"), "it"), /^it\.a is missing$/],
-    ["an unknown field", () => object({ a: integer() })(parseJson('{"a":1,"b":2}'), "it"), /^it\.b is not known here$/],
-    ["an unknown field named like a method", () => object({})(parseJson('{"toString":1}'), "it"), /toString is not known/],
-    ["a hostile field name", () => object({})(parseJson('{"\\u001b[31m":1}'), "it"), /^it\.\?\[31m is not known here$/],
+    [
+      "a missing field",
+      () => object({ a: integer() })(parseJson("{}"), "it"),
+      /^it\.a is missing$/,
+    ],
+    [
+      "an unknown field",
+      () => object({ a: integer() })(parseJson('{"a":1,"b":2}'), "it"),
+      /^it\.b is not known here$/,
+    ],
+    [
+      "an unknown field named like a method",
+      () => object({})(parseJson('{"toString":1}'), "it"),
+      /toString is not known/,
+    ],
+    [
+      "a hostile field name",
+      () => object({})(parseJson('{"\\u001b[31m":1}'), "it"),
+      /^it\.\?\[31m is not known here$/,
+    ],
     ["null for an object", () => object({})(null, "it"), /must be an object/],
     ["a list for an object", () => object({})([], "it"), /must be an object/],
     ["a long list", () => list(integer(), 1)([1, 2], "it"), /at most 1/],
-    ["the item that is wrong", () => list(integer(), 3)([1, "2"], "it"), /^it\[1\] must be a whole number$/],
+    [
+      "the item that is wrong",
+      () => list(integer(), 3)([1, "2"], "it"),
+      /^it\[1\] must be a whole number$/,
+    ],
     ["a number below its range", () => integer({ min: 1 })(0, "it"), /must be 1 to/],
     ["a number above its range", () => integer({ max: 5 })(6, "it"), /must be 0 to 5/],
     ["a fraction", () => integer()(1.5, "it"), /whole number/],
@@ -201,7 +253,11 @@ describe("shape readers", () => {
     ["another literal", () => oneOf("a", "b")("c", "it"), /must be "a" or "b"/],
     ["a text for a truth", () => boolean()("true", "it"), /true or false/],
     ["a wrong value for a nullable", () => nullable(integer())("1", "it"), /whole number/],
-    ["too many keys", () => record(integer(), { keysMax: 1, keyPattern: /./ })({ a: 1, b: 2 }, "it"), /at most 1 keys/],
+    [
+      "too many keys",
+      () => record(integer(), { keysMax: 1, keyPattern: /./ })({ a: 1, b: 2 }, "it"),
+      /at most 1 keys/,
+    ],
     [
       "a key of another form",
       () => record(integer(), { keysMax: 1, keyPattern: /^a$/ })({ b: 1 }, "it"),
@@ -215,7 +271,12 @@ describe("shape readers", () => {
 
   it("take what is right", () => {
     const read = object(
-      { a: integer({ min: 1, max: 5 }), b: list(hex(1), 2), c: oneOf("x", 1), d: nullable(boolean()) },
+      {
+        a: integer({ min: 1, max: 5 }),
+        b: list(hex(1), 2),
+        c: oneOf("x", 1),
+        d: nullable(boolean()),
+      },
       { e: string({ max: 3 }), f: record(integer(), { keysMax: 2, keyPattern: /^[a-z]$/ }) },
     );
     const whole = { a: 1, b: ["ab", "cd"], c: "x", d: null, e: "abc", f: { a: 1, b: 2 } };

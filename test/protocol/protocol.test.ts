@@ -19,7 +19,12 @@ import {
   sealEnvelope,
 } from "../../protocol/envelope.ts";
 import { openGrant, parseSealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
-import { agentIdOf, jobHashOf, transactionIdOf, walletFingerprintOf } from "../../protocol/identity.ts";
+import {
+  agentIdOf,
+  jobHashOf,
+  transactionIdOf,
+  walletFingerprintOf,
+} from "../../protocol/identity.ts";
 import { type EnvelopeKind, envelopeKinds, type PairedAccount } from "../../protocol/messages.ts";
 import {
   accountDigestOf,
@@ -48,7 +53,8 @@ interface Vector {
 const folder = new URL("../../protocol/vectors/", import.meta.url);
 
 function vectorsOf(file: string): readonly Vector[] {
-  return (JSON.parse(readFileSync(new URL(file, folder), "utf8")) as { vectors: readonly Vector[] }).vectors;
+  return (JSON.parse(readFileSync(new URL(file, folder), "utf8")) as { vectors: readonly Vector[] })
+    .vectors;
 }
 
 function jsonInput(vector: Vector): string | Uint8Array {
@@ -75,12 +81,18 @@ function runEnvelope(vector: Vector): unknown {
   const [kind] = kinds;
   const expected = kinds.length === 1 && kind !== undefined ? { kind } : { kinds };
   const publicKey = publicKeyFromHex(vector.publicKey as string);
-  const opened = openEnvelope(frame, { ...expected, publicKey, bytesMax: vector.bytesMax as number });
+  const opened = openEnvelope(frame, {
+    ...expected,
+    publicKey,
+    bytesMax: vector.bytesMax as number,
+  });
   expect(frameKind(frame)).toBe(opened.kind);
   if (typeof vector.seed === "string") {
     const privateKey = privateKeyFromSeed(Buffer.from(vector.seed, "hex"));
     expect(publicKeyHex(privateKey)).toBe(vector.publicKey);
-    expect(Buffer.from(sealEnvelope(opened.kind, opened.payload, privateKey)).toString("hex")).toBe(vector.frame);
+    expect(Buffer.from(sealEnvelope(opened.kind, opened.payload, privateKey)).toString("hex")).toBe(
+      vector.frame,
+    );
   }
   return { kind: opened.kind, payload: Buffer.from(opened.payload).toString() };
 }
@@ -116,23 +128,33 @@ const pairings: Readonly<Record<string, (input: Inputs, vector: Vector) => unkno
     expect(parseTranscript(text!)).toEqual(JSON.parse(text!));
   },
   mac: ({ secret, transcript }) => transcriptMac(Buffer.from(secret!), transcript!),
-  macFits: ({ secret, transcript, mac }) => transcriptMacFits(Buffer.from(secret!), transcript!, mac!),
+  macFits: ({ secret, transcript, mac }) =>
+    transcriptMacFits(Buffer.from(secret!), transcript!, mac!),
   signature: ({ seed, transcript }) => {
     const linkKey = privateKeyFromSeed(Buffer.from(seed!, "hex"));
     const proven = { signerSignature: "signer", proofs: ["account"] };
     const sealed = sealTranscript(transcript!, { secret: Buffer.from("secret"), linkKey, proven });
-    expect(sealed).toMatchObject({ transcript, mac: transcriptMac(Buffer.from("secret"), transcript!), ...proven });
+    expect(sealed).toMatchObject({
+      transcript,
+      mac: transcriptMac(Buffer.from("secret"), transcript!),
+      ...proven,
+    });
     expect(signTranscript(transcript!, linkKey)).toBe(sealed.linkSignature);
     return sealed.linkSignature;
   },
-  signatureFits: ({ publicKey, transcript, signature }) => transcriptSignatureFits(publicKey!, transcript!, signature!),
+  signatureFits: ({ publicKey, transcript, signature }) =>
+    transcriptSignatureFits(publicKey!, transcript!, signature!),
   accountDigest: ({ transcript }) => Buffer.from(accountDigestOf(transcript!)).toString("hex"),
   request: ({ text }) => {
     expect(parseSealedTranscript(text!)).toEqual(JSON.parse(text!));
   },
   transcriptHash: ({ transcript }) => transcriptHashOf(transcript!),
   openGrant: (input, vector) => {
-    const { answer, fingerprint, transcript } = input as unknown as { answer: object; fingerprint: string; transcript: string };
+    const { answer, fingerprint, transcript } = input as unknown as {
+      answer: object;
+      fingerprint: string;
+      transcript: string;
+    };
     const sealed = parseSealedGrant(JSON.stringify(answer));
     const { grant, gatewayKey } = openGrant(sealed, { fingerprint, transcript });
     expect(gatewayKey).toBe(sealed.gatewayKey);
@@ -157,7 +179,11 @@ const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
   "recoveries.json": runPayload,
   "identity.json": (vector) => identities[vector.function as string]!(vector.input as never),
   "account-proofs.json": (vector) => {
-    const { account, digest, proof } = vector.input as { account: PairedAccount; digest: string; proof: string };
+    const { account, digest, proof } = vector.input as {
+      account: PairedAccount;
+      digest: string;
+      proof: string;
+    };
     return families.evm.accounts.proofFits(account, Buffer.from(digest, "hex"), proof);
   },
   "pairing.json": (vector) => pairings[vector.function as string]!(vector.input as Inputs, vector),
@@ -183,10 +209,13 @@ describe("vectors", () => {
         }
       });
 
-      it.each(vectors.map((vector) => [vector.name, vector] as const))("the vector: %s", (_name, vector) => {
-        const result = outcomeOf(() => run(vector));
-        expect(result).toEqual({ outcome: vector.outcome, value: vector.value });
-      });
+      it.each(vectors.map((vector) => [vector.name, vector] as const))(
+        "the vector: %s",
+        (_name, vector) => {
+          const result = outcomeOf(() => run(vector));
+          expect(result).toEqual({ outcome: vector.outcome, value: vector.value });
+        },
+      );
     });
   }
 });
@@ -212,7 +241,8 @@ describe("docs/protocol.md", () => {
   });
 
   it("lists every kind with its byte, every vector file and every code of the parser", () => {
-    for (const [kind, byte] of Object.entries(envelopeKinds)) expect(text).toContain(`| ${kind} | ${byte} |`);
+    for (const [kind, byte] of Object.entries(envelopeKinds))
+      expect(text).toContain(`| ${kind} | ${byte} |`);
     for (const file of readdirSync(folder)) expect(text).toContain(`\`${file}\``);
     const ours = Object.keys(codes).filter((code) => /^(JSON|ENVELOPE|AMOUNT)_/.test(code));
     expect(ours.length).toBeGreaterThan(15);

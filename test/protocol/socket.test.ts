@@ -11,7 +11,11 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { build } from "vite";
 import { afterEach, describe, expect, it } from "vitest";
-import { type LineServer, type LineServerOptions, listenLines } from "../../agent/signer/sockets/line-server.ts";
+import {
+  type LineServer,
+  type LineServerOptions,
+  listenLines,
+} from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
 import {
   courierLineBytesMax,
@@ -47,7 +51,8 @@ function place(): string {
   return join(folder, "s.sock");
 }
 
-const gatewayHead: LineServerOptions["onRequest"] = ({ id, verb, ...rest }, answer) => answer({ id, ok: true, verb, ...rest });
+const gatewayHead: LineServerOptions["onRequest"] = ({ id, verb, ...rest }, answer) =>
+  answer({ id, ok: true, verb, ...rest });
 
 async function serve(path: string, options: Partial<LineServerOptions> = {}): Promise<LineServer> {
   let server: LineServer | undefined;
@@ -67,7 +72,10 @@ async function serve(path: string, options: Partial<LineServerOptions> = {}): Pr
 }
 
 function client(path: string, timeoutMs = 60_000, outstandingMax = 1024) {
-  const made = createSocketClient<OperatorRequests, OperatorAnswers>(path, { timeoutMs, outstandingMax });
+  const made = createSocketClient<OperatorRequests, OperatorAnswers>(path, {
+    timeoutMs,
+    outstandingMax,
+  });
   cleanups.push(() => made.close());
   return made;
 }
@@ -100,7 +108,9 @@ describe("lines", () => {
   it("come out the same however the bytes are cut", () => {
     const bytes = Buffer.from(text);
     const whole: string[] = [];
-    new LineReader({ bytesMax: 1000 }).push(bytes, (line) => whole.push(Buffer.from(line).toString()));
+    new LineReader({ bytesMax: 1000 }).push(bytes, (line) =>
+      whole.push(Buffer.from(line).toString()),
+    );
     expect(whole.map((line) => (line === "" ? null : JSON.parse(line)))).toEqual([
       { a: "line\nbreak ü" },
       { b: 2 },
@@ -111,10 +121,15 @@ describe("lines", () => {
       for (const second of [first, first + 1, first + 30]) {
         const reader = new LineReader({ bytesMax: 1000 });
         const got: string[] = [];
-        for (const part of [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)]) {
+        for (const part of [
+          bytes.subarray(0, first),
+          bytes.subarray(first, second),
+          bytes.subarray(second),
+        ]) {
           reader.push(part, (line) => got.push(Buffer.from(line).toString()));
         }
-        if (got.join("\n") !== whole.join("\n")) expect(got, `cut at ${first} and ${second}`).toEqual(whole);
+        if (got.join("\n") !== whole.join("\n"))
+          expect(got, `cut at ${first} and ${second}`).toEqual(whole);
       }
     }
   });
@@ -125,7 +140,8 @@ describe("lines", () => {
       const line = "x".repeat(bytes) + (ended ? "\n" : "");
       const step = Math.ceil(line.length / parts);
       try {
-        for (let at = 0; at < line.length; at += step) reader.push(Buffer.from(line.slice(at, at + step)), () => {});
+        for (let at = 0; at < line.length; at += step)
+          reader.push(Buffer.from(line.slice(at, at + step)), () => {});
       } catch (error) {
         return (error as AgentError).code;
       }
@@ -156,13 +172,20 @@ describe("frames", () => {
     const messages: object[] = [];
     try {
       for (const part of parts)
-        reader.push(part, (line, frames) => messages.push(withFrames(JSON.parse(Buffer.from(line).toString()), frames)));
+        reader.push(part, (line, frames) =>
+          messages.push(withFrames(JSON.parse(Buffer.from(line).toString()), frames)),
+        );
     } catch (error) {
       return (error as AgentError).code;
     }
     return messages.map((message) =>
       "frames" in message
-        ? { ...message, frames: (message.frames as Uint8Array[]).map((frame) => Buffer.from(frame).toString("hex")) }
+        ? {
+            ...message,
+            frames: (message.frames as Uint8Array[]).map((frame) =>
+              Buffer.from(frame).toString("hex"),
+            ),
+          }
         : message,
     );
   };
@@ -173,7 +196,12 @@ describe("frames", () => {
   const line = (frames: number): Buffer => Buffer.from(encodeLine({ id: 1, frames }));
 
   it("come out the same however the bytes are cut", () => {
-    const bytes = sent({ a: 1 }, { b: 2, frames: [tricky, Buffer.from([0])] }, { c: 3, frames: [] }, { d: 4, frames: [tricky] });
+    const bytes = sent(
+      { a: 1 },
+      { b: 2, frames: [tricky, Buffer.from([0])] },
+      { c: 3, frames: [] },
+      { d: 4, frames: [tricky] },
+    );
     const whole = [
       { a: 1 },
       { b: 2, frames: [tricky.toString("hex"), "00"] },
@@ -183,7 +211,9 @@ describe("frames", () => {
     expect(got([bytes])).toEqual(whole);
     for (let first = 0; first <= bytes.length; first++)
       for (const second of [first, first + 1, first + 7])
-        expect(got([bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)])).toEqual(whole);
+        expect(
+          got([bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)]),
+        ).toEqual(whole);
     expect(got(Array.from(bytes, (byte) => Buffer.from([byte])))).toEqual(whole);
   });
 
@@ -192,7 +222,8 @@ describe("frames", () => {
     expect(got([header(fits), Buffer.alloc(fits), line(1)])).toMatchObject([{ id: 1 }]);
     expect(got([header(fits + 1), Buffer.alloc(fits + 1), line(1)])).toBe("SOCKET_FORMAT");
     expect(got([header(994)])).toEqual([]);
-    for (const length of [0, 995, 0x7fffffff, 0x80000000, 0xffffffff]) expect(got([header(length)])).toBe("SOCKET_FORMAT");
+    for (const length of [0, 995, 0x7fffffff, 0x80000000, 0xffffffff])
+      expect(got([header(length)])).toBe("SOCKET_FORMAT");
     const half = Buffer.concat([header(480), Buffer.alloc(480)]);
     expect(got([half, header(480)])).toEqual([]);
     expect(got([half, header(515)])).toBe("SOCKET_FORMAT");
@@ -229,7 +260,9 @@ describe("frames", () => {
     const none = place();
     await serve(none);
     const refused = client(none) as unknown as SocketClient<CourierRequests, CourierAnswers>;
-    expect(await rejection(refused.request("admit", { frames }))).toMatchObject({ code: "SOCKET_FORMAT" });
+    expect(await rejection(refused.request("admit", { frames }))).toMatchObject({
+      code: "SOCKET_FORMAT",
+    });
   });
 });
 
@@ -237,18 +270,27 @@ describe("requests", () => {
   it("are answered by id, many at once, in any order", async () => {
     const path = place();
     await serve(path, {
-      onRequest: ({ id, ...rest }, answer) => setTimeout(() => answer({ id, ok: true, ...rest }), (id * 7) % 20),
+      onRequest: ({ id, ...rest }, answer) =>
+        setTimeout(() => answer({ id, ok: true, ...rest }), (id * 7) % 20),
     });
     const asking = client(path);
-    const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => asking.request("show", { transactionId: `t${n}` })));
-    expect(answers.map((answer) => (answer as unknown as { transactionId: string }).transactionId)).toEqual(
-      Array.from({ length: 200 }, (_, n) => `t${n}`),
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => asking.request("show", { transactionId: `t${n}` })),
     );
+    expect(
+      answers.map((answer) => (answer as unknown as { transactionId: string }).transactionId),
+    ).toEqual(Array.from({ length: 200 }, (_, n) => `t${n}`));
   });
 
   it("an offer with as much evidence as is allowed fits into one request of the courier, and of no other", async () => {
-    const evidence = Array.from({ length: evidenceMax }, (_, at) => `${at + 10}`.repeat(evidenceBytesMax));
-    const body = framedOffer({ transactionId: "a".repeat(64), txParams: { coins: "1".repeat(8192) }, evidence });
+    const evidence = Array.from({ length: evidenceMax }, (_, at) =>
+      `${at + 10}`.repeat(evidenceBytesMax),
+    );
+    const body = framedOffer({
+      transactionId: "a".repeat(64),
+      txParams: { coins: "1".repeat(8192) },
+      evidence,
+    });
     const [wide, narrow] = [place(), place()];
     const lengths: number[] = [];
     const onRequest: LineServerOptions["onRequest"] = ({ id, ...rest }, answer) => {
@@ -257,13 +299,19 @@ describe("requests", () => {
       lengths.push(...(offer.evidence ?? []).map((text) => text.length));
       answer({ id, ok: true });
     };
-    await serve(wide, { requestBytesMax: courierLineBytesMax, framesMax: requestFramesMax, onRequest });
+    await serve(wide, {
+      requestBytesMax: courierLineBytesMax,
+      framesMax: requestFramesMax,
+      onRequest,
+    });
     await serve(narrow, { framesMax: requestFramesMax, onRequest });
     const courier = client(wide) as unknown as SocketClient<CourierRequests, CourierAnswers>;
     expect(await courier.request("sign", body)).toEqual({ ok: true });
     expect(lengths).toEqual(evidence.map((text) => text.length));
     const operator = client(narrow) as unknown as SocketClient<CourierRequests, CourierAnswers>;
-    expect(await rejection(operator.request("sign", body))).toMatchObject({ code: expect.stringMatching(/^SOCKET_/) });
+    expect(await rejection(operator.request("sign", body))).toMatchObject({
+      code: expect.stringMatching(/^SOCKET_/),
+    });
     expect(lengths).toHaveLength(evidenceMax);
   });
 
@@ -271,7 +319,9 @@ describe("requests", () => {
     const path = place();
     await serve(path, {
       onRequest: ({ id, verb }, answer) =>
-        verb === "refuse" ? answer({ id, ok: false, code: "X", detail: "no", effect: "none" }) : answer({ id, ok: true }),
+        verb === "refuse"
+          ? answer({ id, ok: false, code: "X", detail: "no", effect: "none" })
+          : answer({ id, ok: true }),
     });
     const asking = client(path);
     expect(await asking.request("refuse", { transactionId: "t", approver: "ann" })).toEqual({
@@ -319,11 +369,17 @@ describe("requests", () => {
     const asking = client(path, 5000, 2);
     const held = [asking.request("status", {}), asking.request("status", {})];
     for (const each of held) each.catch(() => {});
-    expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_BUSY", effect: "none" });
+    expect(await rejection(asking.request("status", {}))).toMatchObject({
+      code: "SOCKET_BUSY",
+      effect: "none",
+    });
     await until(() => seen >= 2);
     expect(seen).toBe(2);
     asking.close();
-    expect(await rejection(held[0] as Promise<unknown>)).toMatchObject({ code: "SOCKET_CLOSED", effect: "unknown" });
+    expect(await rejection(held[0] as Promise<unknown>)).toMatchObject({
+      code: "SOCKET_CLOSED",
+      effect: "unknown",
+    });
   });
 
   it("without an answer in time are unknown; the late answer hurts nobody", async () => {
@@ -336,7 +392,10 @@ describe("requests", () => {
       },
     });
     const asking = client(path, 1_000);
-    expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_TIMEOUT", effect: "unknown" });
+    expect(await rejection(asking.request("status", {}))).toMatchObject({
+      code: "SOCKET_TIMEOUT",
+      effect: "unknown",
+    });
     late();
     expect(await asking.request("status", {})).toEqual({ ok: true });
   });
@@ -346,13 +405,22 @@ describe("requests", () => {
     const nobody = client(path);
     const reasons: string[] = [];
     nobody.onClose(({ code }) => reasons.push(code));
-    expect(await rejection(nobody.request("status", {}))).toMatchObject({ code: "SOCKET_UNREACHABLE", effect: "none" });
-    expect(await rejection(nobody.request("status", {}))).toMatchObject({ code: "SOCKET_UNREACHABLE", effect: "none" });
+    expect(await rejection(nobody.request("status", {}))).toMatchObject({
+      code: "SOCKET_UNREACHABLE",
+      effect: "none",
+    });
+    expect(await rejection(nobody.request("status", {}))).toMatchObject({
+      code: "SOCKET_UNREACHABLE",
+      effect: "none",
+    });
     nobody.onClose(({ code }) => reasons.push(code));
     expect(reasons).toEqual(["SOCKET_UNREACHABLE", "SOCKET_UNREACHABLE"]);
     await serve(path, { onRequest: (_, __, connection) => connection.close() });
     const asking = client(path);
-    expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_CLOSED", effect: "unknown" });
+    expect(await rejection(asking.request("status", {}))).toMatchObject({
+      code: "SOCKET_CLOSED",
+      effect: "unknown",
+    });
   });
 });
 
@@ -388,7 +456,12 @@ describe("pushes", () => {
     const reading = client(path);
     await reading.request("status", {});
     for (let n = 0; n < 60 && closed === 0; n++) {
-      server.push({ push: "statement", frames: [new Uint8Array(100_000)], after: 0, head: { seq: 1, hash: "00".repeat(32) } });
+      server.push({
+        push: "statement",
+        frames: [new Uint8Array(100_000)],
+        after: 0,
+        head: { seq: 1, hash: "00".repeat(32) },
+      });
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
     expect(closed).toBe(1);
@@ -424,7 +497,12 @@ describe("a hostile client", () => {
     const socket = await raw(path);
     const said = allOf(socket);
     socket.write(bytes);
-    expect(JSON.parse(await said)).toMatchObject({ id: 0, ok: false, code: "SOCKET_FORMAT", effect: "none" });
+    expect(JSON.parse(await said)).toMatchObject({
+      id: 0,
+      ok: false,
+      code: "SOCKET_FORMAT",
+      effect: "none",
+    });
     expect(requests).toEqual([]);
     expect(await client(path).request("status", {})).toMatchObject({ ok: true });
   });
@@ -486,7 +564,9 @@ describe("the socket file", () => {
     expect(await rejection(serve(path))).toMatchObject({ code: "SOCKET_LISTEN" });
     expect(statSync(path).size).toBe(8);
     expect(await rejection(serve(join(path, "below")))).toMatchObject({ code: "SOCKET_LISTEN" });
-    expect(await rejection(serve(`${tmpdir()}/${"x".repeat(120)}`))).toMatchObject({ code: "SOCKET_LISTEN" });
+    expect(await rejection(serve(`${tmpdir()}/${"x".repeat(120)}`))).toMatchObject({
+      code: "SOCKET_LISTEN",
+    });
   });
 
   it("may be inherited as a descriptor, by a process that listens nowhere itself", async () => {
@@ -495,7 +575,8 @@ describe("the socket file", () => {
       configFile: false,
       build: { ssr: "agent/signer/sockets/line-server.ts", write: false },
     });
-    const bundle = "output" in built && built.output[0].type === "chunk" ? built.output[0].code : "";
+    const bundle =
+      "output" in built && built.output[0].type === "chunk" ? built.output[0].code : "";
     const program = `${bundle}
       listenLines("fd:3", { connectionsMax: 4, outstandingMax: 4, onFault: (fault) => { throw fault; },
         onListening: () => console.log("listening"), onRequest: ({ id, verb }, answer) => answer({ id, ok: true, verb }) });`;
@@ -504,7 +585,9 @@ describe("the socket file", () => {
     manager.listen(`${path}.made`);
     await once(manager, "listening");
     const { fd } = (manager as unknown as { _handle: { fd: number } })._handle;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit", fd] });
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit", fd],
+    });
     cleanups.push(() => child.kill("SIGKILL"));
     await once(child.stdout as Readable, "data");
     renameSync(`${path}.made`, path); // So that closing here does not remove it.

@@ -50,7 +50,12 @@ describe("times", () => {
   const born = (ahead: number) => at((now) => ({ iat: now + ahead, exp: now + 60 }));
   const ended = (ago: number) => at((now) => ({ iat: now - 90, exp: now - ago }));
   const raw = (name: string, change: (digits: string) => string) =>
-    text((one) => one.replace(new RegExp(`("${name}":)(\\d+)`), (_all, key, digits) => `${key}${change(digits)}`));
+    text((one) =>
+      one.replace(
+        new RegExp(`("${name}":)(\\d+)`),
+        (_all, key, digits) => `${key}${change(digits)}`,
+      ),
+    );
   refuses([
     ["a life of 301 seconds", lived(301), lived(300)],
     ["a life of a day", lived(86_400), lived(300)],
@@ -76,7 +81,10 @@ describe("times", () => {
       [`${name} beyond what is exact`, raw(name, () => "9007199254740993")],
       [`${name} endless`, raw(name, () => "1e999")],
       [`${name} not a number`, raw(name, () => "NaN")],
-      [`${name} in large letters`, text((one) => one.replace(`"${name}"`, `"${name.toUpperCase()}"`))],
+      [
+        `${name} in large letters`,
+        text((one) => one.replace(`"${name}"`, `"${name.toUpperCase()}"`)),
+      ],
     ]),
   ]);
 });
@@ -92,10 +100,28 @@ describe("whose and which", () => {
     ["sub with a space behind", () => claims({ sub: `${merchant().keyId} ` })],
     ["sub of another key", () => claims({ sub: other.keyId })],
     ["the merchant's id as sub", () => claims({ sub: gateway.merchant.merchantId })],
-    ["iss instead of sub", () => claims({ sub: undefined, iss: merchant().keyId }), () => claims({ iss: merchant().keyId })],
-    ...each("jti", [undefined, null, "", 12_345_678_901_234, true, [], {}, "short", " ".repeat(16)]),
+    [
+      "iss instead of sub",
+      () => claims({ sub: undefined, iss: merchant().keyId }),
+      () => claims({ iss: merchant().keyId }),
+    ],
+    ...each("jti", [
+      undefined,
+      null,
+      "",
+      12_345_678_901_234,
+      true,
+      [],
+      {},
+      "short",
+      " ".repeat(16),
+    ]),
     ["jti of 15 characters", () => claims({ jti: id(15) }), () => claims({ jti: id(16) })],
-    ["jti of 129 characters", () => claims({ jti: id(129).padStart(129, "x") }), () => claims({ jti: id(128) })],
+    [
+      "jti of 129 characters",
+      () => claims({ jti: id(129).padStart(129, "x") }),
+      () => claims({ jti: id(128) }),
+    ],
     ["jti with a space inside", () => claims({ jti: `${id(16)} x` })],
     ["jti with a space behind", () => claims({ jti: `${id(16)} ` })],
     ["jti with a line feed behind", () => claims({ jti: `${id(16)}\n` })],
@@ -117,7 +143,11 @@ describe("whose and which", () => {
       "*",
       "api",
     ]),
-    ["aud in a list in a list", aud((one) => [[one]]), aud((one) => ["https://elsewhere.example", one])],
+    [
+      "aud in a list in a list",
+      aud((one) => [[one]]),
+      aud((one) => ["https://elsewhere.example", one]),
+    ],
     ["aud as a key", aud((one) => ({ [one]: true })), aud((one) => [one])],
     ["aud with a path", aud((one) => `${one}/api`), aud((one) => `${one}/`)],
     ["aud with a query", aud((one) => `${one}?x`), aud((one) => one)],
@@ -134,7 +164,8 @@ describe("whose and which", () => {
 describe("claims as a text", () => {
   const first = (member: string) => text((one) => one.replace("{", `{${member},`));
   const last = (member: string) => text((one) => one.replace(/\}$/, `,${member}}`));
-  const keys = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 0]));
+  const keys = (count: number): object =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 0]));
   const names = ["sub", "iat", "exp", "jti"];
   const bound = { aud: testConfig.publicUrl, nbf: 0, bodyHash: sha256(""), method: "GET", path };
   const twice = names.flatMap((name): Vector[] => [
@@ -170,7 +201,11 @@ describe("claims as a text", () => {
     ["a comment", text((one) => one.replace(/\}$/, "/**/}"))],
     ["single quotes", text((one) => one.replaceAll('"', "'"))],
     ["cut by one", text((one) => one.slice(0, -1))],
-    ["a byte that is no UTF-8", text((one) => Buffer.from(one.replace(/\}$/, ',"x":"\u00e9"}'), "latin1")), last('"x":"\u00e9"')],
+    [
+      "a byte that is no UTF-8",
+      text((one) => Buffer.from(one.replace(/\}$/, ',"x":"\u00e9"}'), "latin1")),
+      last('"x":"\u00e9"'),
+    ],
     ["half a surrogate pair", last('"x":"\\ud83d"'), last('"x":"\\ud83d\\ude00"')],
     ["a fraction anywhere", last('"x":1.5'), last('"x":"1.5"')],
     ["five levels", last('"x":[[[[]]]]'), last('"x":[[[]]]')],
@@ -181,21 +216,57 @@ describe("claims as a text", () => {
 describe("the binding of a token, where the profile leaves it open", () => {
   const hash = sha256("");
   refuses([
-    ...each("bodyHash", [null, "", 0, true, [], {}, [hash], sha256("x"), sha256("\n"), sha256("{}"), "0".repeat(64)], hash),
-    ["bodyHash of 63 digits", () => claims({ bodyHash: hash.slice(1) }), () => claims({ bodyHash: hash })],
-    ["bodyHash of 65 digits", () => claims({ bodyHash: `${hash}0` }), () => claims({ bodyHash: hash.toUpperCase() })],
-    ["bodyHash with a prefix", () => claims({ bodyHash: `0x${hash}` }), () => claims({ bodyHash: hash })],
-    ["bodyHash with its algorithm", () => claims({ bodyHash: `sha256:${hash}` }), () => claims({ bodyHash: hash })],
-    ["bodyHash with a line feed", () => claims({ bodyHash: `${hash}\n` }), () => claims({ bodyHash: hash })],
+    ...each(
+      "bodyHash",
+      [null, "", 0, true, [], {}, [hash], sha256("x"), sha256("\n"), sha256("{}"), "0".repeat(64)],
+      hash,
+    ),
+    [
+      "bodyHash of 63 digits",
+      () => claims({ bodyHash: hash.slice(1) }),
+      () => claims({ bodyHash: hash }),
+    ],
+    [
+      "bodyHash of 65 digits",
+      () => claims({ bodyHash: `${hash}0` }),
+      () => claims({ bodyHash: hash.toUpperCase() }),
+    ],
+    [
+      "bodyHash with a prefix",
+      () => claims({ bodyHash: `0x${hash}` }),
+      () => claims({ bodyHash: hash }),
+    ],
+    [
+      "bodyHash with its algorithm",
+      () => claims({ bodyHash: `sha256:${hash}` }),
+      () => claims({ bodyHash: hash }),
+    ],
+    [
+      "bodyHash with a line feed",
+      () => claims({ bodyHash: `${hash}\n` }),
+      () => claims({ bodyHash: hash }),
+    ],
     [
       "bodyHash in base64url",
       () => claims({ bodyHash: Buffer.from(hash, "hex").toString("base64url") }),
       () => claims({ bodyHash: hash }),
     ],
-    ["bodyHash of SHA-512", () => claims({ bodyHash: createHash("sha512").digest("hex") }), () => claims({ bodyHash: hash })],
+    [
+      "bodyHash of SHA-512",
+      () => claims({ bodyHash: createHash("sha512").digest("hex") }),
+      () => claims({ bodyHash: hash }),
+    ],
     ...each("method", [null, "", 0, [], ["GET"], "POST", "get", "Get", "GET ", "HEAD", "*"], "GET"),
-    ...each("path", [null, "", 0, [], [path], "/", "*", "/api/v1/transactions", path.slice("/api".length)], path),
-    ...each("path", [`${path}/`, `${path}?`, `${path}#`, `/${path}`, `${path} `, path.toUpperCase()], path),
+    ...each(
+      "path",
+      [null, "", 0, [], [path], "/", "*", "/api/v1/transactions", path.slice("/api".length)],
+      path,
+    ),
+    ...each(
+      "path",
+      [`${path}/`, `${path}?`, `${path}#`, `/${path}`, `${path} `, path.toUpperCase()],
+      path,
+    ),
     ...each("path", [path.replace("supported", "%73upported"), testConfig.publicUrl + path], path),
   ]);
 });
@@ -203,7 +274,11 @@ describe("the binding of a token, where the profile leaves it open", () => {
 const target = "/api/v1/createTransactionRequest";
 const order = JSON.stringify({ currency: "eth", amount: "1", orderId: "forged" });
 const post = (signatureToken: string, body = order, to = target): Promise<Answered> =>
-  gateway.send(to, { method: "POST", headers: { "Content-Type": "application/json", signatureToken }, body });
+  gateway.send(to, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", signatureToken },
+    body,
+  });
 const codeOf = async (answer: Promise<Answered>): Promise<string> => {
   const { status, body } = await answer;
   return `${status} ${body.code}`;
@@ -240,7 +315,13 @@ describe("a strict key's token", () => {
     { path: [target] },
   ];
   it.each(
-    changes.map((change) => [Object.entries(change).map(([name, value]) => `${name} ${shown(value)}`)[0], change] as const),
+    changes.map(
+      (change) =>
+        [
+          Object.entries(change).map(([name, value]) => `${name} ${shown(value)}`)[0],
+          change,
+        ] as const,
+    ),
   )("is refused with %s", async (_name, change) => {
     const by = strict();
     expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheToken);
@@ -250,7 +331,11 @@ describe("a strict key's token", () => {
   it.each([
     ["another body", `${order} `, target],
     ["an empty body", "", target],
-    ["the same fields in another order", JSON.stringify({ orderId: "forged", amount: "1", currency: "eth" }), target],
+    [
+      "the same fields in another order",
+      JSON.stringify({ orderId: "forged", amount: "1", currency: "eth" }),
+      target,
+    ],
     ["a query", order, `${target}?x=1`],
   ])("is refused over %s", async (_name, body, to) => {
     const by = strict();
@@ -267,7 +352,8 @@ describe("a strict key's token", () => {
   ])("is refused over a query with %s", async (_name, sent, claimed = "?limit=1") => {
     const by = strict();
     const all = "/api/v1/transactions";
-    const token = (): string => press({ by, claims: { method: "GET", path: all + claimed, bodyHash: sha256("") } });
+    const token = (): string =>
+      press({ by, claims: { method: "GET", path: all + claimed, bodyHash: sha256("") } });
     expect((await read(token(), all + claimed)).status).toBe(200);
     expect(await codeOf(read(token(), all + sent))).toBe(turnedAway);
   });
@@ -280,14 +366,24 @@ describe("a good token", () => {
     return shared(apiKey);
   };
   it.each([
-    ["without the scope", () => press({ by: withKey({ scopes: ["deposit"] }) }), "403 scope_missing"],
+    [
+      "without the scope",
+      () => press({ by: withKey({ scopes: ["deposit"] }) }),
+      "403 scope_missing",
+    ],
     ["of a revoked key", () => press({ by: withKey({}, true) }), "403 key_revoked"],
-    ["of a revoked key without the scope", () => press({ by: withKey({ scopes: ["deposit"] }, true) }), "403 key_revoked"],
+    [
+      "of a revoked key without the scope",
+      () => press({ by: withKey({ scopes: ["deposit"] }, true) }),
+      "403 key_revoked",
+    ],
   ])("%s is told so, and a forged one of that key is not", async (_name, make, code) => {
     expect((await read(press())).status).toBe(200);
     const token = make();
     expect(await codeOf(read(token))).toBe(code);
-    expect(await codeOf(read(`${token.slice(0, -43)}${hmac("guessed", token).toString("base64url")}`))).toBe(turnedAway);
+    expect(
+      await codeOf(read(`${token.slice(0, -43)}${hmac("guessed", token).toString("base64url")}`)),
+    ).toBe(turnedAway);
   });
 
   it("of one key opens nothing of another merchant's", async () => {
@@ -302,7 +398,9 @@ describe("a token used before", () => {
   const jti = (id: string, more: object = {}) => press({ claims: { jti: id, ...more } });
   const fresh = () => newJti();
   const inEscapes = (id: string): string =>
-    press({ claimsText: claimsOf(merchant(), { jti: id }).replace(`"${id}"`, `"\\u0070${id.slice(1)}"`) });
+    press({
+      claimsText: claimsOf(merchant(), { jti: id }).replace(`"${id}"`, `"\\u0070${id.slice(1)}"`),
+    });
   const again: Record<string, (first: string, id: string) => Promise<Answered>> = {
     "as it was": (first) => post(first),
     "with Bearer before": (first) => post(`Bearer ${first}`),
@@ -312,8 +410,10 @@ describe("a token used before", () => {
     "with a query": (first) => post(first, order, `${target}?again`),
     "signed again, as it was": (_first, id) => post(jti(id)),
     "signed again, with a later end": (_first, id) => post(jti(id, { exp: nowSeconds() + 300 })),
-    "signed again, with an earlier beginning": (_first, id) => post(jti(id, { iat: nowSeconds() - 20 })),
-    "signed again, with another header": (_first, id) => post(press({ header: { typ: undefined }, claims: { jti: id } })),
+    "signed again, with an earlier beginning": (_first, id) =>
+      post(jti(id, { iat: nowSeconds() - 20 })),
+    "signed again, with another header": (_first, id) =>
+      post(press({ header: { typ: undefined }, claims: { jti: id } })),
     "signed again, its jti in escapes": (_first, id) => post(inEscapes(id)),
     "signed again, bound to its request": (_first, id) =>
       post(jti(id, { method: "POST", path: target, bodyHash: sha256(order) })),
@@ -343,7 +443,9 @@ describe("a token used before", () => {
     expect(await codeOf(post(token))).toBe(turnedAway);
     const id = fresh();
     expect((await read(jti(id))).status).toBe(200);
-    expect(await codeOf(post(press({ claims: { jti: id, aud: gateway.service.config.publicUrl } })))).toBe(turnedAway);
+    expect(
+      await codeOf(post(press({ claims: { jti: id, aud: gateway.service.config.publicUrl } }))),
+    ).toBe(turnedAway);
     const by = shared(gateway.key({ scopes: ["deposit"] }).apiKey);
     // the twin: of another key
     expect(await codeOf(post(press({ by, claims: { jti: id } })))).toBe(pastTheToken);
@@ -352,10 +454,14 @@ describe("a token used before", () => {
 
   it("is not used up by a forged token like it", async () => {
     const id = fresh();
-    expect(await codeOf(post(press({ claims: { jti: id }, sign: (one) => hmac("guessed", one) })))).toBe(turnedAway);
-    expect(await codeOf(post(press({ headerText: headerOf(merchant(), { kid: ed.keyId }), claims: { jti: id } })))).toBe(
-      turnedAway,
-    );
+    expect(
+      await codeOf(post(press({ claims: { jti: id }, sign: (one) => hmac("guessed", one) }))),
+    ).toBe(turnedAway);
+    expect(
+      await codeOf(
+        post(press({ headerText: headerOf(merchant(), { kid: ed.keyId }), claims: { jti: id } })),
+      ),
+    ).toBe(turnedAway);
     expect(await codeOf(post(jti(id)))).toBe(pastTheToken);
   });
 

@@ -4,7 +4,13 @@
  * them. Sources: RFC 7515 (JWS), 7516 (JWE), 7518 (JWA), 7797 (b64), 8037 (EdDSA), 8725 (best
  * practices); docs/api.md, The token.
  */
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import { describe } from "vitest";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
@@ -35,18 +41,40 @@ oneGatewayWithKeys();
 const strangeCurve = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 
 describe("the algorithm of an HS256 key", () => {
-  const none = ["none", "None", "NONE", "nOnE", "noNe", " none", "none ", "none\u0000", "n\u043ene", "null", "no", ""];
+  const none = [
+    "none",
+    "None",
+    "NONE",
+    "nOnE",
+    "noNe",
+    " none",
+    "none ",
+    "none\u0000",
+    "n\u043ene",
+    "null",
+    "no",
+    "",
+  ];
   const unsigned = none.flatMap((alg): Vector[] => [
     [`${JSON.stringify(alg)} without a signature`, withHeader({ alg }, { sign: () => "" })],
-    [`${JSON.stringify(alg)} of two parts`, () => press({ header: { alg } }).split(".").slice(0, 2).join(".")],
+    [
+      `${JSON.stringify(alg)} of two parts`,
+      () => press({ header: { alg } }).split(".").slice(0, 2).join("."),
+    ],
     [`${JSON.stringify(alg)} with a signature that fits`, withHeader({ alg })],
   ]);
   const truly: Vector[] = (["384", "512"] as const).flatMap((size) => [
     [
       `HS${size}, and signed so`,
-      withHeader({ alg: `HS${size}` }, { sign: (text: string) => hmac(secretOf(), text, `sha${size}`) }),
+      withHeader(
+        { alg: `HS${size}` },
+        { sign: (text: string) => hmac(secretOf(), text, `sha${size}`) },
+      ),
     ],
-    [`HS256, but signed as HS${size}`, () => press({ sign: (text) => hmac(secretOf(), text, `sha${size}`) })],
+    [
+      `HS256, but signed as HS${size}`,
+      () => press({ sign: (text) => hmac(secretOf(), text, `sha${size}`) }),
+    ],
   ]);
   const spelled = [
     "hs256",
@@ -61,7 +89,19 @@ describe("the algorithm of an HS256 key", () => {
     "HS256,none",
     "HMAC",
   ];
-  const foreign = ["RS256", "PS256", "ES256", "ES256K", "EdDSA", "Ed25519", "Ed448", "A128KW", "dir", "RSA1_5", "ECDH-ES"];
+  const foreign = [
+    "RS256",
+    "PS256",
+    "ES256",
+    "ES256K",
+    "EdDSA",
+    "Ed25519",
+    "Ed448",
+    "A128KW",
+    "dir",
+    "RSA1_5",
+    "ECDH-ES",
+  ];
   const named: Vector[] = [
     ...spelled,
     ...foreign,
@@ -87,8 +127,14 @@ describe("the algorithm of an HS256 key", () => {
             .replace(/HS256(?=","typ)/, "none"),
         }),
     ],
-    ["twice, the first none", () => press({ headerText: headerOf(merchant()).replace("{", '{"alg":"none",') })],
-    ["twice, one in escapes", () => press({ headerText: headerOf(merchant()).replace("{", '{"\\u0061lg":"none",') })],
+    [
+      "twice, the first none",
+      () => press({ headerText: headerOf(merchant()).replace("{", '{"alg":"none",') }),
+    ],
+    [
+      "twice, one in escapes",
+      () => press({ headerText: headerOf(merchant()).replace("{", '{"\\u0061lg":"none",') }),
+    ],
     ["in large letters beside it", withHeader({ ALG: "none" })],
     ["in large letters alone", withHeader({ alg: undefined, ALG: "HS256" })],
     ["with a space behind its name", withHeader({ alg: undefined, "alg ": "HS256" })],
@@ -107,7 +153,8 @@ describe("the key of another algorithm", () => {
     base64url: (key) => Buffer.from(publicKeyHex(key), "hex").toString("base64url"),
     "DER of SPKI": (key) => key.export({ format: "der", type: "spki" }),
     "PEM of SPKI": (key) => key.export({ format: "pem", type: "spki" }),
-    "PEM of SPKI without its last line feed": (key) => String(key.export({ format: "pem", type: "spki" })).trimEnd(),
+    "PEM of SPKI without its last line feed": (key) =>
+      String(key.export({ format: "pem", type: "spki" })).trimEnd(),
     "JWK as JSON": (key) => JSON.stringify(key.export({ format: "jwk" })),
     "nothing, since no secret is stored": () => "",
   };
@@ -119,7 +166,11 @@ describe("the key of another algorithm", () => {
         () => press({ by: ed, header: { alg: "HS256" }, sign: signedWith }),
         byEd,
       ],
-      [`public key as HMAC secret, ${form}, said EdDSA`, () => press({ by: ed, sign: signedWith }), byEd],
+      [
+        `public key as HMAC secret, ${form}, said EdDSA`,
+        () => press({ by: ed, sign: signedWith }),
+        byEd,
+      ],
     ];
   });
   const edSigned =
@@ -130,14 +181,23 @@ describe("the key of another algorithm", () => {
   /** S and S + L verify alike where S is not checked to be below L. RFC 8032 section 5.1.7. */
   const stretched = (text: string): Uint8Array => {
     const signature = Buffer.from(ed.sign(text));
-    const scalar = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString("hex")}`) + order;
-    return Buffer.concat([signature.subarray(0, 32), Buffer.from(scalar.toString(16).padStart(64, "0"), "hex").reverse()]);
+    const scalar =
+      BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString("hex")}`) + order;
+    return Buffer.concat([
+      signature.subarray(0, 32),
+      Buffer.from(scalar.toString(16).padStart(64, "0"), "hex").reverse(),
+    ]);
   };
-  const bytes = (change: (signature: Buffer) => Uint8Array) => (text: string) => change(Buffer.from(ed.sign(text)));
+  const bytes = (change: (signature: Buffer) => Uint8Array) => (text: string) =>
+    change(Buffer.from(ed.sign(text)));
   const hash = (text: string): Buffer => createHash("sha512").update(text).digest();
   refuses([
     ...confused,
-    ["an EdDSA key, none without a signature", edSigned({ alg: "none" }, () => new Uint8Array(0)), byEd],
+    [
+      "an EdDSA key, none without a signature",
+      edSigned({ alg: "none" }, () => new Uint8Array(0)),
+      byEd,
+    ],
     ["an EdDSA key, said Ed25519", edSigned({ alg: "Ed25519" }), byEd],
     ["an EdDSA key, said eddsa", edSigned({ alg: "eddsa" }), byEd],
     ["an EdDSA key, said ES256", edSigned({ alg: "ES256" }), byEd],
@@ -181,15 +241,37 @@ describe("the key of another algorithm", () => {
       ),
       byEd,
     ],
-    ["an EdDSA key, the text hashed first", edSigned({}, (text) => sign(null, hash(text), ownPair)), byEd],
-    ["an EdDSA key, another's signature", edSigned({}, (text) => sign(null, Buffer.from(text), strangePair)), byEd],
-    ["an EdDSA key of another, whose signature it is", () => press({ by: { ...ed, sign: paired("", strangePair).sign } }), byEd],
+    [
+      "an EdDSA key, the text hashed first",
+      edSigned({}, (text) => sign(null, hash(text), ownPair)),
+      byEd,
+    ],
+    [
+      "an EdDSA key, another's signature",
+      edSigned({}, (text) => sign(null, Buffer.from(text), strangePair)),
+      byEd,
+    ],
+    [
+      "an EdDSA key of another, whose signature it is",
+      () => press({ by: { ...ed, sign: paired("", strangePair).sign } }),
+      byEd,
+    ],
     [
       "a shared secret, said EdDSA and signed with a pair made of it",
-      () => press({ header: { alg: "EdDSA" }, sign: paired("", privateKeyFromSeed(secretOf().subarray(0, 32))).sign }),
+      () =>
+        press({
+          header: { alg: "EdDSA" },
+          sign: paired("", privateKeyFromSeed(secretOf().subarray(0, 32))).sign,
+        }),
     ],
-    ["a shared secret, but a pair's signature", () => press({ sign: (text) => sign(null, Buffer.from(text), ownPair) })],
-    ["an ES256 signature over an HS256 header", () => press({ sign: (text) => sign("sha256", Buffer.from(text), strangeCurve) })],
+    [
+      "a shared secret, but a pair's signature",
+      () => press({ sign: (text) => sign(null, Buffer.from(text), ownPair) }),
+    ],
+    [
+      "an ES256 signature over an HS256 header",
+      () => press({ sign: (text) => sign("sha256", Buffer.from(text), strangeCurve) }),
+    ],
   ]);
 });
 
@@ -253,7 +335,10 @@ describe("a header that brings or asks for something", () => {
     null,
     true,
   ];
-  const critical: Vector[] = crits.map((crit) => [`crit ${JSON.stringify(crit)}`, withHeader({ crit })]);
+  const critical: Vector[] = crits.map((crit) => [
+    `crit ${JSON.stringify(crit)}`,
+    withHeader({ crit }),
+  ]);
   const typs: unknown[] = [
     "JWE",
     "JOSE",
@@ -274,7 +359,10 @@ describe("a header that brings or asks for something", () => {
     ...critical,
     ...typed,
     ["jwk, signed with what it holds", withHeader({ jwk: oct }, byAttacker)],
-    ["jwk of a pair, signed by that pair", withHeader({ alg: "EdDSA", jwk: okp }, { sign: strangeHand })],
+    [
+      "jwk of a pair, signed by that pair",
+      withHeader({ alg: "EdDSA", jwk: okp }, { sign: strangeHand }),
+    ],
     [
       "jwk of a pair for an EdDSA key, signed by that pair",
       () => press({ by: ed, header: { jwk: okp }, sign: strangeHand }),
@@ -288,7 +376,10 @@ describe("a header that brings or asks for something", () => {
     ["jku, signed with what stands there", withHeader({ jku: fields.jku }, byAttacker)],
     [
       "x5c, signed with what it holds",
-      withHeader({ alg: "ES256", x5c: ["MIIB"] }, { sign: (text: string) => sign("sha256", Buffer.from(text), strangeCurve) }),
+      withHeader(
+        { alg: "ES256", x5c: ["MIIB"] },
+        { sign: (text: string) => sign("sha256", Buffer.from(text), strangeCurve) },
+      ),
     ],
     ["crit exp with the field it names", withHeader({ crit: ["exp"], exp: 9_999_999_999 })],
     ["b64 false, claims in base64url all the same", withHeader({ b64: false })],
@@ -297,10 +388,22 @@ describe("a header that brings or asks for something", () => {
       "zip, and claims that are packed",
       () => press({ header: { zip: "DEF" }, claimsText: deflateRawSync(claimsOf(merchant())) }),
     ],
-    ["packed claims without zip", () => press({ claimsText: deflateRawSync(claimsOf(merchant())) })],
-    ["__proto__ with alg and kid in it", () => press({ headerText: `{"__proto__":${headerOf(merchant())}}` })],
-    ["__proto__ beside alg and kid", () => press({ headerText: headerOf(merchant()).replace("{", '{"__proto__":{},') })],
-    ["constructor", () => press({ headerText: headerOf(merchant()).replace("{", '{"constructor":1,') })],
+    [
+      "packed claims without zip",
+      () => press({ claimsText: deflateRawSync(claimsOf(merchant())) }),
+    ],
+    [
+      "__proto__ with alg and kid in it",
+      () => press({ headerText: `{"__proto__":${headerOf(merchant())}}` }),
+    ],
+    [
+      "__proto__ beside alg and kid",
+      () => press({ headerText: headerOf(merchant()).replace("{", '{"__proto__":{},') }),
+    ],
+    [
+      "constructor",
+      () => press({ headerText: headerOf(merchant()).replace("{", '{"constructor":1,') }),
+    ],
     ["a list around it", () => press({ headerText: `[${headerOf(merchant())}]` })],
     ["text around it", () => press({ headerText: JSON.stringify(headerOf(merchant())) })],
     ["null", () => press({ headerText: "null" })],
@@ -311,11 +414,18 @@ describe("a header that brings or asks for something", () => {
       () => press({ headerText: `${headerOf(merchant())}{}` }),
       () => press({ headerText: ` ${headerOf(merchant())}\n` }),
     ],
-    ["a comma behind its last field", () => press({ headerText: headerOf(merchant()).replace("}", ",}") })],
+    [
+      "a comma behind its last field",
+      () => press({ headerText: headerOf(merchant()).replace("}", ",}") }),
+    ],
     ["a comment", () => press({ headerText: headerOf(merchant()).replace("}", "/**/}") })],
     ["a byte order mark", () => press({ headerText: `\ufeff${headerOf(merchant())}` })],
     ["a zero byte behind it", () => press({ headerText: `${headerOf(merchant())}\0` })],
-    ["a byte that is no UTF-8", () => press({ headerText: Buffer.concat([Buffer.from(headerOf(merchant())), Buffer.of(0xff)]) })],
+    [
+      "a byte that is no UTF-8",
+      () =>
+        press({ headerText: Buffer.concat([Buffer.from(headerOf(merchant())), Buffer.of(0xff)]) }),
+    ],
     ["UTF-16", () => press({ headerText: Buffer.from(headerOf(merchant()), "utf16le") })],
     ["single quotes", () => press({ headerText: headerOf(merchant()).replaceAll('"', "'") })],
   ]);
@@ -377,20 +487,40 @@ describe("a kid", () => {
     ["of 3000 characters", () => press({ header: { kid: "k".repeat(3000) } })],
     [
       "twice, an outsider's first",
-      () => press({ headerText: headerOf(merchant()).replace("{", '{"kid":"k_0000000000000000",') }),
+      () =>
+        press({ headerText: headerOf(merchant()).replace("{", '{"kid":"k_0000000000000000",') }),
     ],
-    ["twice, both the same", () => press({ headerText: headerOf(merchant()).replace("{", `{"kid":"${merchant().keyId}",`) })],
+    [
+      "twice, both the same",
+      () =>
+        press({ headerText: headerOf(merchant()).replace("{", `{"kid":"${merchant().keyId}",`) }),
+    ],
     [
       "twice, one in escapes",
-      () => press({ headerText: headerOf(merchant()).replace("{", `{"k\\u0069d":"${merchant().keyId}",`) }),
+      () =>
+        press({
+          headerText: headerOf(merchant()).replace("{", `{"k\\u0069d":"${merchant().keyId}",`),
+        }),
     ],
-    ["of another key of the merchant", () => press({ header: { kid: other.keyId } }), () => press({ by: other })],
+    [
+      "of another key of the merchant",
+      () => press({ header: { kid: other.keyId } }),
+      () => press({ by: other }),
+    ],
     [
       "and sub of another key of the merchant",
       () => press({ header: { kid: other.keyId }, claims: { sub: other.keyId } }),
       () => press({ by: other }),
     ],
-    ["of an EdDSA key over an HMAC", () => press({ header: { kid: ed.keyId }, claims: { sub: ed.keyId } }), byEd],
-    ["of one's own, sub of another", () => press({ by: other, claims: { sub: merchant().keyId } }), () => press({ by: other })],
+    [
+      "of an EdDSA key over an HMAC",
+      () => press({ header: { kid: ed.keyId }, claims: { sub: ed.keyId } }),
+      byEd,
+    ],
+    [
+      "of one's own, sub of another",
+      () => press({ by: other, claims: { sub: merchant().keyId } }),
+      () => press({ by: other }),
+    ],
   ]);
 });

@@ -36,7 +36,9 @@ describe("base64url in another form", () => {
   /**
    * A token whose claims and signature hold both characters that differ between the two alphabets.
    */
-  const stating = (change: { body?: (part: string) => string; tail?: (part: string) => string } = {}): string => {
+  const stating = (
+    change: { body?: (part: string) => string; tail?: (part: string) => string } = {},
+  ): string => {
     for (;;) {
       const claimsText = claimsOf(merchant(), { extra: ">>>???" });
       const [, body, signature] = apart(press({ claimsText }));
@@ -60,13 +62,33 @@ describe("base64url in another form", () => {
       [`${where}: bits left in the last of three characters`, pressed(2, otherLast), pressed(2)],
       [`${where}: one character too many`, pressed(0, (one) => `${one}A`), pressed(0)],
       [`${where}: a space behind`, pressed(0, (one) => `${one} `), pressed(0)],
-      [`${where}: a space inside`, pressed(0, (one) => `${one.slice(0, 4)} ${one.slice(4)}`), pressed(0)],
-      [`${where}: a tab inside`, pressed(0, (one) => `${one.slice(0, 4)}\t${one.slice(4)}`), pressed(0)],
-      [`${where}: an equals sign inside`, pressed(0, (one) => `${one.slice(0, 4)}=${one.slice(4)}`), pressed(0)],
-      [`${where}: a letter of Latin-1 inside`, pressed(0, (one) => `${one.slice(0, 4)}\u00e9${one.slice(4)}`), pressed(0)],
+      [
+        `${where}: a space inside`,
+        pressed(0, (one) => `${one.slice(0, 4)} ${one.slice(4)}`),
+        pressed(0),
+      ],
+      [
+        `${where}: a tab inside`,
+        pressed(0, (one) => `${one.slice(0, 4)}\t${one.slice(4)}`),
+        pressed(0),
+      ],
+      [
+        `${where}: an equals sign inside`,
+        pressed(0, (one) => `${one.slice(0, 4)}=${one.slice(4)}`),
+        pressed(0),
+      ],
+      [
+        `${where}: a letter of Latin-1 inside`,
+        pressed(0, (one) => `${one.slice(0, 4)}\u00e9${one.slice(4)}`),
+        pressed(0),
+      ],
       [`${where}: a quote around`, pressed(0, (one) => `"${one}"`), pressed(0)],
       [`${where}: a comma behind`, pressed(0, (one) => `${one},`), pressed(0)],
-      [`${where}: hex`, pressed(0, (one) => Buffer.from(one, "base64url").toString("hex")), pressed(0)],
+      [
+        `${where}: hex`,
+        pressed(0, (one) => Buffer.from(one, "base64url").toString("hex")),
+        pressed(0),
+      ],
       [`${where}: twice encoded`, pressed(0, part), pressed(0)],
     ];
   };
@@ -86,10 +108,21 @@ describe("base64url in another form", () => {
     ["signature: a space inside", tail((text) => `${text.slice(0, 4)} ${text.slice(4)}`)],
     ["signature: a letter of Latin-1 behind", tail((text) => `${text}\u00e9`)],
     ["signature: hex", tail((text) => Buffer.from(text, "base64url").toString("hex"))],
-    ["signature: hex, encoded", tail((text) => part(Buffer.from(text, "base64url").toString("hex")))],
+    [
+      "signature: hex, encoded",
+      tail((text) => part(Buffer.from(text, "base64url").toString("hex"))),
+    ],
     ["signature: twice encoded", tail(part)],
-    ["signature of an EdDSA key: bits left in the last character", () => press({ by: ed, tail: otherLast }), byEd],
-    ["signature of an EdDSA key: padded", () => press({ by: ed, tail: (text) => `${text}==` }), byEd],
+    [
+      "signature of an EdDSA key: bits left in the last character",
+      () => press({ by: ed, tail: otherLast }),
+      byEd,
+    ],
+    [
+      "signature of an EdDSA key: padded",
+      () => press({ by: ed, tail: (text) => `${text}==` }),
+      byEd,
+    ],
   ]);
 });
 
@@ -101,12 +134,18 @@ describe("parts", () => {
   /** As RFC 7516 makes one, under a key that is the secret's hash. */
   const encrypted = (alg: string): string => {
     const head = part(JSON.stringify({ alg, enc: "A256GCM", kid: merchant().keyId }));
-    const cipher = createCipheriv("aes-256-gcm", createHash("sha256").update(secretOf()).digest(), Buffer.alloc(12));
+    const cipher = createCipheriv(
+      "aes-256-gcm",
+      createHash("sha256").update(secretOf()).digest(),
+      Buffer.alloc(12),
+    );
     cipher.setAAD(Buffer.from(head));
     const text = Buffer.concat([cipher.update(claimsOf(merchant())), cipher.final()]);
     return `${head}..${part(Buffer.alloc(12))}.${part(text)}.${part(cipher.getAuthTag())}`;
   };
-  const flattened = made((head, body, signature) => JSON.stringify({ payload: body, protected: head, signature }));
+  const flattened = made((head, body, signature) =>
+    JSON.stringify({ payload: body, protected: head, signature }),
+  );
   const general = made((head, body, signature) =>
     JSON.stringify({ payload: body, signatures: [{ protected: head, signature }] }),
   );
@@ -119,25 +158,46 @@ describe("parts", () => {
     ["two, claims and signature", made((_head, body, signature) => `${body}.${signature}`)],
     ["four, one empty behind", made((head, body, signature) => `${head}.${body}.${signature}.`)],
     ["four, one empty before", made((head, body, signature) => `.${head}.${body}.${signature}`)],
-    ["four, the signature twice", made((head, body, signature) => `${head}.${body}.${signature}.${signature}`)],
-    ["four, an empty one between", made((head, body, signature) => `${head}.${body}..${signature}`)],
-    ["five, the token and two more", made((head, body, signature) => `${head}.${body}.${signature}.AAAA.AAAA`)],
-    ["six, the token twice", made((head, body, signature) => `${head}.${body}.${signature}.${head}.${body}.${signature}`)],
+    [
+      "four, the signature twice",
+      made((head, body, signature) => `${head}.${body}.${signature}.${signature}`),
+    ],
+    [
+      "four, an empty one between",
+      made((head, body, signature) => `${head}.${body}..${signature}`),
+    ],
+    [
+      "five, the token and two more",
+      made((head, body, signature) => `${head}.${body}.${signature}.AAAA.AAAA`),
+    ],
+    [
+      "six, the token twice",
+      made((head, body, signature) => `${head}.${body}.${signature}.${head}.${body}.${signature}`),
+    ],
     ["an empty header", made((_head, body, signature) => `.${body}.${signature}`)],
     ["an empty header, signed so", () => press({ head: () => "" })],
     ["empty claims, signed so", () => press({ body: () => "" })],
-    ["empty claims over what was signed, as if detached", made((head, _body, signature) => `${head}..${signature}`)],
+    [
+      "empty claims over what was signed, as if detached",
+      made((head, _body, signature) => `${head}..${signature}`),
+    ],
     ["an empty signature", made((head, body) => `${head}.${body}.`)],
     ["encrypted with dir", () => encrypted("dir")],
     ["encrypted with dir, said HS256", () => encrypted("HS256")],
     [
       "encrypted, of three parts",
-      () => press({ headerText: JSON.stringify({ alg: "dir", enc: "A256GCM", kid: merchant().keyId }) }),
+      () =>
+        press({
+          headerText: JSON.stringify({ alg: "dir", enc: "A256GCM", kid: merchant().keyId }),
+        }),
     ],
     ["as JSON, flattened", flattened],
     ["as JSON, general", general],
     ["a token inside a token", () => press({ claimsText: press() })],
-    ["a token inside a token, said so", () => press({ header: { cty: "JWT" }, claimsText: press() })],
+    [
+      "a token inside a token, said so",
+      () => press({ header: { cty: "JWT" }, claimsText: press() }),
+    ],
     ["two tokens with a comma", () => `${press()},${press()}`],
     ["two tokens with a comma and a space", () => `${press()}, ${press()}`],
     ["two tokens with a space", () => `${press()} ${press()}`],
@@ -180,10 +240,13 @@ describe("a signature", () => {
     (change: (mac: Buffer) => Uint8Array): (() => string) =>
     () =>
       press({ sign: (text) => change(hmac(secretOf(), text)) });
-  const flipped = (at: number): (() => string) => bytes((mac) => mac.map((byte, index) => (index === at ? byte ^ 1 : byte)));
+  const flipped = (at: number): (() => string) =>
+    bytes((mac) => mac.map((byte, index) => (index === at ? byte ^ 1 : byte)));
   const decoded = (text: string): string => Buffer.from(text, "base64url").toString();
   refuses([
-    ...[0, 1, 4, 8, 10, 12, 16, 20, 24, 28, 31].map((size): Vector => [`of the first ${size} bytes`, cut(size)]),
+    ...[0, 1, 4, 8, 10, 12, 16, 20, 24, 28, 31].map(
+      (size): Vector => [`of the first ${size} bytes`, cut(size)],
+    ),
     ["of the last 16 bytes", bytes((mac) => mac.subarray(16))],
     ["with a zero byte more", bytes((mac) => Buffer.concat([mac, Buffer.alloc(1)]))],
     ["twice", bytes((mac) => Buffer.concat([mac, mac]))],
@@ -193,18 +256,26 @@ describe("a signature", () => {
     ["with its first bit of the first byte changed", flipped(0)],
     ["with a bit of the middle changed", flipped(16)],
     ["with a bit of the last byte changed", flipped(31)],
-    ["of HMAC-SHA512, cut to 32 bytes", () => press({ sign: (text) => hmac(secretOf(), text, "sha512").subarray(0, 32) })],
+    [
+      "of HMAC-SHA512, cut to 32 bytes",
+      () => press({ sign: (text) => hmac(secretOf(), text, "sha512").subarray(0, 32) }),
+    ],
     ["of HMAC-SHA512/256", () => press({ sign: (text) => hmac(secretOf(), text, "sha512-256") })],
     ["of HMAC-SHA1", () => press({ sign: (text) => hmac(secretOf(), text, "sha1") })],
     [
       "of SHA-256 over secret and text",
-      () => press({ sign: (text) => createHash("sha256").update(secretOf()).update(text).digest() }),
+      () =>
+        press({ sign: (text) => createHash("sha256").update(secretOf()).update(text).digest() }),
     ],
     [
       "of SHA-256 over text and secret",
-      () => press({ sign: (text) => createHash("sha256").update(text).update(secretOf()).digest() }),
+      () =>
+        press({ sign: (text) => createHash("sha256").update(text).update(secretOf()).digest() }),
     ],
-    ["of SHA-256 over the text alone", () => press({ sign: (text) => createHash("sha256").update(text).digest() })],
+    [
+      "of SHA-256 over the text alone",
+      () => press({ sign: (text) => createHash("sha256").update(text).digest() }),
+    ],
     ["of the HMAC hashed once more", bytes((mac) => createHash("sha256").update(mac).digest())],
     ["over the claims alone", over((_head, body) => body)],
     ["over the header alone", over((head) => head)],
@@ -224,7 +295,10 @@ describe("a signature", () => {
     ["with the whole apiKey", withSecret(() => gateway.merchant.shopKey)],
     ["with the key's id", withSecret(() => merchant().keyId)],
     ["with the gateway's fingerprint", withSecret(() => gateway.service.key.fingerprint)],
-    ["with the gateway's public key", withSecret(() => Buffer.from(gateway.service.key.publicKey, "hex"))],
+    [
+      "with the gateway's public key",
+      withSecret(() => Buffer.from(gateway.service.key.publicKey, "hex")),
+    ],
     ["with the merchant's id", withSecret(() => gateway.merchant.merchantId)],
     ["with another key's secret", withSecret(() => secretOf(otherApiKey))],
     ["with nothing", withSecret(() => "")],
@@ -261,16 +335,46 @@ describe("parts of two tokens, and texts changed afterwards", () => {
       (_all, front, last, end) => `${front}${last === "1" ? "2" : "1"}${end}`,
     );
   refuses([
-    ["claims of a later token", mixed(again, ([head, , signature], [, body]) => [head, body, signature])],
-    ["signature of a later token", mixed(again, ([head, body], [, , signature]) => [head, body, signature])],
-    ["header of another key's token", mixed(others, ([, body, signature], [head]) => [head, body, signature])],
-    ["claims of another key's token", mixed(others, ([head, , signature], [, body]) => [head, body, signature])],
-    ["signature of another key's token", mixed(others, ([head, body], [, , signature]) => [head, body, signature])],
-    ["header and claims of another key's token", mixed(others, ([, , signature], [head, body]) => [head, body, signature])],
-    ["header and signature of another key's token", mixed(others, ([, body], [head, , signature]) => [head, body, signature])],
-    ["claims and signature of another key's token", mixed(others, ([head], [, body, signature]) => [head, body, signature])],
-    ["header of an EdDSA key's token", mixed(byEd, ([, body, signature], [head]) => [head, body, signature])],
-    ["claims and signature of an EdDSA key's token", mixed(byEd, ([head], [, body, signature]) => [head, body, signature])],
+    [
+      "claims of a later token",
+      mixed(again, ([head, , signature], [, body]) => [head, body, signature]),
+    ],
+    [
+      "signature of a later token",
+      mixed(again, ([head, body], [, , signature]) => [head, body, signature]),
+    ],
+    [
+      "header of another key's token",
+      mixed(others, ([, body, signature], [head]) => [head, body, signature]),
+    ],
+    [
+      "claims of another key's token",
+      mixed(others, ([head, , signature], [, body]) => [head, body, signature]),
+    ],
+    [
+      "signature of another key's token",
+      mixed(others, ([head, body], [, , signature]) => [head, body, signature]),
+    ],
+    [
+      "header and claims of another key's token",
+      mixed(others, ([, , signature], [head, body]) => [head, body, signature]),
+    ],
+    [
+      "header and signature of another key's token",
+      mixed(others, ([, body], [head, , signature]) => [head, body, signature]),
+    ],
+    [
+      "claims and signature of another key's token",
+      mixed(others, ([head], [, body, signature]) => [head, body, signature]),
+    ],
+    [
+      "header of an EdDSA key's token",
+      mixed(byEd, ([, body, signature], [head]) => [head, body, signature]),
+    ],
+    [
+      "claims and signature of an EdDSA key's token",
+      mixed(byEd, ([head], [, body, signature]) => [head, body, signature]),
+    ],
     [
       "header and claims changed places",
       () => {
@@ -290,15 +394,28 @@ describe("parts of two tokens, and texts changed afterwards", () => {
       },
     ],
     ["header: HS512 instead of HS256", altered(0, (text) => text.replace("HS256", "HS512"))],
-    ["header: jwt instead of JWT", altered(0, (text) => text.replace("JWT", "jwt")), () => press({ header: { typ: "jwt" } })],
+    [
+      "header: jwt instead of JWT",
+      altered(0, (text) => text.replace("JWT", "jwt")),
+      () => press({ header: { typ: "jwt" } }),
+    ],
     ["header: another digit of kid", altered(0, (text) => digit(text, "kid"))],
-    ["header: kid of another key", altered(0, (text) => text.replace(merchant().keyId, other.keyId))],
-    ["header: fields in another order", altered(0, (text) => text.replace(/("alg":"HS256"),("typ":"JWT")/, "$2,$1"))],
+    [
+      "header: kid of another key",
+      altered(0, (text) => text.replace(merchant().keyId, other.keyId)),
+    ],
+    [
+      "header: fields in another order",
+      altered(0, (text) => text.replace(/("alg":"HS256"),("typ":"JWT")/, "$2,$1")),
+    ],
     ["claims: another digit of exp", altered(1, (text) => digit(text, "exp"))],
     ["claims: another digit of iat", altered(1, (text) => digit(text, "iat"))],
     ["claims: another digit of jti", altered(1, (text) => digit(text, "jti"))],
     ["claims: another digit of sub", altered(1, (text) => digit(text, "sub"))],
-    ["claims: fields in another order", altered(1, (text) => text.replace(/("iat":\d+),("exp":\d+)/, "$2,$1"))],
+    [
+      "claims: fields in another order",
+      altered(1, (text) => text.replace(/("iat":\d+),("exp":\d+)/, "$2,$1")),
+    ],
     [
       "header: a space more",
       () => {
@@ -331,7 +448,11 @@ describe("lengths", () => {
   const longest = (): string => ofLength(charactersMax);
   refuses([
     ["4097 characters", () => ofLength(charactersMax + 1), longest],
-    ["Bearer and 4097 characters", () => `Bearer ${ofLength(charactersMax + 1)}`, () => `Bearer ${longest()}`],
+    [
+      "Bearer and 4097 characters",
+      () => `Bearer ${ofLength(charactersMax + 1)}`,
+      () => `Bearer ${longest()}`,
+    ],
     ["a header of 12000 characters", () => press({ head: (text) => text + "A".repeat(12_000) })],
     [
       "a header field of 3000 characters",
@@ -341,7 +462,13 @@ describe("lengths", () => {
     ["a signature of 3000 characters", () => press({ tail: (text) => text + "A".repeat(3000) })],
     ["2000 dots", () => ".".repeat(2000)],
     ["15000 letters", () => "A".repeat(15_000)],
-    ["20000 letters, above what a request's headers may have", () => "A".repeat(20_000), longest, 431, "headers_too_large"],
+    [
+      "20000 letters, above what a request's headers may have",
+      () => "A".repeat(20_000),
+      longest,
+      431,
+      "headers_too_large",
+    ],
   ]);
 });
 
@@ -349,7 +476,12 @@ describe("a good token", () => {
   const request = { method: "GET", path, body: new Uint8Array(0) };
   const verdict = async (token: string): Promise<boolean> => {
     const { store, key, config } = gateway.service;
-    const at = { store, sealingKey: key.sealingKey, publicUrl: config.publicUrl, nowMs: gateway.clock.nowMs };
+    const at = {
+      store,
+      sealingKey: key.sealingKey,
+      publicUrl: config.publicUrl,
+      nowMs: gateway.clock.nowMs,
+    };
     return (await verifyToken(token, request, at)).ok;
   };
 
@@ -361,20 +493,37 @@ describe("a good token", () => {
     expect(await verdict(token)).toBe(true);
     const stride = strideOfRun(4);
     for (const at of places(token.length, stride)) {
-      const malformed = token.charAt(at) === "." ? `${token.slice(0, at)}A${token.slice(at + 1)}` : malformedAt(token, at);
+      const malformed =
+        token.charAt(at) === "."
+          ? `${token.slice(0, at)}A${token.slice(at + 1)}`
+          : malformedAt(token, at);
       expect(await verdict(malformed), `changed at ${at}, SEED=${stride.seed}`).toBe(false);
-      expect(await verdict(token.slice(0, at) + token.slice(at + 1)), `left out at ${at}`).toBe(false);
+      expect(await verdict(token.slice(0, at) + token.slice(at + 1)), `left out at ${at}`).toBe(
+        false,
+      );
     }
   });
 
   it("counts in its own header field alone", async () => {
     const type = { "Content-Type": "application/json" };
     expect((await knock(press())).status).toBe(200);
-    expect((await gateway.send(path, { headers: { ...type, Authorization: `Bearer ${press()}` } })).status).toBe(401);
-    expect((await gateway.send(path, { headers: { ...type, Cookie: `signatureToken=${press()}` } })).status).toBe(401);
-    expect((await gateway.send(`${path}?signatureToken=${press()}`, { headers: type })).status).toBe(401);
-    expect((await gateway.send(path, { headers: { ...type, "signature-token": press() } })).status).toBe(401);
+    expect(
+      (await gateway.send(path, { headers: { ...type, Authorization: `Bearer ${press()}` } }))
+        .status,
+    ).toBe(401);
+    expect(
+      (await gateway.send(path, { headers: { ...type, Cookie: `signatureToken=${press()}` } }))
+        .status,
+    ).toBe(401);
+    expect(
+      (await gateway.send(`${path}?signatureToken=${press()}`, { headers: type })).status,
+    ).toBe(401);
+    expect(
+      (await gateway.send(path, { headers: { ...type, "signature-token": press() } })).status,
+    ).toBe(401);
     const twice = [press(), press()] as unknown as string; // two lines of one name
-    expect((await gateway.send(path, { headers: { ...type, signatureToken: twice } })).status).toBe(401);
+    expect((await gateway.send(path, { headers: { ...type, signatureToken: twice } })).status).toBe(
+      401,
+    );
   });
 });

@@ -24,7 +24,10 @@ const clockTickMs = 10;
 /** CPU time of this worker and its ended children, in ms. proc(5): utime, stime, cutime, cstime. */
 function readCpuMs(): number {
   // A worker that is a thread shares its process with others: the times of the thread are its own.
-  const text = readFileSync(process.env.TEST_WORKER === "thread" ? "/proc/thread-self/stat" : "/proc/self/stat", "utf8");
+  const text = readFileSync(
+    process.env.TEST_WORKER === "thread" ? "/proc/thread-self/stat" : "/proc/self/stat",
+    "utf8",
+  );
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * clockTickMs;
 }
@@ -68,6 +71,7 @@ export class CostMeter {
   }
 
   #write(line: object): void {
-    if (process.env.TEST_COST_FILE) appendFileSync(process.env.TEST_COST_FILE, `${JSON.stringify(line)}\n`);
+    if (process.env.TEST_COST_FILE)
+      appendFileSync(process.env.TEST_COST_FILE, `${JSON.stringify(line)}\n`);
   }
 }

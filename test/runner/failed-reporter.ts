@@ -8,7 +8,9 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export default class FailedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const failed = modules.filter((module) => !module.ok()).map((module) => `${relative(root, module.moduleId)}\n`);
+    const failed = modules
+      .filter((module) => !module.ok())
+      .map((module) => `${relative(root, module.moduleId)}\n`);
     if (process.env.TEST_FAILED_FILE) writeFileSync(process.env.TEST_FAILED_FILE, failed.join(""));
   }
 }

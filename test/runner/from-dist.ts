@@ -9,7 +9,9 @@ import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const { sourceStamp, stampFile } = (await import(new URL("../../cli/launch/stamp.js", import.meta.url).href)) as {
+const { sourceStamp, stampFile } = (await import(
+  new URL("../../cli/launch/stamp.js", import.meta.url).href
+)) as {
   readonly stampFile: string;
   sourceStamp(): string;
 };
@@ -37,6 +39,7 @@ export function importsFromDist(): Plugin {
   return {
     name: "tests-import-the-build",
     enforce: "pre",
-    resolveId: (source, importer) => (importer === undefined ? null : builtFileOf(source, importer)),
+    resolveId: (source, importer) =>
+      importer === undefined ? null : builtFileOf(source, importer),
   };
 }

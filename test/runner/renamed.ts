@@ -2,33 +2,38 @@
  * Tests of 4d8fbe51 that have another name now, by file and old name: a name without a number that
  * differs by tier, or one whose claim another test holds.
  */
-export const renamedTests: Readonly<Record<string, { readonly file: string; readonly name: string }>> = {
+export const renamedTests: Readonly<
+  Record<string, { readonly file: string; readonly name: string }>
+> = {
   "chains/rollups: a sender on an OP Stack chain > gives no chain state if the oracle does not answer, so that nothing is signed by a guess":
     {
       file: "chains/rollups",
       name: "a sender on an OP Stack chain > gives no market if the oracle does not answer, so that nothing is signed by a guess, and all else",
     },
-  "chains/tron-node-sender: a provider of two that names other prices leaves no chain state; one of three changes nothing": {
-    file: "chains/tron-node-sender",
-    name: "a provider of two that names other prices leaves no market and all else; one of three changes nothing",
-  },
+  "chains/tron-node-sender: a provider of two that names other prices leaves no chain state; one of three changes nothing":
+    {
+      file: "chains/tron-node-sender",
+      name: "a provider of two that names other prices leaves no market and all else; one of three changes nothing",
+    },
   "chains/utxo-answers: a server > that lists no coins of a popular address (%s) is asked for its transactions, and its words say where even that ends":
     {
       file: "chains/utxo-answers",
       name: "a server > that lists no coins of a popular address (%s) is asked for its transactions, and what even these lack is not available",
     },
-  "chains/utxo-history: the history of an address > is not read above the bound of coins, and the words say what to do": {
-    file: "chains/utxo-history",
-    name: "the history of an address > above the bound of coins has those that are worth something, and its totals; up to it all of them",
-  },
+  "chains/utxo-history: the history of an address > is not read above the bound of coins, and the words say what to do":
+    {
+      file: "chains/utxo-history",
+      name: "the history of an address > above the bound of coins has those that are worth something, and its totals; up to it all of them",
+    },
   "chains/tron-node-deposits: ${} deposits come to what the chain holds, none twice (seed %s)": {
     file: "chains/tron-node-deposits",
     name: "many deposits come to what the chain holds, none twice (seed %s)",
   },
-  "chains/tron-node-void: a transaction called void is never on the chain, in ${} lives (seed %s)": {
-    file: "chains/tron-node-void",
-    name: "a transaction called void is never on the chain, in many lives (seed %s)",
-  },
+  "chains/tron-node-void: a transaction called void is never on the chain, in ${} lives (seed %s)":
+    {
+      file: "chains/tron-node-void",
+      name: "a transaction called void is never on the chain, in many lives (seed %s)",
+    },
   "chains/utxo-evidence: a lying courier > 500 requests, each with a lie, give a code and no bytes; without it each is built: share %i":
     {
       file: "chains/utxo-evidence",
@@ -44,10 +49,11 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
       file: "chains/utxo-read-back",
       name: "a signed transaction of %s > a signed transaction reads as it should, payments and cancels",
     },
-  "chains/utxo-transaction: 1,000, of five address kinds and 1 to 8 coins, are read alike by two other programs: share %i": {
-    file: "chains/utxo-transaction",
-    name: "100, of five address kinds and 1 to 8 coins, are read alike by two other programs: share %i",
-  },
+  "chains/utxo-transaction: 1,000, of five address kinds and 1 to 8 coins, are read alike by two other programs: share %i":
+    {
+      file: "chains/utxo-transaction",
+      name: "100, of five address kinds and 1 to 8 coins, are read alike by two other programs: share %i",
+    },
   "chains/xrp-address: addresses of XRP, judged by others > 500 keys have the address that ripple-keypairs gives, and 500 X-addresses are made and split alike":
     {
       file: "chains/xrp-address",
@@ -63,23 +69,26 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
       file: "chains/xrp-transaction",
       name: "transactions of XRP, judged by others > payments are read alike, encoded alike, signed by the account's key and named by the same id",
     },
-  "chains/xrp-transaction: transactions of XRP, judged by others > ${} cancels are an AccountSet that sets nothing": {
-    file: "chains/xrp-transaction",
-    name: "transactions of XRP, judged by others > cancels are an AccountSet that sets nothing",
-  },
+  "chains/xrp-transaction: transactions of XRP, judged by others > ${} cancels are an AccountSet that sets nothing":
+    {
+      file: "chains/xrp-transaction",
+      name: "transactions of XRP, judged by others > cancels are an AccountSet that sets nothing",
+    },
   "gateway/gateway-http: HTTP > the gateway over HTTP gives up on a request that does not arrive in time, within a second of its time":
     {
       file: "gateway/gateway-http",
       name: "HTTP > the gateway over HTTP gives up on a request that does not arrive in time, sooner than a server that looks every half a minute",
     },
-  "gateway/gateway-lists: a list of transactions > is what reading every row gives, for 400 filters, seed %i": {
-    file: "gateway/gateway-lists",
-    name: "a list of transactions > is what reading every row gives, for every filter, seed %i",
-  },
-  "gateway/gateway-reserved: the reserved sums > are what 300 withdrawals make after each of 900 acts, seed %i": {
-    file: "gateway/gateway-reserved",
-    name: "the reserved sums > are what hundreds of withdrawals make after each act, seed %i",
-  },
+  "gateway/gateway-lists: a list of transactions > is what reading every row gives, for 400 filters, seed %i":
+    {
+      file: "gateway/gateway-lists",
+      name: "a list of transactions > is what reading every row gives, for every filter, seed %i",
+    },
+  "gateway/gateway-reserved: the reserved sums > are what 300 withdrawals make after each of 900 acts, seed %i":
+    {
+      file: "gateway/gateway-reserved",
+      name: "the reserved sums > are what hundreds of withdrawals make after each act, seed %i",
+    },
   "protocol/foreign-text: a megabyte of %s takes time in proportion": {
     file: "protocol/foreign-text",
     name: "a long text of %s takes time in proportion",
@@ -93,10 +102,11 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
       file: "install/systemd",
       name: "systemd units > are the signer's, the courier's, the gateway's with its alerts, the two sockets and one name for the agent's",
     },
-  "system/tidy: the house > gives each test of the gateway a title that names its subject, so that it stands alone": {
-    file: "system/tidy",
-    name: "the house > has no title that repeats its heading, and none without a heading that leans on one",
-  },
+  "system/tidy: the house > gives each test of the gateway a title that names its subject, so that it stands alone":
+    {
+      file: "system/tidy",
+      name: "the house > has no title that repeats its heading, and none without a heading that leans on one",
+    },
   "pairing/pairing: a second run > says so and changes nothing": {
     file: "pairing/pairing-again",
     name: "a second run > says so and changes nothing",
@@ -109,10 +119,11 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "pairing/pairing-again",
     name: "a second run > refuses another wallet and touches nothing of it",
   },
-  "pairing/pairing: a second run > goes on without the mnemonic once the wallet is sealed: its keys still prove themselves": {
-    file: "pairing/pairing-again",
-    name: "a second run > goes on without the mnemonic once the wallet is sealed: its keys still prove themselves",
-  },
+  "pairing/pairing: a second run > goes on without the mnemonic once the wallet is sealed: its keys still prove themselves":
+    {
+      file: "pairing/pairing-again",
+      name: "a second run > goes on without the mnemonic once the wallet is sealed: its keys still prove themselves",
+    },
   "pairing/pairing: a second run > refuses another encKey than the keystore's": {
     file: "pairing/pairing-again",
     name: "a second run > refuses another encKey than the keystore's",
@@ -122,35 +133,40 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
       file: "pairing/pairing-again",
       name: "a damaged state folder > without %s: crypto and pair name it, say what to do, and change nothing but the exit reason",
     },
-  "pairing/pairing: a damaged state folder > does not seal a second keystore for a pairing that was begun": {
-    file: "pairing/pairing-again",
-    name: "a damaged state folder > does not seal a second keystore for a pairing that was begun",
-  },
+  "pairing/pairing: a damaged state folder > does not seal a second keystore for a pairing that was begun":
+    {
+      file: "pairing/pairing-again",
+      name: "a damaged state folder > does not seal a second keystore for a pairing that was begun",
+    },
   "pairing/pairing: a pairing that was cut > keeps the sealed keystore while the gateway is away, and goes on with the same keys":
     {
       file: "pairing/pairing-again",
       name: "a pairing that was cut > keeps the sealed keystore while the gateway is away, and goes on with the same keys",
     },
-  "pairing/pairing: a pairing that was cut > registers the same keys again when it was killed while the gateway answered": {
-    file: "pairing/pairing-again",
-    name: "a pairing that was cut > registers the same keys again when it was killed while the gateway answered",
-  },
+  "pairing/pairing: a pairing that was cut > registers the same keys again when it was killed while the gateway answered":
+    {
+      file: "pairing/pairing-again",
+      name: "a pairing that was cut > registers the same keys again when it was killed while the gateway answered",
+    },
   "pairing/pairing: a pairing that was cut > does not ask the gateway again once it granted": {
     file: "pairing/pairing-again",
     name: "a pairing that was cut > does not ask the gateway again once it granted",
   },
-  "pairing/pairing: a pairing that was cut > is paired, and says what is left, when config.json cannot be rewritten": {
-    file: "pairing/pairing-again",
-    name: "a pairing that was cut > is paired, and says what is left, when config.json cannot be rewritten",
-  },
-  "pairing/pairing: a pairing that was cut > never begins a second ledger where its progress was lost": {
-    file: "pairing/pairing-again",
-    name: "a pairing that was cut > never begins a second ledger where its progress was lost",
-  },
-  "install/runtime-coins: XRP is paid to the drop, once an operator said yes to its first sequence": {
-    file: "install/runtime-coins",
-    name: "XRP is paid to the drop, from the sequence at which its account was made",
-  },
+  "pairing/pairing: a pairing that was cut > is paired, and says what is left, when config.json cannot be rewritten":
+    {
+      file: "pairing/pairing-again",
+      name: "a pairing that was cut > is paired, and says what is left, when config.json cannot be rewritten",
+    },
+  "pairing/pairing: a pairing that was cut > never begins a second ledger where its progress was lost":
+    {
+      file: "pairing/pairing-again",
+      name: "a pairing that was cut > never begins a second ledger where its progress was lost",
+    },
+  "install/runtime-coins: XRP is paid to the drop, once an operator said yes to its first sequence":
+    {
+      file: "install/runtime-coins",
+      name: "XRP is paid to the drop, from the sequence at which its account was made",
+    },
   "signer/sweeps: the first slot of a deposit address > is the first slot alone on the courier's word, whatever number of nodes it names":
     {
       file: "signer/sweeps",
@@ -178,10 +194,11 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "chains/refusals",
     name: "words of %s nodes about signed bytes > %s: %s",
   },
-  "chains/evm-broadcast: a broadcast reports the most useful of several answers, and unsent only when all say so": {
-    file: "chains/refusals",
-    name: "the answers of several nodes to signed bytes > count for what one of them took, then for the doubt that one leaves, then as a refusal",
-  },
+  "chains/evm-broadcast: a broadcast reports the most useful of several answers, and unsent only when all say so":
+    {
+      file: "chains/refusals",
+      name: "the answers of several nodes to signed bytes > count for what one of them took, then for the doubt that one leaves, then as a refusal",
+    },
   "chains/evm-broadcast: no price cures the refusal by %s: %s": {
     file: "chains/refusals",
     name: "words of %s nodes about signed bytes > %s: %s",
@@ -190,18 +207,20 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "chains/refusals",
     name: "the answers of several nodes to signed bytes > are curable by a higher fee unless each refuses for another reason",
   },
-  "chains/evm-broadcast: a refusal of several nodes is one only where each of them refused, and curable where one is": {
-    file: "chains/refusals",
-    name: "the answers of several nodes to signed bytes > are curable by a higher fee unless each refuses for another reason",
-  },
+  "chains/evm-broadcast: a refusal of several nodes is one only where each of them refused, and curable where one is":
+    {
+      file: "chains/refusals",
+      name: "the answers of several nodes to signed bytes > are curable by a higher fee unless each refuses for another reason",
+    },
   "chains/evm-broadcast: a revert is told from want of funds and from trouble in the node": {
     file: "chains/refusals",
     name: "a revert is told from want of funds and from trouble in the node",
   },
-  "chains/evm-node-logs: a foreign log with odd fields fails nothing, ours with an odd field does": {
-    file: "chains/evm-node-logs",
-    name: "a foreign log with odd fields is nothing, ours with an odd field is named and costs no other",
-  },
+  "chains/evm-node-logs: a foreign log with odd fields fails nothing, ours with an odd field does":
+    {
+      file: "chains/evm-node-logs",
+      name: "a foreign log with odd fields is nothing, ours with an odd field is named and costs no other",
+    },
   "chains/tron-node-sender: an answer about signed bytes with a reference that the chain does not have is unknown: another node may have it":
     {
       file: "chains/tron-node-sender",
@@ -219,10 +238,11 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "chains/refusals",
     name: "words of %s nodes about signed bytes > %s: %s",
   },
-  "chains/utxo-answers: words of a node that refuses signed bytes > only the transaction's own id says that a node took it": {
-    file: "chains/refusals",
-    name: "words of %s nodes about signed bytes > are no acceptance where they are made up, and the transaction's own id is one",
-  },
+  "chains/utxo-answers: words of a node that refuses signed bytes > only the transaction's own id says that a node took it":
+    {
+      file: "chains/refusals",
+      name: "words of %s nodes about signed bytes > are no acceptance where they are made up, and the transaction's own id is one",
+    },
   "chains/utxo-answers: a server > of the Esplora API that gives estimates for many blocks only, or none, leaves a market all the same":
     {
       file: "chains/utxo-answers",
@@ -237,10 +257,11 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
     file: "chains/refusals",
     name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
   },
-  "chains/xrp-node-broadcast: the answer to signed bytes is unknown for the id of other bytes, and accepted for the same id": {
-    file: "chains/refusals",
-    name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
-  },
+  "chains/xrp-node-broadcast: the answer to signed bytes is unknown for the id of other bytes, and accepted for the same id":
+    {
+      file: "chains/refusals",
+      name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
+    },
   "chains/xrp-node-broadcast: the answer to signed bytes is a refusal for bytes that the API cannot read, and none for a node that is not ready":
     { file: "chains/refusals", name: "words of %s nodes about signed bytes > %s: %s" },
   "chains/xrp-node-broadcast: the answer to signed bytes stays open while one of several nodes keeps the bytes that another one drops":
@@ -248,23 +269,26 @@ export const renamedTests: Readonly<Record<string, { readonly file: string; read
       file: "chains/refusals",
       name: "the answers of several nodes to signed bytes > count for what one of them took, then for the doubt that one leaves, then as a refusal",
     },
-  "chains/xrp-node-broadcast: the answer to signed bytes rejects an answer without an engine result": {
-    file: "chains/refusals",
-    name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
-  },
-  "courier/watch: the watch of a chain > a watch of an idle account asks at most once a second, and at least every 12 seconds": {
-    file: "courier/watch",
-    name: "the watch of a chain > a watch of an idle account asks at most once a second, and every 12 seconds or twenty times a block",
-  },
+  "chains/xrp-node-broadcast: the answer to signed bytes rejects an answer without an engine result":
+    {
+      file: "chains/refusals",
+      name: "a node's flags > of the XRP Ledger say more than its code, and a node that does not say is in doubt where it may hold the bytes",
+    },
+  "courier/watch: the watch of a chain > a watch of an idle account asks at most once a second, and at least every 12 seconds":
+    {
+      file: "courier/watch",
+      name: "the watch of a chain > a watch of an idle account asks at most once a second, and every 12 seconds or twenty times a block",
+    },
   "watcher/watcher-withdrawals: many withdrawals > have their turn one of each agent at a time, each once, and then those first who waited longest":
     {
       file: "gateway/turns",
       name: "turns > take one of each merchant at a time, and those first that were asked about longest ago",
     },
-  "watcher/watcher-withdrawals: many withdrawals > never wait because one of them asks more than a pass may": {
-    file: "gateway/turns",
-    name: "turns > take one thing that costs more than a pass may, and then the others",
-  },
+  "watcher/watcher-withdrawals: many withdrawals > never wait because one of them asks more than a pass may":
+    {
+      file: "gateway/turns",
+      name: "turns > take one thing that costs more than a pass may, and then the others",
+    },
   "watcher/watcher-withdrawals: a withdrawal on chain > is not completed by a transaction of another withdrawal that took its place, however alike":
     {
       file: "watcher/watcher-withdrawals",

@@ -14,7 +14,11 @@ type OnCollected = ((files: File[]) => Promise<void>) | undefined;
 /** Removes the tests of the long tier below a suite, and the headings that then have none. */
 function keepQuick(suite: Suite, file: string, above: readonly string[]): void {
   suite.tasks = suite.tasks.filter((task: Task) => {
-    if (task.type !== "suite") return !isLongOnly(file, [...above, withoutHeading(above.at(-1) ?? "", task.name)].join(" > "));
+    if (task.type !== "suite")
+      return !isLongOnly(
+        file,
+        [...above, withoutHeading(above.at(-1) ?? "", task.name)].join(" > "),
+      );
     keepQuick(task, file, [...above, task.name]);
     return task.tasks.length > 0;
   });
@@ -28,7 +32,8 @@ export default class ProjectRunner extends VitestTestRunner {
     // The runner puts its own function, which reports the tests, into this place.
     let report: OnCollected;
     const prune: OnCollected = async (files) => {
-      for (const file of files) if (!isLongTier) keepQuick(file, file.name.replace(/^test\/|\.test\.ts$/g, ""), []);
+      for (const file of files)
+        if (!isLongTier) keepQuick(file, file.name.replace(/^test\/|\.test\.ts$/g, ""), []);
       await report?.(files);
     };
     Object.defineProperty(this, "onCollected", {

@@ -21,12 +21,19 @@ export interface LongRow {
 export const longRows: readonly LongRow[] = [
   {
     file: "system/crash",
-    twin: { file: "system/faults", title: "faults on real processes > a short share of each holds" },
+    twin: {
+      file: "system/faults",
+      title: "faults on real processes > a short share of each holds",
+    },
     why: "the same runner with kills at system calls; moments of chance are `npm run faults -- --moments`",
   },
   {
     file: "system/recovery-process",
-    titles: ["recovery > a new ledger", "recovery > a gateway restored", "recovery > a recovery of both sides"],
+    titles: [
+      "recovery > a new ledger",
+      "recovery > a gateway restored",
+      "recovery > a recovery of both sides",
+    ],
     twin: { file: "system/recovery-process", title: "recovery > a ledger restored from a backup" },
     why: "the first case runs the commands and the processes; the others are the signer's and the hub's own tests in process",
   },
@@ -47,7 +54,8 @@ export const longRows: readonly LongRow[] = [
     file: "system/takeover-process",
     twin: {
       file: "signer/takeover",
-      title: "a release without catching up > a release of an agent that has not caught up frees nothing",
+      title:
+        "a release without catching up > a release of an agent that has not caught up frees nothing",
     },
     why: "the rules are the store's; the long tier moves two real servers",
   },
@@ -107,7 +115,10 @@ export const longRows: readonly LongRow[] = [
   },
   {
     file: "system/many-chains",
-    twin: { file: "system/node-health-process", title: "a node that stands still is named by /ready" },
+    twin: {
+      file: "system/node-health-process",
+      title: "a node that stands still is named by /ready",
+    },
     why: "it compares two paces by the clock, which a run beside others cannot",
   },
   {
@@ -117,22 +128,34 @@ export const longRows: readonly LongRow[] = [
   },
   {
     file: "install/runtime",
-    twin: { file: "install/engines", title: "the Node of the agent > Node is the one that package.json names" },
+    twin: {
+      file: "install/engines",
+      title: "the Node of the agent > Node is the one that package.json names",
+    },
     why: "it brings other versions of Node; `npm run nodes` is a command of its own",
   },
   {
     file: "install/runtime-coins",
-    twin: { file: "install/engines", title: "the Node of the agent > Node is the one that package.json names" },
+    twin: {
+      file: "install/engines",
+      title: "the Node of the agent > Node is the one that package.json names",
+    },
     why: "it brings other versions of Node; `npm run nodes` is a command of its own",
   },
   {
     file: "install/install-image",
-    twin: { file: "install/install-plan", title: "in an image > the plan for an image puts files in place" },
+    twin: {
+      file: "install/install-plan",
+      title: "in an image > the plan for an image puts files in place",
+    },
     why: "the plan is the same; the long tier carries it out in a folder",
   },
   {
     file: "examples/testnets-process",
-    twin: { file: "examples/testnets", title: "the configurations of examples/testnets > the placeholders are" },
+    twin: {
+      file: "examples/testnets",
+      title: "the configurations of examples/testnets > the placeholders are",
+    },
     why: "the commands are those of the demo, which `.ci/run` plays",
   },
   {
@@ -148,13 +171,19 @@ export const longRows: readonly LongRow[] = [
   {
     file: "system/simulation",
     titles: ["the simulator > finds nothing in four hundred runs"],
-    twin: { file: "system/simulation", title: "the simulator > finds nothing in the seeds that once" },
+    twin: {
+      file: "system/simulation",
+      title: "the simulator > finds nothing in the seeds that once",
+    },
     why: "the same code on kept seeds and on a seed of each world; the command's processes are the laboratory's own",
   },
   {
     file: "system/simulation",
     titles: ["the simulator > does the same again"],
-    twin: { file: "system/simulation", title: "the simulator > runs a seed the same way after other seeds" },
+    twin: {
+      file: "system/simulation",
+      title: "the simulator > runs a seed the same way after other seeds",
+    },
     why: "one process shows that a seed alone decides a run; the number of processes is the laboratory's own",
   },
   {
@@ -187,13 +216,19 @@ export const longRows: readonly LongRow[] = [
   {
     file: "signer/checkpoint-growth",
     titles: ["a checkpoint after 6,300 closed orders"],
-    twin: { file: "signer/checkpoint-growth", title: "a checkpoint grows no faster than the orders" },
+    twin: {
+      file: "signer/checkpoint-growth",
+      title: "a checkpoint grows no faster than the orders",
+    },
     why: "the bound is in proportion; the long tier goes to where it is full",
   },
   {
     file: "system/random-commands",
     titles: ["random commands > reach every kind"],
-    twin: { file: "system/random-commands", title: "random commands > keep every safety invariant" },
+    twin: {
+      file: "system/random-commands",
+      title: "random commands > keep every safety invariant",
+    },
     why: "it needs long lives to reach each kind; the lives themselves stay",
   },
   {
@@ -208,7 +243,10 @@ export const longRows: readonly LongRow[] = [
   },
   {
     file: "pairing/pairing-again",
-    titles: ["a second run > takes secrets out again", "a second run > goes on without the mnemonic"],
+    titles: [
+      "a second run > takes secrets out again",
+      "a second run > goes on without the mnemonic",
+    ],
     twin: { file: "pairing/pairing-again", title: "a second run > says so and changes nothing" },
     why: "each pairing is six programs; that a second run changes nothing, and its refusals, stay",
   },
@@ -219,7 +257,10 @@ export const longRows: readonly LongRow[] = [
       "a pairing that was cut > does not ask the gateway again",
       "a pairing that was cut > is paired, and says what is left",
     ],
-    twin: { file: "pairing/pairing-again", title: "a pairing that was cut > keeps the sealed keystore" },
+    twin: {
+      file: "pairing/pairing-again",
+      title: "a pairing that was cut > keeps the sealed keystore",
+    },
     why: "each pairing is six programs; one cut that goes on with the same keys, and the lost progress, stay",
   },
   {
@@ -248,7 +289,10 @@ export const longRows: readonly LongRow[] = [
   {
     file: "system/steps-process",
     titles: ["kills at the steps of a payout > "],
-    twin: { file: "system/faults", title: "faults on real processes > a short share of each holds" },
+    twin: {
+      file: "system/faults",
+      title: "faults on real processes > a short share of each holds",
+    },
     why: "kills of real processes at system calls stay; plan, ledger and judge of the steps stay too",
   },
   {
@@ -263,19 +307,34 @@ export const longRows: readonly LongRow[] = [
   {
     file: "system/bench",
     titles: ["a few orders go the whole path"],
-    twin: { file: "system/xrp-process", title: "an agent with a chain of XRP > pays out with and without a tag" },
+    twin: {
+      file: "system/xrp-process",
+      title: "an agent with a chain of XRP > pays out with and without a tag",
+    },
     why: "orders go the whole path in each family's process test; the bench itself is a command",
   },
   {
     file: "chains/made-up-family",
-    titles: ["a made-up family of chains > compiles with", "a made-up family of chains > without its"],
-    twin: { file: "chains/made-up-family", title: "a made-up family of chains > a patch fails where" },
+    titles: [
+      "a made-up family of chains > compiles with",
+      "a made-up family of chains > without its",
+    ],
+    twin: {
+      file: "chains/made-up-family",
+      title: "a made-up family of chains > a patch fails where",
+    },
     why: "the compiler reads the whole product; that each line still fits its table stays",
   },
   {
     file: "install/release-archive",
-    titles: ["the packages of a release > are taken by npm ci", "the archive > is the same, byte for byte"],
-    twin: { file: "install/release-archive", title: "the packages of a release > are the agent's production packages" },
+    titles: [
+      "the packages of a release > are taken by npm ci",
+      "the archive > is the same, byte for byte",
+    ],
+    twin: {
+      file: "install/release-archive",
+      title: "the packages of a release > are the agent's production packages",
+    },
     why: "a second build and a fresh installation; content, checksum and signature stay",
   },
   {
@@ -288,14 +347,19 @@ export const longRows: readonly LongRow[] = [
       "installing and building > brings the compiler under package-lock-only",
       "installing and building > brings the compiler under location",
     ],
-    twin: { file: "launcher/started", title: "installing and building > brings the compiler under %s" },
+    twin: {
+      file: "launcher/started",
+      title: "installing and building > brings the compiler under %s",
+    },
     why: "each is npm and a build; one run under all six settings at once, each of which would spoil it, stays",
   },
 ];
 
 /** A title without the words of its heading, where it repeats them. */
 export function withoutHeading(heading: string, title: string): string {
-  return heading !== "" && title.startsWith(`${heading} `) ? title.slice(heading.length + 1) : title;
+  return heading !== "" && title.startsWith(`${heading} `)
+    ? title.slice(heading.length + 1)
+    : title;
 }
 
 /**
@@ -313,7 +377,8 @@ export const checkerFiles: readonly string[] = [
 ];
 
 const beginnings = new Map<string, string[]>();
-for (const { file, titles = [] } of longRows) beginnings.set(file, [...(beginnings.get(file) ?? []), ...titles]);
+for (const { file, titles = [] } of longRows)
+  beginnings.set(file, [...(beginnings.get(file) ?? []), ...titles]);
 
 /** Whether a test, by its name, is one that only the long tier runs. */
 export function isLongOnly(file: string, name: string): boolean {

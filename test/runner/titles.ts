@@ -11,7 +11,11 @@ export interface WrittenTitle {
 /** The kind of a call: `it`, `it.each(…)`, `describe.skipIf(…)` and the like. */
 function callKind(call: ts.CallExpression): "describe" | "it" | null {
   let at: ts.Expression = call.expression;
-  while (ts.isCallExpression(at) || ts.isPropertyAccessExpression(at) || ts.isTaggedTemplateExpression(at)) {
+  while (
+    ts.isCallExpression(at) ||
+    ts.isPropertyAccessExpression(at) ||
+    ts.isTaggedTemplateExpression(at)
+  ) {
     at = ts.isTaggedTemplateExpression(at) ? at.tag : at.expression;
   }
   if (!ts.isIdentifier(at)) return null;
@@ -25,7 +29,8 @@ function textOf(node: ts.Expression | undefined): string | null {
   if (ts.isStringLiteralLike(node)) return node.text;
   if (ts.isTemplateExpression(node))
     return node.head.text + node.templateSpans.map(({ literal }) => `\${}${literal.text}`).join("");
-  if (ts.isBinaryExpression(node)) return [node.left, node.right].map((part) => textOf(part) ?? "\u0024{}").join("");
+  if (ts.isBinaryExpression(node))
+    return [node.left, node.right].map((part) => textOf(part) ?? "\u0024{}").join("");
   return null;
 }
 

@@ -8,13 +8,24 @@ import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { canonicalLimits, loosened } from "../../agent/signer/state/canonical.ts";
 import { limitsInForce } from "../../agent/signer/state/in-force.ts";
-import { begun, hotWallet, Kit, type KitOptions, other, own, settings, shop, txParams } from "../../lab/kit/signer-kit.ts";
+import {
+  begun,
+  hotWallet,
+  Kit,
+  type KitOptions,
+  other,
+  own,
+  settings,
+  shop,
+  txParams,
+} from "../../lab/kit/signer-kit.ts";
 
 const hourMs = 3_600_000;
 
 const bare = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10" };
 
-const shownOf = (policy: SignerSettings["policy"]) => limitsInForce(new Policy(readRules({ ...settings, policy }, own)), begun);
+const shownOf = (policy: SignerSettings["policy"]) =>
+  limitsInForce(new Policy(readRules({ ...settings, policy }, own)), begun);
 
 describe("limits in force", () => {
   it("stand in the order of config.json, with nothing where there is no such limit", () => {
@@ -42,7 +53,13 @@ describe("limits in force", () => {
     const tip = { maxTip: "50", tipUnit: "gwei" };
     const { maxFee, maxFeePerDay } = bare;
     const sweeps = {
-      ...{ maxFee, maxFeePerDay, usedFeesInDay: "0", maxTopUp: maxFee, maxTopUpPerDay: maxFeePerDay },
+      ...{
+        maxFee,
+        maxFeePerDay,
+        usedFeesInDay: "0",
+        maxTopUp: maxFee,
+        maxTopUpPerDay: maxFeePerDay,
+      },
       ...{ usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" },
     };
     expect(shownOf({ usdt: all, eth: bare })).toEqual([
@@ -57,9 +74,22 @@ describe("limits in force", () => {
         ...used,
         sweeps,
       },
-      { currency: "eth", network, contract: "", ...bare, ...none, ...tip, allow: 0, deny: 0, ...used, sweeps },
+      {
+        currency: "eth",
+        network,
+        contract: "",
+        ...bare,
+        ...none,
+        ...tip,
+        allow: 0,
+        deny: 0,
+        ...used,
+        sweeps,
+      },
     ]);
-    expect(shownOf({ eth: { ...bare, newDestination: { delayMinutes: 1 } } })[0]?.newDestination).toEqual({
+    expect(
+      shownOf({ eth: { ...bare, newDestination: { delayMinutes: 1 } } })[0]?.newDestination,
+    ).toEqual({
       holdAbove: "",
       delayMinutes: 1,
     });
@@ -67,7 +97,13 @@ describe("limits in force", () => {
   });
 
   it("limits of sweeps and top-ups are those of config.json, and null where sweeps are not allowed", () => {
-    const own = { allowed: true, maxFee: "0.002", maxFeePerDay: "0.02", maxTopUp: "0.003", maxTopUpPerDay: "0.03" };
+    const own = {
+      allowed: true,
+      maxFee: "0.002",
+      maxFeePerDay: "0.02",
+      maxTopUp: "0.003",
+      maxTopUpPerDay: "0.03",
+    };
     const { allowed, ...amounts } = own;
     expect(allowed).toBe(true);
     expect(shownOf({ eth: { ...bare, sweeps: own } })[0]?.sweeps).toEqual({
@@ -86,7 +122,11 @@ describe("limits in force", () => {
       return [usedInHour, usedInDay, usedFeesInDay];
     };
     expect(used()).toEqual(["0", "0", "0"]);
-    const { transactionId } = kit.request({ currency: "eth", amount: "0.7", expiresAt: begun + 30 * hourMs });
+    const { transactionId } = kit.request({
+      currency: "eth",
+      amount: "0.7",
+      expiresAt: begun + 30 * hourMs,
+    });
     const declined = kit.request({ currency: "eth", amount: "0.2" }).transactionId;
     expect(used()).toEqual(["0.9", "0.9", "0"]);
     kit.ask("decline", { transactionId: declined, code: "CHAIN_WOULD_REVERT" });
@@ -103,12 +143,16 @@ describe("limits in force", () => {
   it("are those of the run, not of the file that was changed since, and its path and digest stand beside them", () => {
     const kit = new Kit().ready();
     expect(kit.operate("status").status.config).toEqual(settings.config);
-    expect(kit.operate("status").status.limits.map(({ currency }) => currency)).toEqual(["eth", "usdt"]);
+    expect(kit.operate("status").status.limits.map(({ currency }) => currency)).toEqual([
+      "eth",
+      "usdt",
+    ]);
   });
 });
 
 describe("limits beside those decided by before", () => {
-  const linesOf = (policy: SignerSettings["policy"]) => canonicalLimits(readRules({ ...settings, policy }, own));
+  const linesOf = (policy: SignerSettings["policy"]) =>
+    canonicalLimits(readRules({ ...settings, policy }, own));
   const full = {
     ...bare,
     ...{ maxPerHour: "5", holdAbove: "1", twoApproversAbove: "3", allow: [shop], deny: [other] },
@@ -143,8 +187,15 @@ describe("limits beside those decided by before", () => {
       holdAbove: "0",
     };
     expect(said({ ...tighter, newDestination: { holdAbove: "1", delayMinutes: 91 } })).toEqual([]);
-    expect(loosened(linesOf({ usdt: bare }), linesOf({ usdt: { ...bare, allow: [shop], deny: [other] } }))).toEqual([]);
-    expect(loosened(linesOf({ usdt: bare }), linesOf({ usdt: bare, eth: bare }))).toEqual(["eth is payable, and was not"]);
+    expect(
+      loosened(
+        linesOf({ usdt: bare }),
+        linesOf({ usdt: { ...bare, allow: [shop], deny: [other] } }),
+      ),
+    ).toEqual([]);
+    expect(loosened(linesOf({ usdt: bare }), linesOf({ usdt: bare, eth: bare }))).toEqual([
+      "eth is payable, and was not",
+    ]);
     expect(loosened(linesOf({ usdt: bare, eth: bare }), linesOf({ usdt: bare }))).toEqual([]);
   });
 
@@ -159,7 +210,11 @@ describe("limits beside those decided by before", () => {
     const digest = kit.operate("status").status.policyDigest;
     expect(kit.statements.at(-1)?.policy).toBe(digest);
     kit.settle();
-    const again = new Kit({ settings: { ...settings, policy: wider, config }, found: kit.disk, gatewayKey: kit.gateway.key });
+    const again = new Kit({
+      settings: { ...settings, policy: wider, config },
+      found: kit.disk,
+      gatewayKey: kit.gateway.key,
+    });
     Object.assign(again.gateway, { stored: kit.gateway.stored, last: kit.gateway.last });
     again.now = kit.now;
     expect(again.operate("status").status.policyLooser).toEqual(looser);
@@ -184,7 +239,12 @@ describe("limits beside those decided by before", () => {
 describe("the line policy changed", () => {
   const underOther = (digest: string): SignerSettings => ({
     ...settings,
-    config: { path: "/etc/autowithdraw/config.json", digest: digest.repeat(32), readAt: 2, readMs: 2 },
+    config: {
+      path: "/etc/autowithdraw/config.json",
+      digest: digest.repeat(32),
+      readAt: 2,
+      readMs: 2,
+    },
   });
   const next = (kit: Kit, options: KitOptions): Kit => {
     kit.settle();
@@ -194,7 +254,11 @@ describe("the line policy changed", () => {
     return again;
   };
   const rulesIn = (kit: Kit) =>
-    kit.records().flatMap((record) => (record.kind === "POLICY" ? [[record.seq, record.digest.slice(0, 2), record.path]] : []));
+    kit
+      .records()
+      .flatMap((record) =>
+        record.kind === "POLICY" ? [[record.seq, record.digest.slice(0, 2), record.path]] : [],
+      );
 
   it("comes before the first decision, once, and not again while the same is in force", () => {
     const kit = new Kit();
@@ -230,12 +294,21 @@ describe("the line policy changed", () => {
       ["c2", "/etc/autowithdraw/config.json"],
       ["c1", "/etc/autowithdraw/config.json"],
     ]);
-    for (const [seq] of rulesIn(third)) expect(third.records()[seq as number]?.kind).toBe("REQUESTED");
+    for (const [seq] of rulesIn(third))
+      expect(third.records()[seq as number]?.kind).toBe("REQUESTED");
   });
 
   it.each([
-    ["an intent", (kit: Kit, id: string) => kit.ask("sign", { transactionId: id, txParams }), "INTENT"],
-    ["an operator's no", (kit: Kit, id: string) => kit.operate("refuse", { transactionId: id }), "REFUSED"],
+    [
+      "an intent",
+      (kit: Kit, id: string) => kit.ask("sign", { transactionId: id, txParams }),
+      "INTENT",
+    ],
+    [
+      "an operator's no",
+      (kit: Kit, id: string) => kit.operate("refuse", { transactionId: id }),
+      "REFUSED",
+    ],
   ])("comes before %s of what another run approved", (_, act, kind) => {
     const kit = new Kit({ settings: underOther("c1") }).ready();
     const { transactionId } = kit.request();
@@ -243,7 +316,10 @@ describe("the line policy changed", () => {
     again.handshake();
     act(again, transactionId);
     const kinds = again.kinds();
-    expect(kinds.slice(kinds.lastIndexOf("POLICY"), kinds.lastIndexOf("POLICY") + 2)).toEqual(["POLICY", kind]);
+    expect(kinds.slice(kinds.lastIndexOf("POLICY"), kinds.lastIndexOf("POLICY") + 2)).toEqual([
+      "POLICY",
+      kind,
+    ]);
     expect(rulesIn(again)).toHaveLength(2);
   });
 

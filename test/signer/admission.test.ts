@@ -19,7 +19,8 @@ function waiting(): Kit {
 }
 
 const lastText = (kit: Kit): string => kit.gateway.texts.at(-1)!;
-const take = (kit: Kit, change: object = {}) => kit.admit(kit.gateway.jobs([lastText(kit)], { at: kit.now, ...change }));
+const take = (kit: Kit, change: object = {}) =>
+  kit.admit(kit.gateway.jobs([lastText(kit)], { at: kit.now, ...change }));
 
 describe("an envelope of jobs", () => {
   it("is taken when the pinned key signed it for this agent, wallet and epoch", () => {
@@ -44,7 +45,9 @@ describe("an envelope of jobs", () => {
     const genuine = kit.gateway.jobs([lastText(kit)]);
     const altered = Uint8Array.from(genuine);
     altered[altered.length - 30]! ^= 1;
-    expect(kit.admit(kit.gateway.jobs([lastText(kit)], {}, foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
+    expect(kit.admit(kit.gateway.jobs([lastText(kit)], {}, foreignKey)).code).toBe(
+      "ENVELOPE_SIGNATURE",
+    );
     expect(kit.admit(altered).code).toBe("ENVELOPE_SIGNATURE");
     expect(kit.admit(genuine.subarray(0, 60)).code).toBe("ENVELOPE_SIZE");
     expect(kit.admit(kit.gateway.ack(kit.core.heads.head)).code).toBe("ENVELOPE_KIND");
@@ -57,8 +60,12 @@ describe("an envelope of jobs", () => {
 
   it("is not parsed before its signature holds, and strictly after", () => {
     const kit = waiting();
-    expect(kit.admit(sealEnvelope("jobs", Buffer.from("{"), foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
-    expect(kit.admit(sealEnvelope("jobs", Buffer.from("{"), kit.gateway.key)).code).toBe("JSON_SYNTAX");
+    expect(kit.admit(sealEnvelope("jobs", Buffer.from("{"), foreignKey)).code).toBe(
+      "ENVELOPE_SIGNATURE",
+    );
+    expect(kit.admit(sealEnvelope("jobs", Buffer.from("{"), kit.gateway.key)).code).toBe(
+      "JSON_SYNTAX",
+    );
     expect(take(kit, { more: 1 }).code).toBe("JSON_SHAPE");
   });
 
@@ -108,19 +115,24 @@ describe("the signer, given jobs", () => {
       return { kit, texts };
     }
 
-    it.each([0, 2, 3])("a list whose last new job is not signed is refused without a record, with %i known before", (known) => {
-      const { kit, texts } = knowing(known);
-      const before = kit.records().length;
-      expect(offer(kit, texts, [3])).toMatchObject({ ok: false, code: "JOB_UNSIGNED" });
-      expect(kit.records()).toHaveLength(before);
-      expect(offer(kit, texts, [])).toMatchObject({ ok: true });
-      expect(kit.core.chain.sequence).toBe(4);
-    });
+    it.each([0, 2, 3])(
+      "a list whose last new job is not signed is refused without a record, with %i known before",
+      (known) => {
+        const { kit, texts } = knowing(known);
+        const before = kit.records().length;
+        expect(offer(kit, texts, [3])).toMatchObject({ ok: false, code: "JOB_UNSIGNED" });
+        expect(kit.records()).toHaveLength(before);
+        expect(offer(kit, texts, [])).toMatchObject({ ok: true });
+        expect(kit.core.chain.sequence).toBe(4);
+      },
+    );
 
     it("the last job's signature covers the new jobs before it, whose own are recorded as they came", () => {
       const { kit, texts } = knowing(1);
       expect(offer(kit, texts, [0, 1, 2])).toMatchObject({ ok: true });
-      const recorded = kit.records().flatMap((record) => (record.kind === "REQUESTED" ? [record.signature] : []));
+      const recorded = kit
+        .records()
+        .flatMap((record) => (record.kind === "REQUESTED" ? [record.signature] : []));
       const own = texts.map((text) => signJob(text, kit.gateway.key));
       expect(recorded).toEqual([own[0], unfit, unfit, own[3]]);
     });
@@ -140,11 +152,20 @@ describe("the signer, given jobs", () => {
       for (const bad of [0, changed]) {
         const { kit, texts } = knowing(known);
         const previous = changed >= known ? { previous: "ab".repeat(32) } : {};
-        const text = JSON.stringify({ ...(JSON.parse(texts[changed]!) as object), amount: "2", ...previous });
-        const forked = texts.slice(0, changed + 1).map((one, index) => (index === changed ? text : one));
+        const text = JSON.stringify({
+          ...(JSON.parse(texts[changed]!) as object),
+          amount: "2",
+          ...previous,
+        });
+        const forked = texts
+          .slice(0, changed + 1)
+          .map((one, index) => (index === changed ? text : one));
         expect(offer(kit, forked, [bad])).toMatchObject({ ok: false, code: "JOB_UNSIGNED" });
         expect(kit.core.locked).toBeNull();
-        expect(offer(kit, forked, [])).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
+        expect(offer(kit, forked, [])).toMatchObject({
+          code: "SIGNER_LOCKED",
+          detail: "LEDGER_FORKED",
+        });
       }
     });
   });
@@ -154,7 +175,10 @@ describe("the signer, given jobs", () => {
     const { transactionId } = take(kit).withdrawals[0]!;
     kit.ask("sign", { transactionId, txParams });
     const before = kit.records().length;
-    expect(take(kit)).toMatchObject({ ok: true, withdrawals: [{ transactionId, state: "signed" }] });
+    expect(take(kit)).toMatchObject({
+      ok: true,
+      withdrawals: [{ transactionId, state: "signed" }],
+    });
     expect(kit.records()).toHaveLength(before);
   });
 
@@ -164,7 +188,10 @@ describe("the signer, given jobs", () => {
     const forged = JSON.stringify({ ...(JSON.parse(lastText(kit)) as object), amount: "2" });
     expect(kit.admit(kit.gateway.jobs([forged], {}, foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
     expect(kit.core.locked).toBeNull();
-    expect(kit.admit(kit.gateway.jobs([forged]))).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
+    expect(kit.admit(kit.gateway.jobs([forged]))).toMatchObject({
+      code: "SIGNER_LOCKED",
+      detail: "LEDGER_FORKED",
+    });
     kit.start();
     expect(kit.ask("hello").locked).toBe("LEDGER_FORKED");
   });
@@ -197,7 +224,11 @@ describe("a job that cannot be done", () => {
     ["with a tag", { tag: "7" }, "JOB_TAG_UNSUPPORTED"],
     ["with too many decimals", { amount: "0.0000001" }, "AMOUNT_PRECISION"],
     ["to a bad address", { address: "nowhere" }, "ADDRESS_FORMAT"],
-    ["to an address with a wrong checksum", { address: `${shop.slice(0, -1)}9` }, "ADDRESS_CHECKSUM"],
+    [
+      "to an address with a wrong checksum",
+      { address: `${shop.slice(0, -1)}9` },
+      "ADDRESS_CHECKSUM",
+    ],
     ["to the zero address", { address: `0x${"0".repeat(40)}` }, "ADDRESS_ZERO"],
     ["to a precompiled contract", { address: `0x${"0".repeat(39)}9` }, "ADDRESS_RESERVED"],
     ["to a system contract", { address: `0x${"0".repeat(36)}0100` }, "ADDRESS_RESERVED"],
@@ -214,7 +245,10 @@ describe("a job that cannot be done", () => {
   it("is not one that ends this very millisecond, or that names its address in lower case", () => {
     const kit = new Kit().ready();
     expect(kit.request({ issuedAt: begun - 10, expiresAt: begun }).state).toBe("approved");
-    expect(kit.request({ address: shop.toLowerCase() })).toMatchObject({ state: "approved", address: shop });
+    expect(kit.request({ address: shop.toLowerCase() })).toMatchObject({
+      state: "approved",
+      address: shop,
+    });
     expect(kit.request({ amount: "1000" }).state).toBe("approved");
   });
 });
@@ -223,7 +257,10 @@ describe("an order that comes again", () => {
   it("with the same content is one more job and nothing else", () => {
     const kit = new Kit().ready();
     const { orderId } = kit.request();
-    expect(kit.request({ orderId, address: shop.toLowerCase() })).toMatchObject({ state: "approved", sequence: 1 });
+    expect(kit.request({ orderId, address: shop.toLowerCase() })).toMatchObject({
+      state: "approved",
+      sequence: 1,
+    });
     expect(kit.records().at(-1)).toMatchObject({ kind: "REPEATED", code: "", sequence: 2 });
   });
 
@@ -231,7 +268,11 @@ describe("an order that comes again", () => {
     "an order that left its address open and ended unsigned by %s gets that answer, also with the address that a copy's operator gave it",
     (code) => {
       const kit = new Kit().ready();
-      const { orderId, transactionId } = kit.request({ mode: "manual", address: "", expiresAt: kit.now + 1_000 });
+      const { orderId, transactionId } = kit.request({
+        mode: "manual",
+        address: "",
+        expiresAt: kit.now + 1_000,
+      });
       if (code === "OPERATOR_REFUSED") kit.operate("refuse", { transactionId });
       else {
         kit.now += 2_000;
@@ -243,19 +284,35 @@ describe("an order that comes again", () => {
       expect(kit.show(transactionId).code).toBe(code);
       const entries = kit.statements.flatMap((statement) => statement.entries);
       const decision = code === "JOB_EXPIRED" ? "expired" : "refused";
-      expect(entries.at(-1)).toMatchObject({ kind: "decision", transactionId, decision, code, address: "" });
+      expect(entries.at(-1)).toMatchObject({
+        kind: "decision",
+        transactionId,
+        decision,
+        code,
+        address: "",
+      });
       kit.request({ orderId, mode: "manual", address: other, amount: "2" });
-      expect(kit.records().at(-1)).toMatchObject({ kind: "ALARM", code: "WITHDRAWAL_EXISTS_DIFFERENT_AMOUNT" });
+      expect(kit.records().at(-1)).toMatchObject({
+        kind: "ALARM",
+        code: "WITHDRAWAL_EXISTS_DIFFERENT_AMOUNT",
+      });
     },
   );
 
   it("an order that left its address open and was paid is an alarm with another address", () => {
     const kit = new Kit().ready();
-    const { orderId, transactionId, approvalDigest: digest } = kit.request({ mode: "manual", address: "" });
+    const {
+      orderId,
+      transactionId,
+      approvalDigest: digest,
+    } = kit.request({ mode: "manual", address: "" });
     kit.operate("approve", { transactionId, digest, address: shop });
     kit.ask("sign", { transactionId, txParams });
     kit.request({ orderId, mode: "manual", address: other });
-    expect(kit.records().at(-1)).toMatchObject({ kind: "ALARM", code: "WITHDRAWAL_EXISTS_DIFFERENT_ADDRESS" });
+    expect(kit.records().at(-1)).toMatchObject({
+      kind: "ALARM",
+      code: "WITHDRAWAL_EXISTS_DIFFERENT_ADDRESS",
+    });
   });
 
   it.each([
@@ -272,7 +329,13 @@ describe("an order that comes again", () => {
       { kind: "REPEATED", code },
       { kind: "ALARM", code },
     ]);
-    kit.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash: attempts[0]!.txHash, block: 3 });
+    kit.ask("observed", {
+      transactionId,
+      stage: "final",
+      outcome: "paid",
+      txHash: attempts[0]!.txHash,
+      block: 3,
+    });
     kit.acknowledge();
     expect(kit.core.book.openCount).toBe(0);
     kit.request({ orderId, ...change });
@@ -302,7 +365,10 @@ describe("a crash between request and decision", () => {
 
   it("decides it by the time of the handshake, not by that of the newest record", () => {
     const kit = waiting();
-    const { expiresAt, transactionId } = JSON.parse(lastText(kit)) as { expiresAt: number; transactionId: string };
+    const { expiresAt, transactionId } = JSON.parse(lastText(kit)) as {
+      expiresAt: number;
+      transactionId: string;
+    };
     kit.send("admit", { frames: [kit.gateway.jobs([lastText(kit)])] });
     crashBefore(kit, "APPROVED");
     expect(kit.kinds().at(-1)).toBe("REQUESTED");
@@ -316,7 +382,11 @@ describe("a crash between request and decision", () => {
 describe("a job that renews another", () => {
   const renewing = (kit: Kit, orderId: string, renews: string) => {
     const { merchant } = kit.core.paired;
-    return { orderId, renews, transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews }) };
+    return {
+      orderId,
+      renews,
+      transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId, renews }),
+    };
   };
 
   it("is taken if this ledger has the other as refused, once, and policy judges it again", () => {
@@ -324,23 +394,36 @@ describe("a job that renews another", () => {
     const old = kit.request({ orderId: "a", amount: "1000.000001" });
     expect(old).toMatchObject({ state: "refused", code: "POLICY_ABOVE_WITHDRAWAL" });
     const again = renewing(kit, "a", old.transactionId);
-    expect(kit.request({ ...again, amount: "1000.000001" })).toMatchObject({ code: "POLICY_ABOVE_WITHDRAWAL" });
+    expect(kit.request({ ...again, amount: "1000.000001" })).toMatchObject({
+      code: "POLICY_ABOVE_WITHDRAWAL",
+    });
     const refused = kit.request({ orderId: "b", tag: "7" });
-    expect(kit.request(renewing(kit, "b", refused.transactionId))).toMatchObject({ state: "approved", code: "" });
+    expect(kit.request(renewing(kit, "b", refused.transactionId))).toMatchObject({
+      state: "approved",
+      code: "",
+    });
   });
 
   it("is refused while the other is open here, and for one that this ledger does not know", () => {
     const kit = new Kit().ready();
     const open = kit.request({ orderId: "a" });
     expect(open.state).toBe("approved");
-    expect(kit.request(renewing(kit, "a", open.transactionId))).toMatchObject({ state: "refused", code: "JOB_RENEWAL" });
-    expect(kit.request(renewing(kit, "b", "ab".repeat(16)))).toMatchObject({ state: "refused", code: "JOB_RENEWAL" });
+    expect(kit.request(renewing(kit, "a", open.transactionId))).toMatchObject({
+      state: "refused",
+      code: "JOB_RENEWAL",
+    });
+    expect(kit.request(renewing(kit, "b", "ab".repeat(16)))).toMatchObject({
+      state: "refused",
+      code: "JOB_RENEWAL",
+    });
   });
 
   it("has an id that follows from the other", () => {
     const kit = new Kit().ready();
     const refused = kit.request({ orderId: "a", tag: "7" });
     const { renews } = renewing(kit, "a", refused.transactionId);
-    expect(kit.request({ orderId: "a", renews, transactionId: "cd".repeat(16) })).toMatchObject({ code: "JOB_ID_MISMATCH" });
+    expect(kit.request({ orderId: "a", renews, transactionId: "cd".repeat(16) })).toMatchObject({
+      code: "JOB_ID_MISMATCH",
+    });
   });
 });

@@ -35,7 +35,14 @@ function lied(): Kit {
 
 function ordered(kit: Kit, change: object = {}): string {
   const shop = accountAt(1).address;
-  return kit.request({ network, currency: "xrp", amount: "1.5", address: shop, tag: "7", ...change }).transactionId;
+  return kit.request({
+    network,
+    currency: "xrp",
+    amount: "1.5",
+    address: shop,
+    tag: "7",
+    ...change,
+  }).transactionId;
 }
 
 function released(kit: Kit, change: object = {}): string {
@@ -52,13 +59,16 @@ const counts = (
   slot = first,
   began: object | null = { slot: first, absentMs: kit.now - dayMs },
   quorum = 2,
-): AnyAnswer => kit.ask("account", { chain: "local", slot, quorum, ...(began === null ? {} : { began }) });
+): AnyAnswer =>
+  kit.ask("account", { chain: "local", slot, quorum, ...(began === null ? {} : { began }) });
 
 /** The gateway's newest word names these. */
 function names(kit: Kit, ...unreachable: string[]): void {
   kit.receive();
   kit.now += 1;
-  const { ok, code, detail } = kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable }));
+  const { ok, code, detail } = kit.release(
+    kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable }),
+  );
   expect([ok, code, detail]).toEqual([true, undefined, undefined]);
 }
 
@@ -103,8 +113,12 @@ describe("an account whose first slot was stated too low", () => {
       kit.now += minuteMs;
     }
     expect(lockOf(kit)).toBe("");
-    expect(kit.records().flatMap((record) => (record.kind === "ALARM" ? [record.code] : []))).toEqual(["SLOT_UNREACHABLE"]);
-    expect(kit.ask("sign", { transactionId: waiting, txParams: offer }).code).toBe("ACCOUNT_BEHIND");
+    expect(
+      kit.records().flatMap((record) => (record.kind === "ALARM" ? [record.code] : [])),
+    ).toEqual(["SLOT_UNREACHABLE"]);
+    expect(kit.ask("sign", { transactionId: waiting, txParams: offer }).code).toBe(
+      "ACCOUNT_BEHIND",
+    );
     expect(kit.show(id).state).toBe("released");
   });
 
@@ -124,30 +138,55 @@ describe("a payment below its account's first slot", () => {
   it("is ended by an operator by the word of both sides, may be renewed, and the account begins where both count", () => {
     const { kit, id } = stranded();
     expect(kit.show(id)).toMatchObject({ state: "released", code: "SLOT_UNREACHABLE" });
-    expect(kit.operate("status").status.unreachable).toMatchObject({ transactionId: id, code: "SLOT_UNREACHABLE", left: "" });
-    expect(end(kit, id, "")).toMatchObject({ ok: true, plan: { slot: stated, counted: first, began: first } });
+    expect(kit.operate("status").status.unreachable).toMatchObject({
+      transactionId: id,
+      code: "SLOT_UNREACHABLE",
+      left: "",
+    });
+    expect(end(kit, id, "")).toMatchObject({
+      ok: true,
+      plan: { slot: stated, counted: first, began: first },
+    });
     expect(end(kit, id, "6").code).toBe("REPLACEMENT_OTHER_PLAN");
-    expect(end(kit, id)).toMatchObject({ ok: true, withdrawal: { state: "expired", code: "SLOT_UNREACHABLE" } });
+    expect(end(kit, id)).toMatchObject({
+      ok: true,
+      withdrawal: { state: "expired", code: "SLOT_UNREACHABLE" },
+    });
     expect(end(kit, id).ok).toBe(true);
     kit.receive();
-    expect(kit.statements.at(-1)?.entries).toMatchObject([{ kind: "decision", decision: "expired", code: "SLOT_UNREACHABLE" }]);
+    expect(kit.statements.at(-1)?.entries).toMatchObject([
+      { kind: "decision", decision: "expired", code: "SLOT_UNREACHABLE" },
+    ]);
     const { orderId } = kit.core.book.find(id)!.job;
     const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId, renews: id });
     const renewal = ordered(kit, { orderId, transactionId, renews: id });
-    expect(kit.ask("sign", { transactionId: renewal, txParams: offer }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    expect(kit.ask("sign", { transactionId: renewal, txParams: offer }).code).toBe(
+      "ACCOUNT_NOT_ADOPTED",
+    );
     const claim = { chain: "local", slot: first, quorum: 2 };
     expect(kit.ask("adopt", claim).code).toBe("ACCOUNT_FIRST_SLOT"); // the gateway's older word names another slot
     kit.sight({ next: [{ network, account, slot: first, isUnused: true }] });
     expect(kit.ask("adopt", claim).ok).toBe(true);
-    expect(kit.ask("sign", { transactionId: renewal, txParams: offer })).toMatchObject({ ok: true, withdrawal: { slot: first } });
+    expect(kit.ask("sign", { transactionId: renewal, txParams: offer })).toMatchObject({
+      ok: true,
+      withdrawal: { slot: first },
+    });
   });
 
   it.each<[string, (kit: Kit, id: string) => void, string]>([
     ["the gateway has not named it", (kit) => names(kit), "the gateway has not said so"],
-    ["the courier's nodes show no beginning", (kit) => counts(kit, first, null), "have not shown where its account began"],
+    [
+      "the courier's nodes show no beginning",
+      (kit) => counts(kit, first, null),
+      "have not shown where its account began",
+    ],
     ["fewer nodes show it than a claim needs", (kit) => fewer(kit), "have not agreed on a count"],
     ["the count is not above it", (kit) => counts(kit, stated), `the nodes count ${stated}`],
-    ["the account began at its slot", (kit) => counts(kit, "6", { slot: stated, absentMs: 0 }), `its account began at ${stated}`],
+    [
+      "the account began at its slot",
+      (kit) => counts(kit, "6", { slot: stated, absentMs: 0 }),
+      `its account began at ${stated}`,
+    ],
     [
       "the account was made after the order",
       (kit) => counts(kit, first, { slot: first, absentMs: kit.now + 1 }),
@@ -157,7 +196,10 @@ describe("a payment below its account's first slot", () => {
   ])("is not ended while %s", (_, change, why) => {
     const { kit, id } = stranded();
     change(kit, id);
-    expect(end(kit, id)).toMatchObject({ code: "REPLACEMENT_REACHABLE", detail: expect.stringContaining(why) });
+    expect(end(kit, id)).toMatchObject({
+      code: "REPLACEMENT_REACHABLE",
+      detail: expect.stringContaining(why),
+    });
     expect(kit.kinds()).not.toContain("EXPIRED");
   });
 
@@ -169,13 +211,25 @@ describe("a payment below its account's first slot", () => {
     kit.ask("adopt", { chain: "local", slot: stated, quorum: 2 });
     const id = ordered(kit);
     for (const approver of ["ann", "bob"])
-      kit.operate("approve", { transactionId: id, digest: kit.show(id).approvalDigest, address: "", approver });
+      kit.operate("approve", {
+        transactionId: id,
+        digest: kit.show(id).approvalDigest,
+        address: "",
+        approver,
+      });
     kit.ask("sign", { transactionId: id, txParams: offer });
     kit.acknowledge();
     counts(kit);
     names(kit, id);
-    expect(end(kit, id)).toMatchObject({ ok: true, plan: { isFirstYes: true }, withdrawal: { state: "released" } });
-    expect(end(kit, id, stated, "bob")).toMatchObject({ ok: true, withdrawal: { state: "expired" } });
+    expect(end(kit, id)).toMatchObject({
+      ok: true,
+      plan: { isFirstYes: true },
+      withdrawal: { state: "released" },
+    });
+    expect(end(kit, id, stated, "bob")).toMatchObject({
+      ok: true,
+      withdrawal: { state: "expired" },
+    });
   });
 
   it("is ended after a recovery too, where the signer locked before anybody showed the beginning", () => {
@@ -189,14 +243,23 @@ describe("a payment below its account's first slot", () => {
     recovered(kit);
     counts(kit);
     names(kit, id);
-    expect(end(kit, id)).toMatchObject({ ok: true, withdrawal: { state: "expired", code: "SLOT_UNREACHABLE" } });
+    expect(end(kit, id)).toMatchObject({
+      ok: true,
+      withdrawal: { state: "expired", code: "SLOT_UNREACHABLE" },
+    });
     expect(kit.core.accounts.find(network, account)?.next).toBe(first);
   });
 
   it("is ended where a courier had called its slot another transaction's", () => {
     const { kit, id } = stranded();
     const { txHash } = kit.show(id).attempts[0]!;
-    kit.ask("observed", { transactionId: id, stage: "final", outcome: "conflicted", txHash, block: 0 });
+    kit.ask("observed", {
+      transactionId: id,
+      stage: "final",
+      outcome: "conflicted",
+      txHash,
+      block: 0,
+    });
     expect(lockOf(kit)).toBe("CHAIN_SLOT_FOREIGN");
     recovered(kit);
     counts(kit);
@@ -216,5 +279,7 @@ function fewer(kit: Kit): void {
 
 function included(kit: Kit, transactionId: string): void {
   const { txHash } = kit.show(transactionId).attempts[0]!;
-  expect(kit.ask("observed", { transactionId, stage: "included", outcome: "", txHash, block: 9 }).ok).toBe(true);
+  expect(
+    kit.ask("observed", { transactionId, stage: "included", outcome: "", txHash, block: 9 }).ok,
+  ).toBe(true);
 }

@@ -13,15 +13,28 @@ beforeEach(() => {
 });
 afterEach(() => both.remove());
 
-const higher = { gasLimit: "65000", maxFeePerGas: "40000000000", maxPriorityFeePerGas: "20000000000" };
+const higher = {
+  gasLimit: "65000",
+  maxFeePerGas: "40000000000",
+  maxPriorityFeePerGas: "20000000000",
+};
 const cancelsOf = (id: string) =>
   both.store.database
-    .all<{ cancel: number }>("SELECT cancel FROM signatures WHERE transactionId = ? ORDER BY attempt", id)
+    .all<{ cancel: number }>(
+      "SELECT cancel FROM signatures WHERE transactionId = ? ORDER BY attempt",
+      id,
+    )
     .map(({ cancel }) => cancel);
 
 function cancel(transactionId: string): void {
-  const asked = { transactionId, act: "cancel", txParams: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" } };
-  const { plan } = both.kit.operate("manualReplacement", { ...asked, plan: null }) as AnyAnswer & { readonly plan: object };
+  const asked = {
+    transactionId,
+    act: "cancel",
+    txParams: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" },
+  };
+  const { plan } = both.kit.operate("manualReplacement", { ...asked, plan: null }) as AnyAnswer & {
+    readonly plan: object;
+  };
   expect(both.kit.operate("manualReplacement", { ...asked, plan })).toMatchObject({ ok: true });
   both.acknowledge();
 }
@@ -46,7 +59,9 @@ describe("a withdrawal that an operator cancelled", () => {
     expect(kit.show(id).attempts[0]).not.toHaveProperty("isCancel");
     // Nothing that pays follows; a replacement with a higher fee is one of the cancel.
     expect(kit.ask("replace", { transactionId: id, above: 2, txParams: higher })).toMatchObject({
-      withdrawal: { attempts: [{ attempt: 1 }, { attempt: 2, isCancel: true }, { attempt: 3, isCancel: true }] },
+      withdrawal: {
+        attempts: [{ attempt: 1 }, { attempt: 2, isCancel: true }, { attempt: 3, isCancel: true }],
+      },
     });
     both.acknowledge();
     expect(cancelsOf(id)).toEqual([0, 1, 1]);

@@ -16,7 +16,15 @@ import { keys, network, offerAt, receiver, waitingKit } from "../support/waiting
 const depositAddress = families.tron.depositAddress(depositsOf(keys.vault.accounts, "tron"), 3);
 const orderId = `${depositAddress}/1`;
 const sweep = {
-  ...{ network, mode: "sweep" as const, currency: "usdt", amount: "12.5", address: "", orderId, depositIndex: 3 },
+  ...{
+    network,
+    mode: "sweep" as const,
+    currency: "usdt",
+    amount: "12.5",
+    address: "",
+    orderId,
+    depositIndex: 3,
+  },
   depositAddress,
   transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }),
 } satisfies Partial<Job>;
@@ -42,7 +50,10 @@ describe("the gateway's word that nothing pays a withdrawal already", () => {
     expect(kit.sight({ orders: [other] }).ok).toBe(true);
     expect(sign()).toMatchObject(uncleared);
     const frame = kit.gateway.sightings(kit.nonce, { orders: [transactionId] });
-    expect(kit.ask("sightings", { frames: [frame] })).toMatchObject({ ok: true, orders: [transactionId] });
+    expect(kit.ask("sightings", { frames: [frame] })).toMatchObject({
+      ok: true,
+      orders: [transactionId],
+    });
     kit.crash();
     kit.handshake();
     expect(kit.ask("sightings", { frames: [frame] }).code).toBe("SIGHTINGS_OTHER_RUN");
@@ -56,7 +67,8 @@ describe("the gateway's word that nothing pays a withdrawal already", () => {
     const kit = waitingKit();
     kit.namesPins = false;
     const ids = [1, 2, 3].map(() => kit.request({ network, address: receiver }).transactionId);
-    const sign = (at: number) => kit.ask("sign", { transactionId: ids[at] ?? "", txParams: offerAt(kit.now) });
+    const sign = (at: number) =>
+      kit.ask("sign", { transactionId: ids[at] ?? "", txParams: offerAt(kit.now) });
     kit.sight({ orders: ids });
     expect(sign(0).ok).toBe(true);
     kit.now += 600_001;
@@ -65,8 +77,12 @@ describe("the gateway's word that nothing pays a withdrawal already", () => {
     kit.sight({ orders: ids });
     expect(sign(1).ok).toBe(true);
     kit.acknowledge();
-    const foreign = [{ network, account: keys.vault.accounts[0]?.id ?? "", txHash: "ab".repeat(32) }];
-    expect(kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, foreign })).ok).toBe(true);
+    const foreign = [
+      { network, account: keys.vault.accounts[0]?.id ?? "", txHash: "ab".repeat(32) },
+    ];
+    expect(kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, foreign })).ok).toBe(
+      true,
+    );
     expect(sign(2)).toMatchObject({ ok: false, code: "NETWORK_PAUSED" });
     expect(kit.operate("pause", { paused: false, network: "tron" })).toMatchObject({ ok: true });
     expect(sign(2)).toMatchObject(uncleared);
@@ -92,7 +108,9 @@ describe("the gateway's word that nothing pays a withdrawal already", () => {
     kit.namesPins = false;
     const id = kit.order();
     const coin = made(500_000n);
-    kit.sight({ coins: [{ network: coins, account: sender, id: coin.id, units: `${coin.units}` }] });
+    kit.sight({
+      coins: [{ network: coins, account: sender, id: coin.id, units: `${coin.units}` }],
+    });
     expect(kit.sign(id, [coin])).toMatchObject(uncleared);
     expect(kit.kinds()).not.toContain("INTENT");
     kit.sight({ orders: [id] });
@@ -101,13 +119,22 @@ describe("the gateway's word that nothing pays a withdrawal already", () => {
     kit.crash();
     kit.handshake();
     const txParams = raised(kit, id, [coin]);
-    expect(kit.ask("replace", { transactionId: id, above: 1, txParams, evidence: evidenceFor(txParams, [coin]) }).ok).toBe(true);
+    expect(
+      kit.ask("replace", {
+        transactionId: id,
+        above: 1,
+        txParams,
+        evidence: evidenceFor(txParams, [coin]),
+      }).ok,
+    ).toBe(true);
   });
 
   it("is not wanted for a sweep, because its money stays the merchant's", () => {
     const kit = waitingKit();
     kit.namesPins = false;
     kit.request(sweep);
-    expect(kit.ask("sign", { transactionId: sweep.transactionId, txParams: offerAt(kit.now) }).ok).toBe(true);
+    expect(
+      kit.ask("sign", { transactionId: sweep.transactionId, txParams: offerAt(kit.now) }).ok,
+    ).toBe(true);
   });
 });

@@ -10,17 +10,33 @@ import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import type { MadeCoin } from "../chains/utxo-values.ts";
 import { evidenceFor } from "../chains/utxo-values.ts";
-import { CoinKit, coinKit, coinSettings, made, network, raised, satPerKvB, sender, shop } from "../support/coin-kit.ts";
+import {
+  CoinKit,
+  coinKit,
+  coinSettings,
+  made,
+  network,
+  raised,
+  satPerKvB,
+  sender,
+  shop,
+} from "../support/coin-kit.ts";
 import { databaseOf, taken } from "../support/recovery-offer.ts";
 
 const hourMs = 3_600_000;
 const lateMs = 600_000;
 
 /** The gateway's newest word names these, the ripe ones apart. */
-function names(kit: CoinKit, unreachable: readonly string[], endable: readonly string[] = unreachable): void {
+function names(
+  kit: CoinKit,
+  unreachable: readonly string[],
+  endable: readonly string[] = unreachable,
+): void {
   kit.receive();
   kit.now += 1;
-  expect(kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable, endable })).ok).toBe(true);
+  expect(
+    kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable, endable })).ok,
+  ).toBe(true);
 }
 
 /** The courier's nodes were asked for the pin. */
@@ -42,7 +58,10 @@ const end = (kit: CoinKit, transactionId: string, slot = "0", approver = "ann"):
   kit.operate("end", { transactionId, slot, approver });
 
 /** A payment on coins, of which the first is shown by no node for a day. */
-function gone(others: readonly MadeCoin[] = [], kit = coinKit()): { kit: CoinKit; id: string; pin: MadeCoin } {
+function gone(
+  others: readonly MadeCoin[] = [],
+  kit = coinKit(),
+): { kit: CoinKit; id: string; pin: MadeCoin } {
   const pin = made(others.length === 0 ? 500_000n : 90_000n);
   const id = kit.released([pin, ...others]);
   expect(looks(kit, id, pin).ok).toBe(true);
@@ -54,8 +73,21 @@ function gone(others: readonly MadeCoin[] = [], kit = coinKit()): { kit: CoinKit
 /** The order is asked for again, and the job is admitted. */
 function renewed(kit: CoinKit, ended: string, change: Partial<Job> = {}): string {
   const { orderId } = kit.core.book.find(ended)!.job;
-  const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId, renews: ended });
-  const job = { network, currency: "btc", amount: "0.001", address: shop, orderId, transactionId, renews: ended };
+  const transactionId = transactionIdOf({
+    merchant,
+    operation: "withdraw",
+    orderId,
+    renews: ended,
+  });
+  const job = {
+    network,
+    currency: "btc",
+    amount: "0.001",
+    address: shop,
+    orderId,
+    transactionId,
+    renews: ended,
+  };
   return kit.request({ ...job, expiresAt: kit.now + 86_400_000, ...change }).transactionId;
 }
 
@@ -64,25 +96,45 @@ const word = ({ id, units }: MadeCoin) => ({ network, account: sender, id, units
 describe("a payment whose coin no node shows", () => {
   it("is ended by an operator once both sides have missed it for a day, and may be renewed", () => {
     const { kit, id, pin } = gone();
-    expect(end(kit, id, "")).toMatchObject({ ok: true, plan: { slot: "0", pin: `${pin.id}:${pin.units}`, owed: [] } });
+    expect(end(kit, id, "")).toMatchObject({
+      ok: true,
+      plan: { slot: "0", pin: `${pin.id}:${pin.units}`, owed: [] },
+    });
     expect(end(kit, id, "1").code).toBe("REPLACEMENT_OTHER_PLAN");
-    expect(end(kit, id)).toMatchObject({ ok: true, withdrawal: { state: "expired", code: "COIN_UNKNOWN" } });
+    expect(end(kit, id)).toMatchObject({
+      ok: true,
+      withdrawal: { state: "expired", code: "COIN_UNKNOWN" },
+    });
     expect(end(kit, id).ok).toBe(true);
     expect(kit.records().slice(-2)).toMatchObject([
       { kind: "MANUAL_REPLACEMENT", act: "end", approver: "ann" },
       { kind: "EXPIRED", transactionId: id },
     ]);
     kit.receive();
-    expect(kit.statements.at(-1)?.entries).toMatchObject([{ kind: "decision", decision: "expired", code: "COIN_UNKNOWN" }]);
+    expect(kit.statements.at(-1)?.entries).toMatchObject([
+      { kind: "decision", decision: "expired", code: "COIN_UNKNOWN" },
+    ]);
     // The chain counts no slots, so the next payment has the next ordinal and waits for nothing.
     const next = renewed(kit, id);
     expect(kit.sign(next, [made(400_000n)])).toMatchObject({ ok: true, withdrawal: { slot: "1" } });
   });
 
   it.each<[string, (kit: CoinKit, id: string, pin: MadeCoin) => void, string]>([
-    ["before the gateway has missed it for a day", (kit, id) => names(kit, [id], []), "the gateway's nodes have not missed"],
-    ["once the gateway's nodes show it", (kit) => names(kit, []), "the gateway's nodes have not missed"],
-    ["once the courier's nodes show it", (kit, id, pin) => looks(kit, id, pin, true), "the courier's nodes show its coin"],
+    [
+      "before the gateway has missed it for a day",
+      (kit, id) => names(kit, [id], []),
+      "the gateway's nodes have not missed",
+    ],
+    [
+      "once the gateway's nodes show it",
+      (kit) => names(kit, []),
+      "the gateway's nodes have not missed",
+    ],
+    [
+      "once the courier's nodes show it",
+      (kit, id, pin) => looks(kit, id, pin, true),
+      "the courier's nodes show its coin",
+    ],
     [
       "after an hour without a look",
       (kit) => {
@@ -99,11 +151,18 @@ describe("a payment whose coin no node shows", () => {
       },
       "have not been asked",
     ],
-    ["while the courier's nodes show it in a block", (kit, id) => included(kit, id), "show it in a block"],
+    [
+      "while the courier's nodes show it in a block",
+      (kit, id) => included(kit, id),
+      "show it in a block",
+    ],
   ])("is not ended %s", (_, change, why) => {
     const { kit, id, pin } = gone();
     change(kit, id, pin);
-    expect(end(kit, id)).toMatchObject({ code: "REPLACEMENT_REACHABLE", detail: expect.stringContaining(why) });
+    expect(end(kit, id)).toMatchObject({
+      code: "REPLACEMENT_REACHABLE",
+      detail: expect.stringContaining(why),
+    });
     expect(kit.kinds()).not.toContain("EXPIRED");
   });
 
@@ -117,11 +176,21 @@ describe("a payment whose coin no node shows", () => {
     expect(end(kit, id)).toMatchObject({ detail: expect.stringContaining("for 23 hours of 24") });
     // Two hours ahead is the most that a block may be.
     for (let at = 0; at < 100; at += 1)
-      kit.ask("unseen", { transactionId: id, coin: pin.id, isShown: false, chainMs: kit.now + at * 60_000 });
+      kit.ask("unseen", {
+        transactionId: id,
+        coin: pin.id,
+        isShown: false,
+        chainMs: kit.now + at * 60_000,
+      });
     expect(end(kit, id)).toMatchObject({ detail: expect.stringContaining("for 23 hours of 24") });
-    expect(kit.ask("unseen", { transactionId: id, coin: pin.id, isShown: false, chainMs: kit.now + 3 * hourMs }).code).toBe(
-      "WITHDRAWAL_OBSERVATION",
-    );
+    expect(
+      kit.ask("unseen", {
+        transactionId: id,
+        coin: pin.id,
+        isShown: false,
+        chainMs: kit.now + 3 * hourMs,
+      }).code,
+    ).toBe("WITHDRAWAL_OBSERVATION");
     watches(kit, id, pin, 1);
     expect(end(kit, id).ok).toBe(true);
   });
@@ -166,21 +235,24 @@ describe("a payment whose coin no node shows", () => {
   it.each([
     [true, { code: "REPLACEMENT_REACHABLE", detail: expect.stringContaining("for 0 hours of 24") }],
     [false, { ok: true }],
-  ])("shown while the ledger's disk is full (%s), it begins its day again too", (isShown, ended) => {
-    const { kit, id, pin } = gone();
-    const measured = (free: number): void => {
-      kit.disk.free = free;
-      expect(kit.operate("status").status.freeBytes).toBe(free);
-    };
-    measured(0);
-    const before = kit.kinds().length;
-    expect(looks(kit, id, pin, isShown).ok).toBe(true);
-    expect(kit.kinds()).toHaveLength(before);
-    measured(Number.MAX_SAFE_INTEGER);
-    kit.now += 1_000;
-    looks(kit, id, pin);
-    expect(end(kit, id)).toMatchObject(ended);
-  });
+  ])(
+    "shown while the ledger's disk is full (%s), it begins its day again too",
+    (isShown, ended) => {
+      const { kit, id, pin } = gone();
+      const measured = (free: number): void => {
+        kit.disk.free = free;
+        expect(kit.operate("status").status.freeBytes).toBe(free);
+      };
+      measured(0);
+      const before = kit.kinds().length;
+      expect(looks(kit, id, pin, isShown).ok).toBe(true);
+      expect(kit.kinds()).toHaveLength(before);
+      measured(Number.MAX_SAFE_INTEGER);
+      kit.now += 1_000;
+      looks(kit, id, pin);
+      expect(end(kit, id)).toMatchObject(ended);
+    },
+  );
 
   it("takes looks at its own pin alone, and of payments that are out alone", () => {
     const kit = coinKit();
@@ -194,7 +266,10 @@ describe("a payment whose coin no node shows", () => {
   });
 
   it("needs two operators above twoApproversAbove, and a name twice is one", () => {
-    const settings = { ...coinSettings, policy: { btc: { ...coinSettings.policy.btc!, twoApproversAbove: "0.0005" } } };
+    const settings = {
+      ...coinSettings,
+      policy: { btc: { ...coinSettings.policy.btc!, twoApproversAbove: "0.0005" } },
+    };
     const kit = new CoinKit({ settings, keys: coinKit().keys });
     kit.handshake();
     const pin = made(500_000n);
@@ -208,8 +283,16 @@ describe("a payment whose coin no node shows", () => {
     looks(kit, id, pin);
     watches(kit, id, pin, 24);
     names(kit, [id]);
-    expect(end(kit, id)).toMatchObject({ ok: true, plan: { isFirstYes: true }, withdrawal: { state: "released" } });
-    expect(end(kit, id, "0", "ANN")).toMatchObject({ ok: true, plan: { isFirstYes: true }, withdrawal: { state: "released" } });
+    expect(end(kit, id)).toMatchObject({
+      ok: true,
+      plan: { isFirstYes: true },
+      withdrawal: { state: "released" },
+    });
+    expect(end(kit, id, "0", "ANN")).toMatchObject({
+      ok: true,
+      plan: { isFirstYes: true },
+      withdrawal: { state: "released" },
+    });
     kit.crash();
     kit.handshake();
     names(kit, [id]);
@@ -220,7 +303,13 @@ describe("a payment whose coin no node shows", () => {
 
 function included(kit: CoinKit, transactionId: string): void {
   const { txHash } = kit.show(transactionId).attempts[0]!;
-  const seen = kit.ask("observed", { transactionId, stage: "included", outcome: "", txHash, block: 9 });
+  const seen = kit.ask("observed", {
+    transactionId,
+    stage: "included",
+    outcome: "",
+    txHash,
+    block: 9,
+  });
   expect(seen.ok).toBe(true);
 }
 
@@ -229,9 +318,15 @@ describe("an ended payment that spends real coins beside the missing one", () =>
   function ended(): { kit: CoinKit; id: string; real: MadeCoin } {
     const real = made(80_000n);
     const { kit, id } = gone([real]);
-    expect(end(kit, id)).toMatchObject({ code: "REPLACEMENT_REACHABLE", detail: expect.stringContaining("has named none") });
+    expect(end(kit, id)).toMatchObject({
+      code: "REPLACEMENT_REACHABLE",
+      detail: expect.stringContaining("has named none"),
+    });
     kit.sight({ coins: [word(real)] });
-    expect(end(kit, id, "")).toMatchObject({ ok: true, plan: { owed: [`${real.id}:${real.units}`] } });
+    expect(end(kit, id, "")).toMatchObject({
+      ok: true,
+      plan: { owed: [`${real.id}:${real.units}`] },
+    });
     expect(end(kit, id).ok).toBe(true);
     kit.acknowledge();
     return { kit, id, real };
@@ -240,7 +335,12 @@ describe("an ended payment that spends real coins beside the missing one", () =>
   /** On the owed coin in front, as the courier offers it. */
   function owedFirst(owed: MadeCoin, others: readonly MadeCoin[]) {
     const wanted = { network, contract: "", destination: shop, tag: "", amountUnits: 100_000n };
-    const market = { feeMarket: { satPerKvB }, computeLimit: 1n, coins: [...others, owed], owed: [owed] };
+    const market = {
+      feeMarket: { satPerKvB },
+      computeLimit: 1n,
+      coins: [...others, owed],
+      owed: [owed],
+    };
     return families.bitcoinregtest.fees.first(market, wanted)!;
   }
 
@@ -249,7 +349,10 @@ describe("an ended payment that spends real coins beside the missing one", () =>
     const next = renewed(kit, id);
     expect(kit.signer.view(kit.core.book.find(next)!).owed).toEqual([`${real.id}:${real.units}`]);
     const large = made(900_000n);
-    expect(kit.sign(next, [large])).toMatchObject({ code: "ACCOUNT_COIN_OWED", detail: `${real.id}:${real.units}` });
+    expect(kit.sign(next, [large])).toMatchObject({
+      code: "ACCOUNT_COIN_OWED",
+      detail: `${real.id}:${real.units}`,
+    });
     const txParams = owedFirst(real, [large]);
     expect(txParams.coins?.startsWith(real.id)).toBe(true);
     const evidence = evidenceFor(txParams, [real, large]);
@@ -259,7 +362,9 @@ describe("an ended payment that spends real coins beside the missing one", () =>
     const higher = raised(kit, next, [large, real]);
     expect(higher.coins).toContain(real.id);
     const more = evidenceFor(higher, [real, large]);
-    expect(kit.ask("replace", { transactionId: next, above: 1, txParams: higher, evidence: more }).ok).toBe(true);
+    expect(
+      kit.ask("replace", { transactionId: next, above: 1, txParams: higher, evidence: more }).ok,
+    ).toBe(true);
   });
 
   it("is not renewed on another network, and any other order needs no such coin", () => {
@@ -290,10 +395,22 @@ describe("an ended payment that spends real coins beside the missing one", () =>
     const other = kit.order();
     const large = made(900_000n);
     const txParams = owedFirst(real, [large]);
-    expect(kit.ask("sign", { transactionId: other, txParams, evidence: evidenceFor(txParams, [real, large]) }).ok).toBe(true);
+    expect(
+      kit.ask("sign", {
+        transactionId: other,
+        txParams,
+        evidence: evidenceFor(txParams, [real, large]),
+      }).ok,
+    ).toBe(true);
     kit.acknowledge();
     const { txHash } = kit.show(other).attempts[0]!;
-    kit.ask("observed", { transactionId: other, stage: "final", outcome: "paid", txHash, block: 9 });
+    kit.ask("observed", {
+      transactionId: other,
+      stage: "final",
+      outcome: "paid",
+      txHash,
+      block: 9,
+    });
     expect(kit.sign(next, [made(700_000n)]).code).toBe("ACCOUNT_COIN_OWED");
     kit.gateway.ended.add(other);
     kit.acknowledge();

@@ -32,7 +32,9 @@ function openedTwice(
 const signed = (kit: Kit): readonly string[] => {
   const records = ledgerOf(kit);
   const opened = records.map(({ kind }) => kind).lastIndexOf("RECOVERED");
-  return records.slice(opened).flatMap((record) => (record.kind === "SIGNED" ? [record.transactionId] : []));
+  return records
+    .slice(opened)
+    .flatMap((record) => (record.kind === "SIGNED" ? [record.transactionId] : []));
 };
 
 describe("an order that repeats itself", () => {
@@ -40,25 +42,34 @@ describe("an order that repeats itself", () => {
     const { kit, id } = openedTwice("6");
     expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
     const { length } = kit.show(id).attempts;
-    expect(kit.ask("replace", { transactionId: id, above: length, txParams })).toMatchObject({ ok: false });
+    expect(kit.ask("replace", { transactionId: id, above: length, txParams })).toMatchObject({
+      ok: false,
+    });
     expect(signed(kit)).toEqual([]);
   });
 
-  it.each(["paid", "reverted"])("after the courier called the withdrawal %s gives it no second slot either", (outcome) => {
-    const { kit, id } = openedTwice("6", (before, transactionId) => {
-      const [{ txHash } = { txHash: "" }] = before.show(transactionId).attempts;
-      const claim = { transactionId, stage: "final", outcome, txHash, block: 8 };
-      expect(before.ask("observed", claim)).toMatchObject({ ok: true });
-      expect(before.show(transactionId).state).toBe(outcome);
-    });
-    expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
-    expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({ ok: false });
-    expect(signed(kit)).toEqual([]);
-  });
+  it.each(["paid", "reverted"])(
+    "after the courier called the withdrawal %s gives it no second slot either",
+    (outcome) => {
+      const { kit, id } = openedTwice("6", (before, transactionId) => {
+        const [{ txHash } = { txHash: "" }] = before.show(transactionId).attempts;
+        const claim = { transactionId, stage: "final", outcome, txHash, block: 8 };
+        expect(before.ask("observed", claim)).toMatchObject({ ok: true });
+        expect(before.show(transactionId).state).toBe(outcome);
+      });
+      expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
+      expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({
+        ok: false,
+      });
+      expect(signed(kit)).toEqual([]);
+    },
+  );
 
   it("has the next attempt made where it says what the ledger says", () => {
     const { kit, id } = openedTwice("5");
-    expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({ ok: true });
+    expect(kit.ask("replace", { transactionId: id, above: 1, txParams })).toMatchObject({
+      ok: true,
+    });
     expect(signed(kit)).toEqual([id]);
   });
 });

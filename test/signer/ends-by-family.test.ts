@@ -30,7 +30,8 @@ it.each(Object.entries(ends))("%s: %s", (name, end) => {
 });
 
 it("the code of one that no block takes follows from its family, and where accounts begin late from its mode", () => {
-  const codeOf = (network: string, mode: string) => outOfReachCode({ job: { network, mode } } as never);
+  const codeOf = (network: string, mode: string) =>
+    outOfReachCode({ job: { network, mode } } as never);
   for (const mode of ["auto", "sweep"]) expect(codeOf("eip155:1", mode)).toBe("SWEEP_UNREACHABLE");
   expect(["auto", "manual", "sweep"].map((mode) => codeOf("xrpl:0", mode))).toEqual([
     ...["SLOT_UNREACHABLE", "SLOT_UNREACHABLE", "SWEEP_UNREACHABLE"],

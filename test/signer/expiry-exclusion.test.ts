@@ -8,7 +8,15 @@ import { transactionsOf } from "../../chains/transactions.ts";
 import { readBack } from "../../chains/tron/node-read-back.ts";
 import { Kit } from "../../lab/kit/signer-kit.ts";
 import { token } from "../../lab/kit/tron-values.ts";
-import { network, offerAt, receiver, sender, type WaitingKit, waitingKit, waitingSettings } from "../support/waiting-kit.ts";
+import {
+  network,
+  offerAt,
+  receiver,
+  sender,
+  type WaitingKit,
+  waitingKit,
+  waitingSettings,
+} from "../support/waiting-kit.ts";
 
 const hourMs = 3_600_000;
 
@@ -19,15 +27,21 @@ function released(amount = "1.5"): { readonly kit: WaitingKit; readonly id: stri
 
 function seen(kit: WaitingKit, transactionId: string, stage: string, outcome = "", attempt = 1) {
   const txHash = kit.hashOf(transactionId, attempt);
-  return kit.ask("observed", { transactionId, stage, outcome, txHash, block: stage === "broadcast" ? 0 : 7 });
+  return kit.ask("observed", {
+    transactionId,
+    stage,
+    outcome,
+    txHash,
+    block: stage === "broadcast" ? 0 : 7,
+  });
 }
 
 describe("a first attempt that ends by expiry", () => {
   it("begins its account by itself, and its entry says until when it can come into a block", async () => {
     const { kit, id } = released();
-    expect(kit.kinds().filter((kind) => ["ADOPTED", "INTENT", "SIGNED", "RELEASED"].includes(kind))).toEqual([
-      ...["ADOPTED", "INTENT", "SIGNED", "RELEASED"],
-    ]);
+    expect(
+      kit.kinds().filter((kind) => ["ADOPTED", "INTENT", "SIGNED", "RELEASED"].includes(kind)),
+    ).toEqual([...["ADOPTED", "INTENT", "SIGNED", "RELEASED"]]);
     const [attempt] = kit.show(id).attempts;
     const txParams = attempt!.txParams!;
     expect(attempt).toMatchObject({ validUntilMs: Number(txParams.expirationMs), attempt: 1 });
@@ -47,14 +61,22 @@ describe("a first attempt that ends by expiry", () => {
       tag: "",
       amountUnits: 1_500_000n,
     };
-    expect(await readBack(attempt!.raw!, { payment, txParams, txHash: attempt!.txHash, isCancel: false })).toBe("");
+    expect(
+      await readBack(attempt!.raw!, {
+        payment,
+        txParams,
+        txHash: attempt!.txHash,
+        isCancel: false,
+      }),
+    ).toBe("");
   });
 
   it("two equal payments by one offer have different hashes, and the second's end moves with its timestamp", () => {
     const kit = waitingKit();
     const txParams = offerAt(kit.now);
     const ids = [1, 2].map(() => kit.request({ network, address: receiver }).transactionId);
-    for (const transactionId of ids) expect(kit.ask("sign", { transactionId, txParams }).ok).toBe(true);
+    for (const transactionId of ids)
+      expect(kit.ask("sign", { transactionId, txParams }).ok).toBe(true);
     const [one, two] = ids.map((id) => kit.show(id).attempts[0]!);
     expect(one!.txHash).not.toBe(two!.txHash);
     expect(two!.validUntilMs! - one!.validUntilMs!).toBe(1);
@@ -93,7 +115,10 @@ describe("a first attempt that ends by expiry", () => {
     kit.crash();
     kit.edited = {
       ...waitingSettings,
-      policy: { trx: waitingSettings.policy.trx!, usdt: { ...waitingSettings.policy.usdt!, deny: [receiver] } },
+      policy: {
+        trx: waitingSettings.policy.trx!,
+        usdt: { ...waitingSettings.policy.usdt!, deny: [receiver] },
+      },
     };
     kit.start();
     kit.handshake();
@@ -122,7 +147,10 @@ describe("a first attempt that ends by expiry", () => {
 
 describe("a second attempt", () => {
   it.each<[string, (kit: WaitingKit, id: string) => void]>([
-    ["while nobody has called the first one void, whatever the clock says", (kit) => (kit.now += hourMs)],
+    [
+      "while nobody has called the first one void, whatever the clock says",
+      (kit) => (kit.now += hourMs),
+    ],
     ["on the gateway's word alone", (kit, id) => kit.gatewaySays(id)],
     ["on the courier's word alone", (kit, id) => kit.courierSays(id)],
   ])("is not made %s", (_, said) => {
@@ -141,7 +169,9 @@ describe("a second attempt", () => {
     const [one, two] = kit.show(id).attempts;
     expect([one!.voidBy, two!.voidBy]).toEqual(["both", undefined]);
     expect(two!.txHash).not.toBe(one!.txHash);
-    expect(BigInt(two!.txParams!.timestampMs!)).toBeGreaterThan(BigInt(one!.txParams!.timestampMs!));
+    expect(BigInt(two!.txParams!.timestampMs!)).toBeGreaterThan(
+      BigInt(one!.txParams!.timestampMs!),
+    );
     const payment = {
       network,
       account: sender,
@@ -152,7 +182,14 @@ describe("a second attempt", () => {
       amountUnits: 1_500_000n,
     };
     const raw = attempts.at(-1)!.raw!;
-    expect(await readBack(raw, { payment, txParams: two!.txParams, txHash: two!.txHash, isCancel: false })).toBe("");
+    expect(
+      await readBack(raw, {
+        payment,
+        txParams: two!.txParams,
+        txHash: two!.txHash,
+        isCancel: false,
+      }),
+    ).toBe("");
     // Twice is once; the third one waits for the second.
     expect(kit.next(id).ok).toBe(true);
     expect(kit.next(id, 2).code).toBe("WITHDRAWAL_ALIVE");
@@ -190,8 +227,12 @@ describe("a second attempt", () => {
         .filter(({ kind }) => kind === "VOID"),
     ).toEqual([]);
     const claim = { transactionId: id, stage: "void", outcome: "", block: 900, quorum: 2 };
-    expect(kit.ask("observed", { ...claim, txHash: strange }).code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
-    expect(kit.ask("observed", { ...claim, txHash: kit.hashOf(id) }).code).toBe("WITHDRAWAL_NOT_RELEASED");
+    expect(kit.ask("observed", { ...claim, txHash: strange }).code).toBe(
+      "WITHDRAWAL_OTHER_TRANSACTION",
+    );
+    expect(kit.ask("observed", { ...claim, txHash: kit.hashOf(id) }).code).toBe(
+      "WITHDRAWAL_NOT_RELEASED",
+    );
     // The acknowledgement that releases bytes may call them void as well, when their time is over.
     kit.outlive(id);
     kit.gateway.voided.add(kit.hashOf(id));
@@ -205,8 +246,12 @@ describe("a second attempt", () => {
     const { kit, id } = released();
     const hashes = [kit.hashOf(id)];
     const stored = kit.gateway.stored!;
-    expect(kit.release(kit.gateway.ack(stored, { at: kit.now, void: hashes, ledgerEpoch: 2 })).ok).toBe(false);
-    expect(kit.release(kit.gateway.ack(stored, { at: kit.now - hourMs, void: hashes })).ok).toBe(false);
+    expect(
+      kit.release(kit.gateway.ack(stored, { at: kit.now, void: hashes, ledgerEpoch: 2 })).ok,
+    ).toBe(false);
+    expect(kit.release(kit.gateway.ack(stored, { at: kit.now - hourMs, void: hashes })).ok).toBe(
+      false,
+    );
     expect(kit.show(id).attempts[0]!.voidBy).toBeUndefined();
     for (let times = 0; times < 3; times++) kit.gatewaySays(id);
     expect(kit.kinds().filter((kind) => kind === "VOID")).toHaveLength(1);
@@ -228,19 +273,22 @@ describe("a second attempt", () => {
     expect(kit.kinds()).not.toContain("ALARM");
   });
 
-  it.each(["paid", "reverted"])("is made where a courier told that the first one was %s, and it became void", (outcome) => {
-    const { kit, id } = released();
-    kit.gatewaySays(id);
-    expect(seen(kit, id, "final", outcome).ok).toBe(true);
-    expect(kit.show(id).state).toBe(outcome);
-    expect(kit.courierSays(id).ok).toBe(true);
-    expect(kit.show(id).state).toBe("released");
-    expect(kit.next(id).ok).toBe(true);
-    kit.acknowledge();
-    // The end of the second one is not refuted by the first being void.
-    expect(seen(kit, id, "final", "paid", 2).ok).toBe(true);
-    expect(kit.show(id).state).toBe("paid");
-  });
+  it.each(["paid", "reverted"])(
+    "is made where a courier told that the first one was %s, and it became void",
+    (outcome) => {
+      const { kit, id } = released();
+      kit.gatewaySays(id);
+      expect(seen(kit, id, "final", outcome).ok).toBe(true);
+      expect(kit.show(id).state).toBe(outcome);
+      expect(kit.courierSays(id).ok).toBe(true);
+      expect(kit.show(id).state).toBe("released");
+      expect(kit.next(id).ok).toBe(true);
+      kit.acknowledge();
+      // The end of the second one is not refuted by the first being void.
+      expect(seen(kit, id, "final", "paid", 2).ok).toBe(true);
+      expect(kit.show(id).state).toBe("paid");
+    },
+  );
 
   it("is made in the end, though a courier told of ends and voids in turns, and the ledger does not grow by them permanently", () => {
     const { kit, id } = released();
@@ -266,7 +314,9 @@ describe("a second attempt", () => {
     expect(seen(kit, id, "broadcast").ok).toBe(true);
     expect(kit.kinds()).not.toContain("ALARM");
     expect(seen(kit, id, "included").ok).toBe(true);
-    expect(kit.records().find(({ kind }) => kind === "ALARM")).toMatchObject({ code: "CHAIN_VOID_INCLUDED" });
+    expect(kit.records().find(({ kind }) => kind === "ALARM")).toMatchObject({
+      code: "CHAIN_VOID_INCLUDED",
+    });
   });
 
   it("is signed no more, though it was intended before, once a block has what both had called void", () => {
@@ -293,9 +343,13 @@ describe("a second attempt", () => {
     kit.callVoid(id);
     const txHash = kit.hashOf(id);
     let answer: unknown;
-    kit.send("replace", { transactionId: id, above: 1, txParams: offerAt(kit.now, 300) }, (given) => {
-      answer = given;
-    });
+    kit.send(
+      "replace",
+      { transactionId: id, above: 1, txParams: offerAt(kit.now, 300) },
+      (given) => {
+        answer = given;
+      },
+    );
     kit.send("observed", { transactionId: id, stage: "included", outcome: "", txHash, block: 7 });
     kit.settle();
     expect(answer).toMatchObject({ ok: false, code: "WITHDRAWAL_CLOSED" });
@@ -317,15 +371,30 @@ describe("a second attempt", () => {
     const slots = new Kit().ready();
     const { transactionId } = slots.pay();
     const { txHash } = slots.show(transactionId).attempts[0]!;
-    const said = slots.ask("observed", { transactionId, stage: "void", outcome: "", txHash, block: 9, quorum: 2 });
+    const said = slots.ask("observed", {
+      transactionId,
+      stage: "void",
+      outcome: "",
+      txHash,
+      block: 9,
+      quorum: 2,
+    });
     expect(said.code).toBe("WITHDRAWAL_OBSERVATION");
     slots.release(slots.gateway.ack(slots.gateway.stored!, { at: slots.now, void: [txHash] }));
     expect(slots.kinds()).not.toContain("VOID");
     expect(slots.show(transactionId).attempts[0]).not.toHaveProperty("until");
     const { kit, id } = released();
-    const claim = { transactionId: id, stage: "void", outcome: "", txHash: kit.hashOf(id), block: 900 };
+    const claim = {
+      transactionId: id,
+      stage: "void",
+      outcome: "",
+      txHash: kit.hashOf(id),
+      block: 900,
+    };
     expect(kit.ask("observed", claim).code).toBe("WITHDRAWAL_OBSERVATION");
-    expect(kit.ask("observed", { ...claim, stage: "included", quorum: 2 }).code).toBe("WITHDRAWAL_OBSERVATION");
+    expect(kit.ask("observed", { ...claim, stage: "included", quorum: 2 }).code).toBe(
+      "WITHDRAWAL_OBSERVATION",
+    );
     kit.outlive(id);
     expect(kit.ask("observed", { ...claim, quorum: 2 }).ok).toBe(true);
   });
@@ -333,7 +402,9 @@ describe("a second attempt", () => {
   it("counts amount and fee in the place of the void one's", () => {
     const { kit, id } = released();
     const used = () => {
-      const limit = kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")!;
+      const limit = kit
+        .operate("status")
+        .status.limits.find(({ currency }) => currency === "usdt")!;
       return [limit.usedInDay, limit.usedFeesInDay];
     };
     const before = used();
@@ -353,7 +424,12 @@ describe("an operator and an attempt that ends by expiry", () => {
     for (const each of [id, small]) kit.callVoid(each);
     expect(kit.next(small).ok).toBe(true);
     expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_OPERATOR" });
-    expect(kit.operate("status").status.manualReplace).toEqual({ transactionId: id, network, slot: "0", attempts: 1 });
+    expect(kit.operate("status").status.manualReplace).toEqual({
+      transactionId: id,
+      network,
+      slot: "0",
+      attempts: 1,
+    });
     expect(kit.plan("replace", id).plan).toEqual({ act: "replace", attempt: 2, txParams: {} });
     expect(kit.order("replace", id).ok).toBe(true);
     expect(kit.operate("status").status.manualReplace).toBeUndefined();
@@ -382,8 +458,14 @@ describe("an operator and an attempt that ends by expiry", () => {
     kit.signer.tick();
     expect(kit.show(id)).toMatchObject({ state: "expired", isOver: true });
     kit.acknowledge();
-    const decisions = kit.statements.flatMap(({ entries }) => entries.filter(({ kind }) => kind === "decision"));
-    expect(decisions.at(-1)).toMatchObject({ transactionId: id, decision: "expired", code: "JOB_EXPIRED" });
+    const decisions = kit.statements.flatMap(({ entries }) =>
+      entries.filter(({ kind }) => kind === "decision"),
+    );
+    expect(decisions.at(-1)).toMatchObject({
+      transactionId: id,
+      decision: "expired",
+      code: "JOB_EXPIRED",
+    });
     expect(kit.core.book.openOne(id)).toBeUndefined();
     expect(kit.core.accounts.find(network, sender)?.pending).toBe(0);
   });
@@ -421,7 +503,9 @@ describe("an order that runs out after a signature", () => {
     kit.gatewaySays(id);
     kit.signer.tick();
     expect(kit.show(id).state).toBe("expired");
-    expect(kit.pushes.some((push) => push.push === "changed" && push.withdrawal.state === "expired")).toBe(true);
+    expect(
+      kit.pushes.some((push) => push.push === "changed" && push.withdrawal.state === "expired"),
+    ).toBe(true);
   });
 
   it("gets no second attempt either, and ends at that question", () => {
@@ -461,9 +545,16 @@ describe("bytes that end by expiry", () => {
     };
     const unsigned = transactionsOf(network).build(payment, txParams);
     const told = { network, account: sender, slot: "0", txParams };
-    expect(transactionsOf(network).describe(unsigned, told)).toMatchObject({ ok: true, description: { account: sender } });
-    expect(transactionsOf(network).describe(unsigned, { ...told, network: "eip155:1" })).toMatchObject({ ok: false });
-    expect(transactionsOf(network).describe(unsigned, { ...told, txParams: offerAt(1_700_000_000_001) })).toMatchObject({
+    expect(transactionsOf(network).describe(unsigned, told)).toMatchObject({
+      ok: true,
+      description: { account: sender },
+    });
+    expect(
+      transactionsOf(network).describe(unsigned, { ...told, network: "eip155:1" }),
+    ).toMatchObject({ ok: false });
+    expect(
+      transactionsOf(network).describe(unsigned, { ...told, txParams: offerAt(1_700_000_000_001) }),
+    ).toMatchObject({
       ok: false,
     });
   });

@@ -4,8 +4,23 @@
  */
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { backup, type Contents, databaseOf, offer, recovered, restore } from "../support/recovery-offer.ts";
-import { network, offerAt, receiver, sender, type WaitingKit, waitingKit, waitingSettings } from "../support/waiting-kit.ts";
+import {
+  backup,
+  type Contents,
+  databaseOf,
+  offer,
+  recovered,
+  restore,
+} from "../support/recovery-offer.ts";
+import {
+  network,
+  offerAt,
+  receiver,
+  sender,
+  type WaitingKit,
+  waitingKit,
+  waitingSettings,
+} from "../support/waiting-kit.ts";
 
 function voidOf(kit: WaitingKit, id: string): readonly unknown[] {
   return kit.show(id).attempts.map(({ voidBy }) => voidBy);
@@ -25,7 +40,9 @@ function opened(kit: WaitingKit, contents: Contents): void {
 }
 
 function stampsOf(records: readonly LedgerRecord[]): readonly bigint[] {
-  return records.flatMap((record) => (record.kind === "INTENT" ? [BigInt(record.txParams.timestampMs!)] : []));
+  return records.flatMap((record) =>
+    record.kind === "INTENT" ? [BigInt(record.txParams.timestampMs!)] : [],
+  );
 }
 
 describe("a word that an attempt is void", () => {
@@ -68,7 +85,10 @@ describe("a word that an attempt is void", () => {
     expect(kit.kinds().filter((kind) => kind === "CHECKPOINT").length).toBeGreaterThan(1);
     kit.crash();
     kit.handshake();
-    expect(kit.core.accounts.find(network, sender)).toMatchObject({ lastTimestamp: last, next: "2" });
+    expect(kit.core.accounts.find(network, sender)).toMatchObject({
+      lastTimestamp: last,
+      next: "2",
+    });
     expect([voidOf(kit, voided), voidOf(kit, cancelled)]).toEqual([["both"], ["gateway"]]);
     expect(kit.next(cancelled).code).toBe("WITHDRAWAL_CANCELLING");
     for (const id of [voided, cancelled]) kit.gatewaySays(id);
@@ -103,12 +123,19 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     const job = { network, address: receiver };
     restore(kit, before);
     opened(kit, contents);
-    expect(kit.show(id).attempts).toMatchObject([{ txHash, validUntilMs, txParams: null, isOut: true }]);
-    expect(kit.core.accounts.find(network, sender)).toMatchObject({ lastTimestamp: BigInt(validUntilMs!), next: "1" });
+    expect(kit.show(id).attempts).toMatchObject([
+      { txHash, validUntilMs, txParams: null, isOut: true },
+    ]);
+    expect(kit.core.accounts.find(network, sender)).toMatchObject({
+      lastTimestamp: BigInt(validUntilMs!),
+      next: "1",
+    });
     expect(kit.next(id).code).toBe("WITHDRAWAL_ALIVE");
     const { transactionId } = kit.request({ ...job, orderId: "redone" });
     expect(kit.ask("sign", { transactionId, txParams: offerAt(kit.now) }).ok).toBe(true);
-    expect(stampsOf(kit.records()).every((timestamp) => timestamp > BigInt(validUntilMs!))).toBe(true);
+    expect(stampsOf(kit.records()).every((timestamp) => timestamp > BigInt(validUntilMs!))).toBe(
+      true,
+    );
     // The bytes are gone; the hash is called void by both, and only then another attempt pays.
     kit.callVoid(id);
     expect(kit.next(id).ok).toBe(true);
@@ -123,7 +150,10 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     const [item] = contents.withdrawals;
     const bare = item!.attempts.map(({ txHash, feeMax }) => ({ txHash, feeMax }));
     offer(kit, { ...contents, withdrawals: [{ ...item!, attempts: bare }] });
-    expect(kit.operate("recover", { digest: "", bothRestored: false })).toMatchObject({ ok: false, code: "RECOVERY_OFFER" });
+    expect(kit.operate("recover", { digest: "", bothRestored: false })).toMatchObject({
+      ok: false,
+      code: "RECOVERY_OFFER",
+    });
   });
 
   it("takes no order with an attempt that ends days later, which nobody could ever call void", () => {
@@ -132,7 +162,10 @@ describe("a ledger that forgot an attempt that ends by expiry", () => {
     const contents = databaseOf(kit);
     const show = (validUntilMs: number) => {
       const [item] = contents.withdrawals;
-      const attempts = item!.attempts.map((attempt) => ({ ...attempt, validUntilMs: validUntilMs }));
+      const attempts = item!.attempts.map((attempt) => ({
+        ...attempt,
+        validUntilMs: validUntilMs,
+      }));
       offer(kit, { ...contents, withdrawals: [{ ...item!, attempts }] });
       return kit.operate("recover", { digest: "", bothRestored: false });
     };
@@ -195,9 +228,13 @@ describe("a gateway that was rolled back", () => {
     kit.receive();
     const told = kit.statements.flatMap(({ entries }) => entries);
     const signed = told.filter((entry) => entry.kind === "signed");
-    expect(signed.find(({ transactionId }) => transactionId === open)).toMatchObject({ validUntilMs });
+    expect(signed.find(({ transactionId }) => transactionId === open)).toMatchObject({
+      validUntilMs,
+    });
     const ofOver = told.flatMap((entry) =>
-      "transactionId" in entry && entry.transactionId === over ? [entry.kind === "decision" ? entry.decision : entry.kind] : [],
+      "transactionId" in entry && entry.transactionId === over
+        ? [entry.kind === "decision" ? entry.decision : entry.kind]
+        : [],
     );
     expect(ofOver).toEqual(["asked", "approved", "signed", "observed", "expired"]);
   });
@@ -244,7 +281,9 @@ describe("a gateway that was rolled back", () => {
     const told = kit.statements.flatMap(({ entries }) => entries);
     const kindsOf = (id: string) =>
       told.flatMap((entry) =>
-        "transactionId" in entry && entry.transactionId === id ? [entry.kind === "decision" ? entry.decision : entry.kind] : [],
+        "transactionId" in entry && entry.transactionId === id
+          ? [entry.kind === "decision" ? entry.decision : entry.kind]
+          : [],
       );
     expect(kindsOf(over)).toEqual(["asked", "expired"]);
   });
@@ -270,7 +309,13 @@ describe("a withdrawal that an order keeps and policy holds", () => {
     "a held withdrawal stays held after a courier reported it as %s, and it became void",
     (outcome) => {
       const { kit, id } = quarantined();
-      const claim = { transactionId: id, txHash: kit.hashOf(id), stage: "final", outcome, block: 7 };
+      const claim = {
+        transactionId: id,
+        txHash: kit.hashOf(id),
+        stage: "final",
+        outcome,
+        block: 7,
+      };
       kit.gatewaySays(id);
       expect(kit.ask("observed", claim).withdrawal.state).toBe(outcome);
       kit.courierSays(id);
@@ -287,7 +332,13 @@ describe("a withdrawal that an order keeps and policy holds", () => {
   it("a held withdrawal gets no other attempt while a courier reports it as paid", () => {
     const { kit, id } = quarantined();
     kit.callVoid(id);
-    const claim = { transactionId: id, txHash: kit.hashOf(id), stage: "final", outcome: "paid", block: 7 };
+    const claim = {
+      transactionId: id,
+      txHash: kit.hashOf(id),
+      stage: "final",
+      outcome: "paid",
+      block: 7,
+    };
     expect(kit.ask("observed", claim).withdrawal.state).toBe("paid");
     expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
   });

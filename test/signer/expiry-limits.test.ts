@@ -15,29 +15,55 @@ import { mostPayable, payableWithin, type SignedBytes } from "../../lab/kit/sign
 import type { KitOptions } from "../../lab/kit/signer-kit.ts";
 import { exactNumbersOfSigned } from "../../lab/kit/tron-judge.ts";
 import { databaseOf, recovered } from "../support/recovery-offer.ts";
-import { keys, network, offerAt, receiver, type WaitingKit, waitingKit, waitingSettings } from "../support/waiting-kit.ts";
+import {
+  keys,
+  network,
+  offerAt,
+  receiver,
+  type WaitingKit,
+  waitingKit,
+  waitingSettings,
+} from "../support/waiting-kit.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const { marginMs } = expiryExclusionOf(network)!;
 
 /** The example's limits; its fee limit is wide, so that the amounts decide. */
-const example = { maxPerWithdrawal: "1000", maxPerHour: "15000", maxPerDay: "50000", maxFee: "45", maxFeePerDay: "90000" };
+const example = {
+  maxPerWithdrawal: "1000",
+  maxPerHour: "15000",
+  maxPerDay: "50000",
+  maxFee: "45",
+  maxFeePerDay: "90000",
+};
 
 function limitedKit(
   limits: Partial<typeof example> & { readonly manualReplaceAbove?: string } = {},
   options: KitOptions = {},
 ): WaitingKit {
   const usdt = { ...example, manualReplaceAbove: "500", ...limits };
-  return waitingKit({ settings: { ...waitingSettings, policy: { trx: example, usdt } }, ...options });
+  return waitingKit({
+    settings: { ...waitingSettings, policy: { trx: example, usdt } },
+    ...options,
+  });
 }
 
 /** Bytes that left the signer; the time of signing is that of their record in the ledger. */
 function signedBytes(kit: WaitingKit): readonly SignedBytes[] {
-  const atOf = new Map(kit.records().flatMap((record) => (record.kind === "SIGNED" ? [[record.raw, record.at] as const] : [])));
+  const atOf = new Map(
+    kit
+      .records()
+      .flatMap((record) => (record.kind === "SIGNED" ? [[record.raw, record.at] as const] : [])),
+  );
   return [...kit.left].map((raw) => {
     const { amountUnits, expirationMs } = exactNumbersOfSigned(raw);
-    return { units: BigInt(amountUnits), signedAt: atOf.get(raw)!, validUntilMs: Number(expirationMs) + marginMs, slot: "" };
+    return {
+      units: BigInt(amountUnits),
+      signedAt: atOf.get(raw)!,
+      validUntilMs: Number(expirationMs) + marginMs,
+      slot: "",
+    };
   });
 }
 
@@ -47,15 +73,28 @@ function lie(kit: WaitingKit, ids: readonly string[], attempt: number): void {
     const txHash = kit.show(id).attempts[attempt - 1]?.txHash;
     if (txHash === undefined) continue;
     kit.gateway.voided.add(txHash);
-    kit.ask("observed", { transactionId: id, stage: "void", outcome: "", txHash, block: 900, quorum: 2 });
+    kit.ask("observed", {
+      transactionId: id,
+      stage: "void",
+      outcome: "",
+      txHash,
+      block: 900,
+      quorum: 2,
+    });
   }
   kit.acknowledge();
-  for (const id of ids) kit.askAtOnce("replace", { transactionId: id, above: attempt, txParams: offerAt(kit.now, attempt + 7) });
+  for (const id of ids)
+    kit.askAtOnce("replace", {
+      transactionId: id,
+      above: attempt,
+      txParams: offerAt(kit.now, attempt + 7),
+    });
   kit.acknowledge();
 }
 
 function usedInHour(kit: WaitingKit): string {
-  return kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")!.usedInHour;
+  return kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")!
+    .usedInHour;
 }
 
 describe("two liars on Tron", () => {
@@ -66,7 +105,10 @@ describe("two liars on Tron", () => {
     const ids = Array.from({ length: 30 }, () => kit.payout({ amount: "500" }));
     for (let attempt = 1; attempt < 14; attempt++) lie(kit, ids, attempt);
     expect(kit.kinds()).not.toContain("VOID");
-    expect(mostPayable(signedBytes(kit))).toMatchObject({ atOnce: 15_000_000_000n, inHour: 15_000_000_000n });
+    expect(mostPayable(signedBytes(kit))).toMatchObject({
+      atOnce: 15_000_000_000n,
+      inHour: 15_000_000_000n,
+    });
     payableWithin(signedBytes(kit), limits);
   });
 
@@ -105,7 +147,13 @@ describe("an amount that can still be paid", () => {
   it("leaves the hour by its own time once it is paid and both have said so", () => {
     const kit = limitedKit({ maxPerHour: "1000" });
     const id = kit.payout({ amount: "600" });
-    const paid = { transactionId: id, stage: "final", outcome: "paid", txHash: kit.hashOf(id), block: 7 };
+    const paid = {
+      transactionId: id,
+      stage: "final",
+      outcome: "paid",
+      txHash: kit.hashOf(id),
+      block: 7,
+    };
     expect(kit.ask("observed", paid).ok).toBe(true);
     kit.acknowledge();
     kit.acknowledge();
@@ -122,7 +170,13 @@ describe("an amount that can still be paid", () => {
     kit.now += hourMs;
     kit.handshake();
     expect(usedInHour(kit)).toBe("0");
-    const seen = { transactionId: id, stage: "included", outcome: "", txHash: kit.hashOf(id), block: 7 };
+    const seen = {
+      transactionId: id,
+      stage: "included",
+      outcome: "",
+      txHash: kit.hashOf(id),
+      block: 7,
+    };
     expect(kit.ask("observed", seen).ok).toBe(true);
     expect(usedInHour(kit)).toBe("600");
   });
@@ -143,10 +197,20 @@ describe("a next attempt that a limit leaves no room for", () => {
 
   it("waits and is not refused, status and the answer say so, and it goes on when the window has room", () => {
     const { kit, id, other } = crowded();
-    expect(kit.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_LIMIT", detail: "POLICY_ABOVE_HOUR" });
+    expect(kit.next(id)).toMatchObject({
+      ok: false,
+      code: "WITHDRAWAL_WAITS_FOR_LIMIT",
+      detail: "POLICY_ABOVE_HOUR",
+    });
     expect(kit.show(id).state).toBe("released");
     const { status } = kit.operate("status");
-    expect(status.noRoom).toEqual({ transactionId: id, network, slot: "0", attempts: 1, code: "POLICY_ABOVE_HOUR" });
+    expect(status.noRoom).toEqual({
+      transactionId: id,
+      network,
+      slot: "0",
+      attempts: 1,
+      code: "POLICY_ABOVE_HOUR",
+    });
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
     kit.callVoid(other);
     expect(kit.operate("status").status.noRoom).toBeUndefined();
@@ -174,7 +238,10 @@ describe("a next attempt that a limit leaves no room for", () => {
 
 describe("replayed", () => {
   const rulesOf = (kit: WaitingKit) =>
-    readRules(kit.edited ?? { ...waitingSettings, policy: { trx: example, usdt: example } }, keys.vault.accounts);
+    readRules(
+      kit.edited ?? { ...waitingSettings, policy: { trx: example, usdt: example } },
+      keys.vault.accounts,
+    );
 
   it("attempts count the same when replayed from the file, from a checkpoint and from one of an earlier program", () => {
     const kit = limitedKit({}, { segmentBytesMax: 1_500 });
@@ -183,7 +250,9 @@ describe("replayed", () => {
       const live = JSON.stringify(kit.core.snapshot());
       kit.start();
       expect(JSON.stringify(kit.core.snapshot())).toBe(live);
-      expect(JSON.stringify(new Core(rulesOf(kit), kit.signer.ledger.past, JSON.parse(live)).snapshot())).toBe(live);
+      expect(
+        JSON.stringify(new Core(rulesOf(kit), kit.signer.ledger.past, JSON.parse(live)).snapshot()),
+      ).toBe(live);
       kit.handshake();
       kit.signer.tick();
       kit.settle();
@@ -205,9 +274,15 @@ describe("replayed", () => {
     expect(kit.kinds().filter((kind) => kind === "CHECKPOINT").length).toBeGreaterThan(2);
     // An earlier program counted a withdrawal once, and let it leave the window by its time.
     const now = kit.core.snapshot();
-    const windows = now.policy.windows.map(([currency, hour, day]) => [currency, hour, day, [], [], []] as const);
+    const windows = now.policy.windows.map(
+      ([currency, hour, day]) => [currency, hour, day, [], [], []] as const,
+    );
     const older = { ...now, policy: { ...now.policy, windows } } as CoreSnapshot;
-    const used = usedAt(new Core(rulesOf(kit), kit.signer.ledger.past, older).policy, "usdt", kit.now);
+    const used = usedAt(
+      new Core(rulesOf(kit), kit.signer.ledger.past, older).policy,
+      "usdt",
+      kit.now,
+    );
     expect(used.hourUnits).toBe(300_000_000n);
     expect(used.feesUnits).toBeGreaterThan(0n);
   });

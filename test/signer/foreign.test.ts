@@ -13,8 +13,22 @@ import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { hotWallet, Kit, txParams } from "../../lab/kit/signer-kit.ts";
 import type { ForeignTransaction } from "../../protocol/messages.ts";
 import { evidenceFor } from "../chains/utxo-values.ts";
-import { type CoinKit, cancelled, coinKit, made, network, raised, sender } from "../support/coin-kit.ts";
-import { offerAt, receiver, network as tron, sender as tronSender, waitingKit } from "../support/waiting-kit.ts";
+import {
+  type CoinKit,
+  cancelled,
+  coinKit,
+  made,
+  network,
+  raised,
+  sender,
+} from "../support/coin-kit.ts";
+import {
+  offerAt,
+  receiver,
+  network as tron,
+  sender as tronSender,
+  waitingKit,
+} from "../support/waiting-kit.ts";
 
 const hash = (number: number): string => number.toString(16).padStart(64, "0");
 const foreign = (number: number, change: Partial<ForeignTransaction> = {}): ForeignTransaction => ({
@@ -26,12 +40,15 @@ const foreign = (number: number, change: Partial<ForeignTransaction> = {}): Fore
 function names(kit: Kit, named: readonly ForeignTransaction[]): void {
   kit.receive();
   kit.now += 1;
-  expect(kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, foreign: named })).ok).toBe(true);
+  expect(
+    kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, foreign: named })).ok,
+  ).toBe(true);
 }
 
 const courierTells = (kit: Kit, number: number) =>
   kit.ask("foreign", { chain: "regtest", coin: `${hash(0)}:0`, txHash: hash(number) });
-const resume = (kit: Kit, chain = "regtest") => kit.operate("pause", { paused: false, network: chain });
+const resume = (kit: Kit, chain = "regtest") =>
+  kit.operate("pause", { paused: false, network: chain });
 const stopped = (kit: Kit) => kit.operate("status").status.stopped ?? [];
 const stops = (kit: Kit): number => kit.records().filter(({ kind }) => kind === "PAUSED").length;
 
@@ -51,7 +68,11 @@ const eyes: Readonly<Record<FamilyName, "coins and the gateway" | "the gateway" 
 describe("a transaction that nothing here signed", () => {
   it.each(Object.keys(families) as readonly FamilyName[])("has an eye on %s", (name) => {
     const { slots, exclusion } = families[name];
-    const eye = slots.isCounted ? "the count" : exclusion.kind === "pin" ? "coins and the gateway" : "the gateway";
+    const eye = slots.isCounted
+      ? "the count"
+      : exclusion.kind === "pin"
+        ? "coins and the gateway"
+        : "the gateway";
     expect(eye).toBe(eyes[name]);
   });
 
@@ -61,18 +82,38 @@ describe("a transaction that nothing here signed", () => {
     const open = kit.released([first]);
     names(kit, [foreign(1)]);
     expect(kit.kinds().slice(-2)).toEqual(["ALARM", "PAUSED"]);
-    expect(kit.records().at(-1)).toMatchObject({ paused: true, approver: "gateway", network, txHashes: [hash(1)] });
-    expect(kit.pushes).toContainEqual({ push: "paused", paused: true, network, code: "CHAIN_COIN_FOREIGN" });
-    expect(stopped(kit)).toEqual([expect.objectContaining({ chain: "regtest", network, txHashes: [hash(1)] })]);
+    expect(kit.records().at(-1)).toMatchObject({
+      paused: true,
+      approver: "gateway",
+      network,
+      txHashes: [hash(1)],
+    });
+    expect(kit.pushes).toContainEqual({
+      push: "paused",
+      paused: true,
+      network,
+      code: "CHAIN_COIN_FOREIGN",
+    });
+    expect(stopped(kit)).toEqual([
+      expect.objectContaining({ chain: "regtest", network, txHashes: [hash(1)] }),
+    ]);
     expect(kit.operate("status").status).toMatchObject({ locked: "", paused: null });
     const id = kit.order();
-    expect(kit.sign(id, [coin])).toMatchObject({ code: "NETWORK_PAUSED", detail: expect.stringContaining(hash(1)) });
+    expect(kit.sign(id, [coin])).toMatchObject({
+      code: "NETWORK_PAUSED",
+      detail: expect.stringContaining(hash(1)),
+    });
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
     // What is signed goes on: another attempt spends the same coin, and so does a cancel.
     const txParams = raised(kit, open, [first]);
-    expect(kit.ask("replace", { transactionId: open, above: 1, txParams, evidence: evidenceFor(txParams, [first]) }).ok).toBe(
-      true,
-    );
+    expect(
+      kit.ask("replace", {
+        transactionId: open,
+        above: 1,
+        txParams,
+        evidence: evidenceFor(txParams, [first]),
+      }).ok,
+    ).toBe(true);
     kit.acknowledge();
     cancelled(kit, open);
     expect(resume(kit)).toMatchObject({ ok: true, paused: false, network: "regtest" });
@@ -87,8 +128,12 @@ describe("a transaction that nothing here signed", () => {
     resume(kit);
     kit.acknowledge();
     const entries = kit.statements.flatMap((statement) => statement.entries);
-    expect(entries).toContainEqual(expect.objectContaining({ kind: "alarm", code: "CHAIN_COIN_FOREIGN", locked: false }));
-    expect(entries).toContainEqual(expect.objectContaining({ kind: "paused", paused: true, network, txHashes: [hash(1)] }));
+    expect(entries).toContainEqual(
+      expect.objectContaining({ kind: "alarm", code: "CHAIN_COIN_FOREIGN", locked: false }),
+    );
+    expect(entries).toContainEqual(
+      expect.objectContaining({ kind: "paused", paused: true, network, txHashes: [hash(1)] }),
+    );
     expect(entries.at(-1)).toMatchObject({ kind: "paused", paused: false, network });
   });
 
@@ -119,7 +164,12 @@ describe("a transaction that nothing here signed", () => {
       );
     const { foreign: kept, stopped: networks } = kit.core.checkpoint().state;
     expect(kept).toHaveLength(foreignKeptMax);
-    expect(networks).toEqual([expect.objectContaining({ network, txHashes: expect.arrayContaining([hash(foreignKeptMax)]) })]);
+    expect(networks).toEqual([
+      expect.objectContaining({
+        network,
+        txHashes: expect.arrayContaining([hash(foreignKeptMax)]),
+      }),
+    ]);
     names(kit, [foreign(foreignKeptMax + 1)]);
     expect(kit.core.checkpoint().state.foreign).toHaveLength(foreignKeptMax);
     expect(kit.core.stops.knows(network, hash(1))).toBe(false);
@@ -129,14 +179,22 @@ describe("a transaction that nothing here signed", () => {
     const kit = coinKit();
     kit.acknowledge();
     expect(courierTells(kit, 1).ok).toBe(true);
-    expect(kit.records().at(-1)).toMatchObject({ kind: "PAUSED", approver: "courier", txHashes: [hash(1)] });
+    expect(kit.records().at(-1)).toMatchObject({
+      kind: "PAUSED",
+      approver: "courier",
+      txHashes: [hash(1)],
+    });
     for (let number = 2; number < 20; number += 1) expect(courierTells(kit, number).ok).toBe(true);
     expect(stops(kit)).toBe(1);
-    expect(kit.ask("foreign", { chain: "nowhere", coin: `${hash(0)}:0`, txHash: hash(1) }).code).toBe("CHAIN_UNKNOWN");
+    expect(
+      kit.ask("foreign", { chain: "nowhere", coin: `${hash(0)}:0`, txHash: hash(1) }).code,
+    ).toBe("CHAIN_UNKNOWN");
   });
 
   const nothing: Readonly<Record<string, (kit: CoinKit) => Partial<ForeignTransaction>>> = {
-    "one of its own attempts": (kit) => ({ txHash: kit.show(kit.released([made(500_000n)])).attempts[0]!.txHash }),
+    "one of its own attempts": (kit) => ({
+      txHash: kit.show(kit.released([made(500_000n)])).attempts[0]!.txHash,
+    }),
     "another's account": () => ({ account: hotWallet }),
     "a network that no family has": () => ({ network: "bip122:ffff" }),
     "a hash that the chain does not have": () => ({ txHash: "zz" }),
@@ -156,7 +214,9 @@ describe("a transaction that nothing here signed", () => {
     names(kit, [foreign(1, { network: tron, account: tronSender })]);
     expect(stopped(kit)).toEqual([expect.objectContaining({ network: tron })]);
     const { transactionId } = kit.request({ network: tron, address: receiver, amount: "1.5" });
-    expect(kit.ask("sign", { transactionId, txParams: offerAt(kit.now) }).code).toBe("NETWORK_PAUSED");
+    expect(kit.ask("sign", { transactionId, txParams: offerAt(kit.now) }).code).toBe(
+      "NETWORK_PAUSED",
+    );
     resume(kit, stopped(kit)[0]!.chain);
     expect(kit.ask("sign", { transactionId, txParams: offerAt(kit.now) }).ok).toBe(true);
   });
@@ -164,7 +224,9 @@ describe("a transaction that nothing here signed", () => {
   it("stops nothing on EVM, where the count of transactions locks", () => {
     const kit = new Kit().ready();
     kit.acknowledge();
-    names(kit, [foreign(1, { network: "eip155:31337", account: hotWallet, txHash: `0x${hash(1)}` })]);
+    names(kit, [
+      foreign(1, { network: "eip155:31337", account: hotWallet, txHash: `0x${hash(1)}` }),
+    ]);
     expect(stops(kit)).toBe(0);
     const { transactionId } = kit.request();
     expect(kit.ask("sign", { transactionId, txParams }).ok).toBe(true);
@@ -177,7 +239,11 @@ describe("a transaction that nothing here signed", () => {
     const coin = made(500_000n);
     const before = kit.offerOf([coin]);
     kit.sight({ coins: [{ network, account: sender, id: coin.id, units: `${coin.units}` }] });
-    kit.send("sign", { transactionId: id, txParams: before, evidence: evidenceFor(before, [coin]) });
+    kit.send("sign", {
+      transactionId: id,
+      txParams: before,
+      evidence: evidenceFor(before, [coin]),
+    });
     kit.signer.pause(true, "ann", { network });
     kit.settle();
     expect(kit.kinds()).toContain("INTENT");
@@ -192,7 +258,10 @@ describe("an operator's stop of one network", () => {
   it("holds first payments there until resume, and is no alarm", () => {
     const kit = coinKit();
     const id = kit.order();
-    expect(kit.operate("pause", { paused: true, network: "regtest" })).toMatchObject({ ok: true, network: "regtest" });
+    expect(kit.operate("pause", { paused: true, network: "regtest" })).toMatchObject({
+      ok: true,
+      network: "regtest",
+    });
     expect(kit.kinds()).not.toContain("ALARM");
     expect(stopped(kit)).toEqual([expect.objectContaining({ approver: "ann", txHashes: [] })]);
     expect(kit.sign(id, [made(500_000n)]).code).toBe("NETWORK_PAUSED");

@@ -9,10 +9,14 @@ import { replaceGuards } from "../../agent/signer/handlers/replace.ts";
 import { firstOf, type Guard } from "../../base/guard.ts";
 import { signedGuards } from "../../gateway/hub/effect.ts";
 
-const namesOf = (guards: readonly (readonly [string, ...unknown[]])[]): readonly string[] => guards.map(([name]) => name);
+const namesOf = (guards: readonly (readonly [string, ...unknown[]])[]): readonly string[] =>
+  guards.map(([name]) => name);
 
 /** The row that a case ends at, and the code of its answer. */
-function endOf<Case, Answer extends object>(guards: readonly Guard<Case, Answer>[], given: object): readonly [string, unknown] {
+function endOf<Case, Answer extends object>(
+  guards: readonly Guard<Case, Answer>[],
+  given: object,
+): readonly [string, unknown] {
   const [name] = guards.find(([, holds]) => holds(given as Case)) ?? ["none"];
   const answer = firstOf(guards, given as Case);
   return [name, answer !== null && "code" in answer ? answer.code : ""];
@@ -95,7 +99,11 @@ describe("tables of guards", () => {
   });
 
   it("a yes to a withdrawal on its slot is refused after a cancel", () => {
-    const withdrawal = { state: "quarantined", attempts: [], ordered: { act: "cancel", attempts: 1 } };
+    const withdrawal = {
+      state: "quarantined",
+      attempts: [],
+      ordered: { act: "cancel", attempts: 1 },
+    };
     expect(endOf(approveGuards, { withdrawal })).toEqual(["cancelled", "WITHDRAWAL_CANCELLING"]);
   });
 
@@ -103,8 +111,18 @@ describe("tables of guards", () => {
     const one = { state: "released", isEnded: false };
     const context = { core: { paused: null } };
     const made = { txHash: "", isCancel: false };
-    expect(endOf(replaceGuards, { context, one, made, isCancel: true })).toEqual(["cancelled since", "WITHDRAWAL_CANCELLING"]);
-    const last = { context, one, isCancel: false, made: undefined, newest: { released: true }, above: 20 };
+    expect(endOf(replaceGuards, { context, one, made, isCancel: true })).toEqual([
+      "cancelled since",
+      "WITHDRAWAL_CANCELLING",
+    ]);
+    const last = {
+      context,
+      one,
+      isCancel: false,
+      made: undefined,
+      newest: { released: true },
+      above: 20,
+    };
     expect(endOf(replaceGuards, last)).toEqual(["last attempt", "WITHDRAWAL_TOO_MANY_ATTEMPTS"]);
   });
 });

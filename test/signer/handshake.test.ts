@@ -19,13 +19,16 @@ function waiting(): Kit {
 }
 
 const lastText = (kit: Kit): string => kit.gateway.texts.at(-1)!;
-const take = (kit: Kit, change: object = {}) => kit.admit(kit.gateway.jobs([lastText(kit)], { at: kit.now, ...change }));
+const take = (kit: Kit, change: object = {}) =>
+  kit.admit(kit.gateway.jobs([lastText(kit)], { at: kit.now, ...change }));
 
 describe("that the handshake was taken", () => {
   const report = (kit: Kit, after = kit.core.heads.acked.seq): readonly Statement[] =>
     kit.ask("report", { after }).frames.map((frame) => parseStatement(frame.subarray(66)));
   const welcomed = (kit: Kit, digit: string, change: object = {}) =>
-    kit.admit(kit.gateway.welcome(kit.nonce, { challenge: digit.repeat(64), at: ++kit.now, ...change }));
+    kit.admit(
+      kit.gateway.welcome(kit.nonce, { challenge: digit.repeat(64), at: ++kit.now, ...change }),
+    );
 
   it("the word that the handshake was taken is said whenever it is asked for, without a record, by the acknowledged head", () => {
     const kit = new Kit().ready();
@@ -35,7 +38,13 @@ describe("that the handshake was taken", () => {
     for (const digit of ["1", "2"]) {
       expect(welcomed(kit, digit).ok).toBe(true);
       const { acked } = kit.core.heads;
-      const word = { handshake: digit.repeat(64), after: acked.seq, previous: acked.hash, head: acked, entries: [] };
+      const word = {
+        handshake: digit.repeat(64),
+        after: acked.seq,
+        previous: acked.hash,
+        head: acked,
+        entries: [],
+      };
       // The first answer may have arrived, or the line may have lost it.
       for (let times = 0; times < 2; times += 1) expect(report(kit)).toMatchObject([word]);
     }
@@ -57,7 +66,10 @@ describe("that the handshake was taken", () => {
     expect(welcomed(kit, "2").ok).toBe(true);
     // Nothing so new was reported, so the word falls back to the acknowledged head.
     const { acked: held } = kit.core.heads;
-    expect(report(kit, kit.core.heads.head.seq + 9).at(-1)).toMatchObject({ handshake: "2".repeat(64), head: held });
+    expect(report(kit, kit.core.heads.head.seq + 9).at(-1)).toMatchObject({
+      handshake: "2".repeat(64),
+      head: held,
+    });
   });
 
   it("the word that the handshake was taken is said by the ledger's head before the first acknowledgement, and only once it is taken", () => {
@@ -131,8 +143,13 @@ describe("the handshake", () => {
       at: kit.now + 120_000,
       gatewayHead: { ...kit.gateway.stored!, seq: before + 1 },
     });
-    expect(kit.admit(apart)).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_BEHIND_GATEWAY" });
-    expect(kit.records().slice(before)).toMatchObject([{ kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY" }]);
+    expect(kit.admit(apart)).toMatchObject({
+      code: "SIGNER_LOCKED",
+      detail: "LEDGER_BEHIND_GATEWAY",
+    });
+    expect(kit.records().slice(before)).toMatchObject([
+      { kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY" },
+    ]);
   });
 
   it("locks a ledger that is behind what the gateway holds, permanently", () => {
@@ -143,7 +160,11 @@ describe("the handshake", () => {
     kit.disk = backup;
     kit.start();
     expect(kit.ask("sign", { transactionId, txParams }).code).toBe("SIGNER_NO_HANDSHAKE");
-    expect(kit.handshake()).toMatchObject({ ok: false, code: "SIGNER_LOCKED", detail: "LEDGER_BEHIND_GATEWAY" });
+    expect(kit.handshake()).toMatchObject({
+      ok: false,
+      code: "SIGNER_LOCKED",
+      detail: "LEDGER_BEHIND_GATEWAY",
+    });
     expect(kit.pushes).toContainEqual({ push: "locked", code: "LEDGER_BEHIND_GATEWAY" });
     for (let run = 0; run < 2; run++) {
       expect(kit.ask("sign", { transactionId, txParams })).toMatchObject({
@@ -182,7 +203,9 @@ describe("the handshake", () => {
     expect(kit.admit(fitting).code).toBe("WELCOME_STALE");
     expect(kit.ask("hello").handshakeDone).toBe(false);
     kit.now += 1;
-    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now, gatewayHead: null })).ok).toBe(true);
+    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now, gatewayHead: null })).ok).toBe(
+      true,
+    );
     expect(kit.ask("hello").handshakeDone).toBe(false);
     kit.now += 1;
     expect(kit.handshake().ok).toBe(true);
@@ -193,14 +216,29 @@ describe("the handshake", () => {
     const kit = new Kit().ready();
     kit.pay();
     const { sequence, hash } = kit.core.chain;
-    kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 1, jobs: { sequence, hash: "ab".repeat(32) } }));
+    kit.admit(
+      kit.gateway.welcome(kit.nonce, {
+        at: kit.now + 1,
+        jobs: { sequence, hash: "ab".repeat(32) },
+      }),
+    );
     expect(kit.core.locked).toMatchObject({ code: "LEDGER_FORKED" });
-    const fitting = { at: kit.now + 2, gatewayHead: kit.core.heads.acked, jobs: { sequence, hash } };
+    const fitting = {
+      at: kit.now + 2,
+      gatewayHead: kit.core.heads.acked,
+      jobs: { sequence, hash },
+    };
     expect(kit.admit(kit.gateway.welcome(kit.nonce, fitting)).ok).toBe(true);
-    for (const [index, lost] of [{ gatewayHead: null }, { jobs: { sequence: 0, hash: "0".repeat(64) } }].entries()) {
+    for (const [index, lost] of [
+      { gatewayHead: null },
+      { jobs: { sequence: 0, hash: "0".repeat(64) } },
+    ].entries()) {
       const at = kit.now + 3 + index;
       expect(kit.admit(kit.gateway.welcome(kit.nonce, { ...fitting, ...lost, at })).ok).toBe(true);
-      expect(kit.operate("status").status).toMatchObject({ isResyncing: true, locked: "LEDGER_FORKED" });
+      expect(kit.operate("status").status).toMatchObject({
+        isResyncing: true,
+        locked: "LEDGER_FORKED",
+      });
     }
     expect(kit.core.locked).toMatchObject({ code: "LEDGER_FORKED" });
   });
@@ -209,12 +247,16 @@ describe("the handshake", () => {
     const kit = new Kit().ready();
     kit.request();
     const jobs = { sequence: 1, hash: "ab".repeat(32) };
-    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 1, jobs })).detail).toBe("LEDGER_FORKED");
+    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 1, jobs })).detail).toBe(
+      "LEDGER_FORKED",
+    );
   });
 
   it("is refused while the clocks are more than ten minutes apart, and says so from a minute on", () => {
     const kit = new Kit();
-    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 600_001 })).code).toBe("CLOCK_SKEW");
+    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 600_001 })).code).toBe(
+      "CLOCK_SKEW",
+    );
     expect(kit.records().at(-1)).toMatchObject({ kind: "ALARM", code: "CLOCK_SKEW" });
     kit.start();
     expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now - 600_000 })).ok).toBe(true);
@@ -233,7 +275,10 @@ describe("the handshake", () => {
     expect(kit.show(transactionId).state).toBe("signed");
     expect(kit.handshake().withdrawals).toMatchObject([{ transactionId, state: "released" }]);
     expect(kit.pushes).toContainEqual(
-      expect.objectContaining({ push: "changed", withdrawal: expect.objectContaining({ state: "released" }) }),
+      expect.objectContaining({
+        push: "changed",
+        withdrawal: expect.objectContaining({ state: "released" }),
+      }),
     );
   });
 });
@@ -283,12 +328,18 @@ describe("an acknowledgement", () => {
     const { kit } = signed();
     const { acked, head } = kit.core.heads;
     expect(kit.release(kit.gateway.ack(acked)).withdrawals).toEqual([]);
-    expect(kit.release(kit.gateway.ack({ seq: 1, hash: kit.records()[0]!.hash })).withdrawals).toEqual([]);
+    expect(
+      kit.release(kit.gateway.ack({ seq: 1, hash: kit.records()[0]!.hash })).withdrawals,
+    ).toEqual([]);
     // A recovered ledger does not know the hashes of records before it.
     expect(kit.release(kit.gateway.ack({ seq: 1, hash: "ab".repeat(32) })).withdrawals).toEqual([]);
     expect(kit.release(kit.gateway.ack(head, {}, foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
-    expect(kit.release(kit.gateway.ack(head, { agent: "bb".repeat(8) })).code).toBe("ADMISSION_OTHER_AGENT");
-    expect(kit.release(kit.gateway.ack(head, { ledgerEpoch: 2 })).code).toBe("ADMISSION_OTHER_EPOCH");
+    expect(kit.release(kit.gateway.ack(head, { agent: "bb".repeat(8) })).code).toBe(
+      "ADMISSION_OTHER_AGENT",
+    );
+    expect(kit.release(kit.gateway.ack(head, { ledgerEpoch: 2 })).code).toBe(
+      "ADMISSION_OTHER_EPOCH",
+    );
     const altered = Uint8Array.from(kit.gateway.ack(head));
     altered[altered.length - 2]! ^= 1;
     expect(kit.release(altered).code).toBe("ENVELOPE_SIGNATURE");
@@ -299,10 +350,14 @@ describe("an acknowledgement", () => {
   it("that ends one record before SIGNED does not release it", () => {
     const { kit } = signed();
     const before = kit.records().at(-2)!;
-    expect(kit.release(kit.gateway.ack({ seq: before.seq, hash: before.hash })).withdrawals).toEqual([]);
+    expect(
+      kit.release(kit.gateway.ack({ seq: before.seq, hash: before.hash })).withdrawals,
+    ).toEqual([]);
     expect(kit.left.size).toBe(0);
     const last = kit.records().find((record) => record.kind === "SIGNED")!;
-    expect(kit.release(kit.gateway.ack({ seq: last.seq, hash: last.hash })).withdrawals).toHaveLength(1);
+    expect(
+      kit.release(kit.gateway.ack({ seq: last.seq, hash: last.hash })).withdrawals,
+    ).toHaveLength(1);
   });
 
   it.each([
@@ -311,7 +366,10 @@ describe("an acknowledgement", () => {
   ])("an acknowledgement: %s locks", (_, ahead, code) => {
     const { kit } = signed();
     const head = { seq: kit.core.heads.head.seq + ahead, hash: "ab".repeat(32) };
-    expect(kit.release(kit.gateway.ack(head))).toMatchObject({ code: "SIGNER_LOCKED", detail: code });
+    expect(kit.release(kit.gateway.ack(head))).toMatchObject({
+      code: "SIGNER_LOCKED",
+      detail: code,
+    });
     expect(kit.left.size).toBe(0);
   });
 });
@@ -338,7 +396,13 @@ describe("the time of the ledger", () => {
     ["is the local clock's up to ten minutes ahead", run, 1_600_100, 600, 1_600_100],
     ["and goes no further", run, 1_600_101, 600, 1_600_100],
     ["but on with the time that passes", run, 9_000_000, 700, 1_600_200],
-    ["stands where both clocks are an hour ahead of every block", { ...run, chainLeadMs: -2_600_601 }, 1_000_100, 600, 0],
+    [
+      "stands where both clocks are an hour ahead of every block",
+      { ...run, chainLeadMs: -2_600_601 },
+      1_000_100,
+      600,
+      0,
+    ],
     ["goes on within the hour", { ...run, chainLeadMs: -2_600_500 }, 1_000_100, 600, 1_000_100],
     ["is whole milliseconds", run, 9_000_000, 600.7, 1_600_100],
   ])("the time of the ledger: %s", (_, given, local, monotonic, time) => {
@@ -351,7 +415,9 @@ describe("the time of the ledger", () => {
     kit.now += 1;
     expect(kit.handshake().code).toBe("CLOCK_SKEW");
     expect(kit.handshake().code).toBe("CLOCK_SKEW");
-    expect(kit.records().slice(1)).toMatchObject([{ kind: "ALARM", code: "CLOCK_SKEW", at: begun }]);
+    expect(kit.records().slice(1)).toMatchObject([
+      { kind: "ALARM", code: "CLOCK_SKEW", at: begun },
+    ]);
     kit.skew = 600_000;
     expect(kit.handshake().ok).toBe(true);
     kit.begin("5");
@@ -376,7 +442,10 @@ describe("the time of the ledger", () => {
     kit.receive();
     kit.admit(kit.gateway.jobs([], { at: begun }));
     kit.release(kit.gateway.ack(kit.gateway.stored!, { at: begun }));
-    expect(kit.signer.run).toMatchObject({ gatewayAt: begun + 599_000, receivedAt: begun + 599_000 });
+    expect(kit.signer.run).toMatchObject({
+      gatewayAt: begun + 599_000,
+      receivedAt: begun + 599_000,
+    });
     kit.now += 2_000;
     expect(kit.admit(old).code).toBe("CLOCK_SKEW");
     expect(kit.kinds()).not.toContain("ALARM");
@@ -403,6 +472,8 @@ describe("the time of the ledger", () => {
     }
     expect(kit.records()).toHaveLength(count);
     expect(take(kit, { at: kit.now - 600_000 }).ok).toBe(true);
-    expect(kit.release(kit.gateway.ack(kit.core.heads.head, { at: kit.now + 600_000 })).ok).toBe(true);
+    expect(kit.release(kit.gateway.ack(kit.core.heads.head, { at: kit.now + 600_000 })).ok).toBe(
+      true,
+    );
   });
 });

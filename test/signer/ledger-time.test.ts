@@ -18,7 +18,9 @@ const jumpMs = 30 * hourMs;
 function tellBlock(kit: Kit, headAtMs: number): void {
   const courier = well.courier!;
   const [chain] = courier.chains;
-  expect(kit.ask("tell", { courier: { ...courier, chains: [{ ...chain, headAtMs }] } })).toMatchObject({ ok: true });
+  expect(
+    kit.ask("tell", { courier: { ...courier, chains: [{ ...chain, headAtMs }] } }),
+  ).toMatchObject({ ok: true });
 }
 
 /** A handshake, and a new order, by a gateway whose clock and this server's are so far ahead. */
@@ -46,17 +48,27 @@ describe("both clocks thirty hours ahead for a moment", () => {
     const ack = kit.gateway.ack(kit.gateway.stored!, { at: kit.now + jumpMs });
     expect(kit.release(ack)).toMatchObject({ code: "CLOCK_AHEAD" });
     expect(handshakeAt(kit, jumpMs)).toMatchObject({ code: "CLOCK_AHEAD" });
-    expect(kit.ask("sign", { transactionId: waits.transactionId, txParams })).toMatchObject({ code: "SIGNER_NO_HANDSHAKE" });
+    expect(kit.ask("sign", { transactionId: waits.transactionId, txParams })).toMatchObject({
+      code: "SIGNER_NO_HANDSHAKE",
+    });
     expect(kit.operate("status").status).toMatchObject({
       handshakeDone: false,
       clockAheadMs: expect.any(Number),
       ledgerAheadMs: 0,
     });
     expect(handshakeAt(kit, 0)).toMatchObject({ ok: true });
-    expect(kit.operate("status").status).toMatchObject({ handshakeDone: true, clockAheadMs: 0, ledgerAheadMs: 0 });
-    expect(usedAt(kit.core.policy, "eth", kit.signer.context().nowMs).dayUnits).toBe(2n * 10n ** 18n);
+    expect(kit.operate("status").status).toMatchObject({
+      handshakeDone: true,
+      clockAheadMs: 0,
+      ledgerAheadMs: 0,
+    });
+    expect(usedAt(kit.core.policy, "eth", kit.signer.context().nowMs).dayUnits).toBe(
+      2n * 10n ** 18n,
+    );
     expect(orderAt(kit, 0)).toMatchObject({ withdrawals: [{ state: "approved" }] });
-    expect(kit.ask("sign", { transactionId: waits.transactionId, txParams })).toMatchObject({ ok: true });
+    expect(kit.ask("sign", { transactionId: waits.transactionId, txParams })).toMatchObject({
+      ok: true,
+    });
   });
 
   it("stop a run with a complete handshake before they jumped, and only as long as they are ahead", () => {
@@ -84,7 +96,9 @@ describe("both clocks thirty hours ahead for a moment", () => {
     const long = kit.gateway.texts.pop()!;
     const { sequence, previous } = JSON.parse(long) as { sequence: number; previous: string };
     kit.gateway.last = { sequence: sequence - 1, hash: previous };
-    expect(kit.request({ currency: "eth", amount: "0.5", expiresAt: kit.now + 48 * hourMs })).toMatchObject({
+    expect(
+      kit.request({ currency: "eth", amount: "0.5", expiresAt: kit.now + 48 * hourMs }),
+    ).toMatchObject({
       state: "approved",
     });
   });

@@ -13,14 +13,34 @@ type Shown = AnyAnswer & { readonly plan: ReplacementPlan; readonly feeMarket: o
 
 const choice = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
 
-function plan(kit: Kit, act: "replace" | "cancel", transactionId: string, numbers: object = {}): Shown {
-  return kit.operate("manualReplacement", { transactionId, act, txParams: { ...choice, ...numbers }, plan: null }) as Shown;
+function plan(
+  kit: Kit,
+  act: "replace" | "cancel",
+  transactionId: string,
+  numbers: object = {},
+): Shown {
+  return kit.operate("manualReplacement", {
+    transactionId,
+    act,
+    txParams: { ...choice, ...numbers },
+    plan: null,
+  }) as Shown;
 }
 
-function order(kit: Kit, act: "replace" | "cancel", transactionId: string, numbers: object = {}): Shown {
+function order(
+  kit: Kit,
+  act: "replace" | "cancel",
+  transactionId: string,
+  numbers: object = {},
+): Shown {
   const shown = plan(kit, act, transactionId, numbers);
   expect(shown.code).toBeUndefined();
-  return kit.operate("manualReplacement", { transactionId, act, txParams: { ...choice, ...numbers }, plan: shown.plan }) as Shown;
+  return kit.operate("manualReplacement", {
+    transactionId,
+    act,
+    txParams: { ...choice, ...numbers },
+    plan: shown.plan,
+  }) as Shown;
 }
 
 /** The courier's word of the fee market. */
@@ -32,7 +52,9 @@ function tellMarket(kit: Kit, chain: string, baseFeePerGas: bigint): void {
     maxPriorityFeePerGas: "1000000000",
     maxPriorityFeePerGasHigh: "1000000000",
   };
-  expect(kit.ask("tell", { courier: { ...courier, chains: [{ ...first, chain, feeMarket }] } })).toMatchObject({ ok: true });
+  expect(
+    kit.ask("tell", { courier: { ...courier, chains: [{ ...first, chain, feeMarket }] } }),
+  ).toMatchObject({ ok: true });
 }
 
 /** The bytes of the newest attempt, read by code that is not ours. */
@@ -40,12 +62,22 @@ function newest({ attempts }: OperatorView): Transaction {
   return Transaction.from(attempts.at(-1)!.raw!);
 }
 
-function paying(): { readonly kit: Kit; readonly transactionId: string; readonly see: (...said: string[]) => AnyAnswer } {
+function paying(): {
+  readonly kit: Kit;
+  readonly transactionId: string;
+  readonly see: (...said: string[]) => AnyAnswer;
+} {
   const kit = new Kit().ready();
   const { transactionId } = kit.pay();
   const see = (stage: string, outcome = "", attempt = "1") => {
     const { txHash } = kit.show(transactionId).attempts[Number(attempt) - 1]!;
-    return kit.ask("observed", { transactionId, stage, outcome, txHash, block: stage === "broadcast" ? 0 : 7 });
+    return kit.ask("observed", {
+      transactionId,
+      stage,
+      outcome,
+      txHash,
+      block: stage === "broadcast" ? 0 : 7,
+    });
   };
   return { kit, transactionId, see };
 }
@@ -57,7 +89,11 @@ describe("replace by an operator", () => {
     const shown = plan(kit, "replace", transactionId);
     expect(shown.plan).toEqual({
       ...{ act: "replace", attempt: 2 },
-      txParams: { gasLimit: "65000", maxFeePerGas: "4000000001", maxPriorityFeePerGas: "2000000001" },
+      txParams: {
+        gasLimit: "65000",
+        maxFeePerGas: "4000000001",
+        maxPriorityFeePerGas: "2000000001",
+      },
     });
     expect(kit.records()).toHaveLength(before);
     order(kit, "replace", transactionId);
@@ -65,21 +101,38 @@ describe("replace by an operator", () => {
     const released = kit.acknowledge().withdrawals[0]!;
     const first = Transaction.from(released.attempts[0]!.raw!);
     const made = newest(released);
-    expect(made).toMatchObject({ nonce: first.nonce, to: first.to, data: first.data, maxFeePerGas: 4_000_000_001n });
-    expect(kit.pushes.some((push) => push.push === "changed" && push.withdrawal.attempts.length === 2)).toBe(true);
+    expect(made).toMatchObject({
+      nonce: first.nonce,
+      to: first.to,
+      data: first.data,
+      maxFeePerGas: 4_000_000_001n,
+    });
+    expect(
+      kit.pushes.some((push) => push.push === "changed" && push.withdrawal.attempts.length === 2),
+    ).toBe(true);
   });
 
   it("a replacement by an operator takes fees that an operator names, and refuses those that no node would take as a replacement", () => {
     const { kit, transactionId } = paying();
-    const named = { maxFeePerGas: "2250000000", maxPriorityFeePerGas: "1125000000", gasLimit: "70000" };
+    const named = {
+      maxFeePerGas: "2250000000",
+      maxPriorityFeePerGas: "1125000000",
+      gasLimit: "70000",
+    };
     expect(plan(kit, "replace", transactionId, named).plan.txParams).toMatchObject(named);
     for (const low of [{ maxFeePerGas: "2249999999" }, { maxPriorityFeePerGas: "1124999999" }])
-      expect(plan(kit, "replace", transactionId, { ...named, ...low }).code).toBe("REPLACEMENT_FEES");
+      expect(plan(kit, "replace", transactionId, { ...named, ...low }).code).toBe(
+        "REPLACEMENT_FEES",
+      );
   });
 
   it("a replacement by an operator falls back to an eighth more where twice is above the limit, and keeps to the limit", () => {
     const kit = new Kit().ready();
-    const dear = { gasLimit: "65000", maxFeePerGas: "100000000000", maxPriorityFeePerGas: "1000000000" };
+    const dear = {
+      gasLimit: "65000",
+      maxFeePerGas: "100000000000",
+      maxPriorityFeePerGas: "1000000000",
+    };
     const { transactionId } = kit.request();
     kit.ask("sign", { transactionId, txParams: dear });
     kit.acknowledge();
@@ -88,23 +141,27 @@ describe("replace by an operator", () => {
     expect(plan(kit, "replace", transactionId, above).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
   });
 
-  it.each(["replace", "cancel"] as const)("a %s by an operator offers what the fee market wants, within the limits", (act) => {
-    const market = (baseFeePerGas: bigint) => {
-      const { kit, transactionId } = paying();
-      tellMarket(kit, kit.show(transactionId).chain, baseFeePerGas);
-      const shown = plan(kit, act, transactionId);
-      expect(shown.feeMarket).toMatchObject({ baseFeePerGas: `${baseFeePerGas}` });
-      order(kit, act, transactionId);
-      return BigInt(shown.plan.txParams.maxFeePerGas!);
-    };
-    expect(market(1_000_000_000n)).toBe(4_000_000_001n);
-    expect(market(20_000_000_000n)).toBe(42_000_000_001n);
-    // Far above the limits: the offer goes as near to the limit as steps of an eighth come.
-    const limited = market(1_000_000_000_000n);
-    const limit = act === "cancel" ? 10_000_000_000_000_000n / 21_000n : 10_000_000_000_000_000n / 65_000n;
-    expect(limited).toBeLessThanOrEqual(limit);
-    expect(limited).toBeGreaterThan((limit * 7n) / 8n);
-  });
+  it.each(["replace", "cancel"] as const)(
+    "a %s by an operator offers what the fee market wants, within the limits",
+    (act) => {
+      const market = (baseFeePerGas: bigint) => {
+        const { kit, transactionId } = paying();
+        tellMarket(kit, kit.show(transactionId).chain, baseFeePerGas);
+        const shown = plan(kit, act, transactionId);
+        expect(shown.feeMarket).toMatchObject({ baseFeePerGas: `${baseFeePerGas}` });
+        order(kit, act, transactionId);
+        return BigInt(shown.plan.txParams.maxFeePerGas!);
+      };
+      expect(market(1_000_000_000n)).toBe(4_000_000_001n);
+      expect(market(20_000_000_000n)).toBe(42_000_000_001n);
+      // Far above the limits: the offer goes as near to the limit as steps of an eighth come.
+      const limited = market(1_000_000_000_000n);
+      const limit =
+        act === "cancel" ? 10_000_000_000_000_000n / 21_000n : 10_000_000_000_000_000n / 65_000n;
+      expect(limited).toBeLessThanOrEqual(limit);
+      expect(limited).toBeGreaterThan((limit * 7n) / 8n);
+    },
+  );
 
   it("a replacement by an operator does not do what was not shown, and twice is once", () => {
     const { kit, transactionId } = paying();
@@ -114,11 +171,12 @@ describe("replace by an operator", () => {
     kit.acknowledge();
     kit.operate("manualReplacement", asked);
     expect(kit.show(transactionId).attempts).toHaveLength(2);
-    expect(kit.operate("manualReplacement", { ...asked, plan: { ...shown.plan, attempt: 5 } }).code).toBe(
-      "REPLACEMENT_OTHER_PLAN",
-    );
+    expect(
+      kit.operate("manualReplacement", { ...asked, plan: { ...shown.plan, attempt: 5 } }).code,
+    ).toBe("REPLACEMENT_OTHER_PLAN");
     const again = plan(kit, "replace", transactionId).plan;
-    for (let i = 0; i < 2; i++) expect(kit.operate("manualReplacement", { ...asked, plan: again }).ok).toBe(true);
+    for (let i = 0; i < 2; i++)
+      expect(kit.operate("manualReplacement", { ...asked, plan: again }).ok).toBe(true);
     expect(kit.show(transactionId).attempts).toHaveLength(3);
   });
 
@@ -143,14 +201,32 @@ describe("cancel", () => {
   it("a cancel signs a payment of nothing to oneself on the same slot, and from then on nothing that pays", () => {
     const { kit, transactionId, see } = paying();
     see("broadcast");
-    expect(plan(kit, "cancel", transactionId).plan).toMatchObject({ act: "cancel", attempt: 2, txParams: { gasLimit: "21000" } });
+    expect(plan(kit, "cancel", transactionId).plan).toMatchObject({
+      act: "cancel",
+      attempt: 2,
+      txParams: { gasLimit: "21000" },
+    });
     order(kit, "cancel", transactionId);
     const cancelled = kit.acknowledge().withdrawals[0]!;
-    expect(cancelled).toMatchObject({ state: "broadcast", attempts: [{ attempt: 1 }, { attempt: 2, isCancel: true }] });
-    expect(newest(cancelled)).toMatchObject({ from: hotWallet, to: hotWallet, value: 0n, data: "0x", nonce: 5 });
+    expect(cancelled).toMatchObject({
+      state: "broadcast",
+      attempts: [{ attempt: 1 }, { attempt: 2, isCancel: true }],
+    });
+    expect(newest(cancelled)).toMatchObject({
+      from: hotWallet,
+      to: hotWallet,
+      value: 0n,
+      data: "0x",
+      nonce: 5,
+    });
     // The courier's replacement with a higher fee is one of the cancel, and so is an operator's.
     kit.ask("replace", { transactionId, above: 2, txParams });
-    expect(newest(kit.acknowledge().withdrawals[0]!)).toMatchObject({ to: hotWallet, value: 0n, data: "0x", nonce: 5 });
+    expect(newest(kit.acknowledge().withdrawals[0]!)).toMatchObject({
+      to: hotWallet,
+      value: 0n,
+      data: "0x",
+      nonce: 5,
+    });
     expect(plan(kit, "replace", transactionId).plan.act).toBe("cancel");
   });
 
@@ -180,7 +256,10 @@ describe("cancel", () => {
       kit.handshake();
       expect(kit.operate("manualReplacement", asked).ok).toBe(true);
     }
-    expect(kit.show(transactionId).attempts.map(({ isCancel = false }) => isCancel)).toEqual([false, true]);
+    expect(kit.show(transactionId).attempts.map(({ isCancel = false }) => isCancel)).toEqual([
+      false,
+      true,
+    ]);
   });
 
   it("a cancel keeps to the ceilings of fees", () => {
@@ -190,7 +269,9 @@ describe("cancel", () => {
     const tipped = { maxFeePerGas: "60000000000", maxPriorityFeePerGas: "50000000001" };
     expect(plan(kit, "cancel", transactionId, tipped).code).toBe("POLICY_TIP_ABOVE_MAX");
     expect(plan(kit, "replace", transactionId, tipped).code).toBe("POLICY_TIP_ABOVE_MAX");
-    expect(plan(kit, "cancel", transactionId, { ...tipped, maxPriorityFeePerGas: "50000000000" }).ok).toBe(true);
+    expect(
+      plan(kit, "cancel", transactionId, { ...tipped, maxPriorityFeePerGas: "50000000000" }).ok,
+    ).toBe(true);
   });
 });
 
@@ -232,7 +313,8 @@ describe("a pause", () => {
     kit.start();
     kit.handshake();
     kit.acknowledge();
-    const told = () => kit.statements.flatMap(({ entries }) => entries.filter(({ kind }) => kind === "paused"));
+    const told = () =>
+      kit.statements.flatMap(({ entries }) => entries.filter(({ kind }) => kind === "paused"));
     expect(told()).toMatchObject([{ paused: true }]);
     kit.start();
     kit.handshake();
@@ -288,7 +370,9 @@ describe("the gateway's last word", () => {
     ])
       expect(kit.release(frame).ok).toBe(false);
     expect(kit.kinds()).not.toContain("ENDED");
-    expect(kit.release(kit.gateway.ack(stored, { at: kit.now, ended: [transactionId] })).ok).toBe(true);
+    expect(kit.release(kit.gateway.ack(stored, { at: kit.now, ended: [transactionId] })).ok).toBe(
+      true,
+    );
     expect(kit.kinds()).toContain("ENDED");
   });
 });
@@ -305,10 +389,22 @@ describe("status", () => {
     expect(stuck()).toBeNull();
     const { txHash } = kit.show(first).attempts[0]!;
     kit.ask("observed", { transactionId: first, stage: "included", outcome: "", txHash, block: 7 });
-    kit.ask("observed", { transactionId: first, stage: "final", outcome: "paid", txHash, block: 7 });
+    kit.ask("observed", {
+      transactionId: first,
+      stage: "final",
+      outcome: "paid",
+      txHash,
+      block: 7,
+    });
     kit.now += 2 * 60_000;
     kit.handshake();
-    expect(stuck()).toMatchObject({ transactionId: first, slot: "5", state: "paid", afterMinutes: 30, isCancelling: false });
+    expect(stuck()).toMatchObject({
+      transactionId: first,
+      slot: "5",
+      state: "paid",
+      afterMinutes: 30,
+      isCancelling: false,
+    });
     kit.acknowledge();
     expect(stuck()).toMatchObject({ transactionId: second, slot: "6", state: "released" });
     order(kit, "cancel", second);

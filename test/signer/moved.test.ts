@@ -38,7 +38,10 @@ const ends = ({ kit, id }: Paid) => {
 };
 const isOver = ({ kit, id }: Paid): boolean => kit.show(id).isOver;
 const signs = (kit: Kit, currency = "usdt"): string =>
-  kit.ask("sign", { transactionId: kit.request({ currency, amount: "0.5" }).transactionId, txParams }).code ?? "signed";
+  kit.ask("sign", {
+    transactionId: kit.request({ currency, amount: "0.5" }).transactionId,
+    txParams,
+  }).code ?? "signed";
 const resume = (kit: Kit, currency = "usdt") => kit.operate("pause", { paused: false, currency });
 const stopped = (kit: Kit) => kit.operate("status").status.stopped ?? [];
 const pauses = (kit: Kit): number => kit.kinds().filter((kind) => kind === "PAUSED").length;
@@ -49,17 +52,38 @@ describe("a final payment that moved something else", () => {
     const { kit, txHash } = one;
     expect(tells(one)).toMatchObject({ ok: true, withdrawal: { state: "moved" } });
     expect(kit.kinds().slice(-3)).toEqual(["ALARM", "PAUSED", "OBSERVED"]);
-    expect(kit.records().at(-2)).toMatchObject({ approver: "courier", network, currency: "usdt", txHashes: [txHash] });
+    expect(kit.records().at(-2)).toMatchObject({
+      approver: "courier",
+      network,
+      currency: "usdt",
+      txHashes: [txHash],
+    });
     const code = "CURRENCY_MOVES_OTHERWISE";
-    expect(kit.pushes).toContainEqual({ push: "paused", paused: true, network, currency: "usdt", code });
-    expect(stopped(kit)).toEqual([expect.objectContaining({ chain: "local", currency: "usdt", txHashes: [txHash] })]);
+    expect(kit.pushes).toContainEqual({
+      push: "paused",
+      paused: true,
+      network,
+      currency: "usdt",
+      code,
+    });
+    expect(stopped(kit)).toEqual([
+      expect.objectContaining({ chain: "local", currency: "usdt", txHashes: [txHash] }),
+    ]);
     expect([signs(kit), signs(kit, "eth")]).toEqual([code, "signed"]);
     kit.acknowledge();
     expect(resume(kit)).toMatchObject({ ok: true, paused: false, currency: "usdt" });
-    expect(kit.pushes).toContainEqual({ push: "paused", paused: false, network, currency: "usdt", code });
+    expect(kit.pushes).toContainEqual({
+      push: "paused",
+      paused: false,
+      network,
+      currency: "usdt",
+      code,
+    });
     expect([signs(kit), stopped(kit)]).toEqual(["signed", []]);
     kit.receive();
-    const entries = kit.statements.flatMap((statement) => statement.entries).filter(({ kind }) => kind === "paused");
+    const entries = kit.statements
+      .flatMap((statement) => statement.entries)
+      .filter(({ kind }) => kind === "paused");
     expect(entries).toEqual([
       expect.objectContaining({ paused: true, network, currency: "usdt", txHashes: [txHash] }),
       expect.objectContaining({ paused: false, network, currency: "usdt" }),
@@ -81,15 +105,18 @@ describe("a final payment that moved something else", () => {
     const gatewayFirst = paid();
     expect(ends(gatewayFirst).ok).toBe(true);
     expect(isOver(gatewayFirst)).toBe(false);
-    expect(gatewayFirst.kit.ask("hello").open.map(({ transactionId }: { transactionId: string }) => transactionId)).toContain(
-      gatewayFirst.id,
-    );
+    expect(
+      gatewayFirst.kit
+        .ask("hello")
+        .open.map(({ transactionId }: { transactionId: string }) => transactionId),
+    ).toContain(gatewayFirst.id);
     tells(gatewayFirst);
     expect(isOver(gatewayFirst)).toBe(true);
   });
 
   it("counts against the limits as what was asked for, before its end and after it", () => {
-    const used = (kit: Kit) => kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.usedInDay;
+    const used = (kit: Kit) =>
+      kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.usedInDay;
     const one = paid();
     const before = used(one.kit);
     tells(one);
@@ -109,7 +136,9 @@ describe("a final payment that moved something else", () => {
 
   it("stops nothing by a transaction that is none of its attempts", () => {
     const one = paid();
-    expect(tells({ ...one, txHash: `0x${"ab".repeat(32)}` }).code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
+    expect(tells({ ...one, txHash: `0x${"ab".repeat(32)}` }).code).toBe(
+      "WITHDRAWAL_OTHER_TRANSACTION",
+    );
     expect([pauses(one.kit), signs(one.kit)]).toEqual([0, "signed"]);
   });
 
@@ -121,7 +150,9 @@ describe("a final payment that moved something else", () => {
     expect([pauses(one.kit), stopped(one.kit)]).toEqual([2, []]);
     const next = paid(one.kit);
     tells(next);
-    expect(stopped(one.kit)).toEqual([expect.objectContaining({ currency: "usdt", txHashes: [next.txHash] })]);
+    expect(stopped(one.kit)).toEqual([
+      expect.objectContaining({ currency: "usdt", txHashes: [next.txHash] }),
+    ]);
   });
 });
 
@@ -151,7 +182,9 @@ describe("a stopped currency", () => {
     kit.start();
     kit.settle();
     kit.handshake();
-    expect(stopped(kit)).toEqual([expect.objectContaining({ approver: "mark", network, currency: "usdt", txHashes: [] })]);
+    expect(stopped(kit)).toEqual([
+      expect.objectContaining({ approver: "mark", network, currency: "usdt", txHashes: [] }),
+    ]);
     expect(signs(kit)).toBe("CURRENCY_MOVES_OTHERWISE");
     resume(kit);
     kit.settle();

@@ -8,14 +8,22 @@ import { begun, Kit, settings } from "../../lab/kit/signer-kit.ts";
 import { databaseOf, recovered } from "../support/recovery-offer.ts";
 
 const minuteMs = 60_000;
-const limits = { maxPerWithdrawal: "1000", maxPerHour: "1000", maxPerDay: "5000", maxFee: "0.01", maxFeePerDay: "10" };
+const limits = {
+  maxPerWithdrawal: "1000",
+  maxPerHour: "1000",
+  maxPerDay: "5000",
+  maxFee: "0.01",
+  maxFeePerDay: "10",
+};
 
 /**
  * So much is paid; so long after it, by this machine's clock, an order is carried out whose
  * gateway is ahead by so much.
  */
 function openedAfter(spentMs: number, aheadMs: number, amount: string): Kit {
-  const kit = new Kit({ settings: { ...settings, policy: { ...settings.policy, usdt: limits } } }).ready();
+  const kit = new Kit({
+    settings: { ...settings, policy: { ...settings.policy, usdt: limits } },
+  }).ready();
   kit.pay({ amount });
   kit.now = begun + spentMs + aheadMs;
   kit.skew = -aheadMs;
@@ -30,7 +38,10 @@ describe("a recovery offer whose time is ahead", () => {
   it("opens a ledger at this machine's time, and the hour that was spent stays spent", () => {
     const kit = openedAfter(55 * minuteMs, 9 * minuteMs, "1000");
     expect(kit.core.heads.at).toBeLessThanOrEqual(kit.now + kit.skew);
-    expect(kit.request({ amount: "100" })).toMatchObject({ state: "refused", code: "POLICY_ABOVE_HOUR" });
+    expect(kit.request({ amount: "100" })).toMatchObject({
+      state: "refused",
+      code: "POLICY_ABOVE_HOUR",
+    });
   });
 
   it("opens a ledger that pays what the hour has room for", () => {

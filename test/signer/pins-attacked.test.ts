@@ -9,7 +9,14 @@ import type { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import type { AnyAnswer } from "../../lab/kit/signer-kit.ts";
 import { evidenceFor, type MadeCoin } from "../chains/utxo-values.ts";
 import { type CoinKit, cancelled, coinKit, made, raised, sender } from "../support/coin-kit.ts";
-import { backup, type Contents, databaseOf, offer, recovered, restore } from "../support/recovery-offer.ts";
+import {
+  backup,
+  type Contents,
+  databaseOf,
+  offer,
+  recovered,
+  restore,
+} from "../support/recovery-offer.ts";
 
 const textOf = ({ id, units }: MadeCoin): string => `${id}:${units}`;
 
@@ -29,7 +36,10 @@ type Told = Contents["withdrawals"][number];
 
 /** The order of a gateway that changes what it tells of each withdrawal. */
 function told(contents: Contents, change: (one: Told) => Partial<Told>): Contents {
-  return { ...contents, withdrawals: contents.withdrawals.map((one) => ({ ...one, ...change(one) })) };
+  return {
+    ...contents,
+    withdrawals: contents.withdrawals.map((one) => ({ ...one, ...change(one) })),
+  };
 }
 
 const pinnedTo =
@@ -38,10 +48,17 @@ const pinnedTo =
     attempts: attempts.map((one) => ({ ...one, pin: textOf(coin) })),
   });
 
-const invented = (coin: MadeCoin): Told["attempts"] => [{ txHash: "ab".repeat(32), feeMax: "300", pin: textOf(coin) }];
+const invented = (coin: MadeCoin): Told["attempts"] => [
+  { txHash: "ab".repeat(32), feeMax: "300", pin: textOf(coin) },
+];
 
 /** Another attempt on these coins, first in order, after all that there are. */
-function more(kit: CoinKit, transactionId: string, coins: readonly MadeCoin[], evidence?: readonly string[]): AnyAnswer {
+function more(
+  kit: CoinKit,
+  transactionId: string,
+  coins: readonly MadeCoin[],
+  evidence?: readonly string[],
+): AnyAnswer {
   const txParams = kit.offerOf(coins, 9_000n);
   const above = kit.core.book.find(transactionId)!.attempts.length;
   const body = { transactionId, txParams, evidence: evidence ?? evidenceFor(txParams, coins) };
@@ -63,13 +80,21 @@ describe("a pin under attack", () => {
     const first = kit.show(id).attempts[0]!;
     opened(kit, copy, databaseOf(kit));
     expect(kit.show(id)).toMatchObject({ state: "released", slot: "0", account: sender });
-    expect(kit.show(id).attempts).toMatchObject([{ attempt: 1, txHash: first.txHash, pin: textOf(pin) }]);
-    expect(more(kit, id, [other])).toMatchObject({ code: "ACCOUNT_PIN_OTHER", detail: textOf(pin) });
+    expect(kit.show(id).attempts).toMatchObject([
+      { attempt: 1, txHash: first.txHash, pin: textOf(pin) },
+    ]);
+    expect(more(kit, id, [other])).toMatchObject({
+      code: "ACCOUNT_PIN_OTHER",
+      detail: textOf(pin),
+    });
     expect(more(kit, id, [{ ...pin, units: 900_000n }]).code).toBe("ACCOUNT_PIN_OTHER");
     expect(more(kit, id, [pin], []).code).toBe("TRANSACTION_EVIDENCE");
     expect(more(kit, id, [pin], [other.made]).code).toBe("TRANSACTION_EVIDENCE");
     const two = kit.order();
-    expect(kit.sign(two, [pin])).toMatchObject({ code: "ACCOUNT_PIN_TAKEN", detail: expect.stringContaining(id) });
+    expect(kit.sign(two, [pin])).toMatchObject({
+      code: "ACCOUNT_PIN_TAKEN",
+      detail: expect.stringContaining(id),
+    });
     expect(more(kit, id, [pin]).ok).toBe(true);
     kit.acknowledge();
     expect([kit.inputsOf(id, 2), [...kit.left].map(coinsIn)]).toEqual([[pin.id], [[pin.id]]]);
@@ -82,14 +107,17 @@ describe("a pin under attack", () => {
     const codeOf = (change: object): string => {
       offer(
         kit,
-        told(contents, ({ attempts }) => ({ attempts: attempts.map((one) => ({ ...one, ...change })) })),
+        told(contents, ({ attempts }) => ({
+          attempts: attempts.map((one) => ({ ...one, ...change })),
+        })),
       );
       return (kit.operate("recover", { digest: "", bothRestored: false }) as AnyAnswer).code ?? "";
     };
     expect(codeOf({})).toBe("");
     for (const pin of ["zz:0:1", "../../admin/x?y=:0", `${"a".repeat(64)}:0`])
       expect(codeOf({ pin }), pin).toBe("RECOVERY_OFFER");
-    for (const txHash of ["zz", "AB".repeat(32)]) expect(codeOf({ txHash }), txHash).toBe("RECOVERY_OFFER");
+    for (const txHash of ["zz", "AB".repeat(32)])
+      expect(codeOf({ txHash }), txHash).toBe("RECOVERY_OFFER");
   });
 
   it("a pin whose amount the gateway made larger is refused after a recovery, and no fee comes out of it", () => {
@@ -108,27 +136,43 @@ describe("a pin under attack", () => {
 
   const lies: readonly (readonly [string, (contents: Contents, coin: MadeCoin) => Contents])[] = [
     ["names another pin", (contents, coin) => told(contents, pinnedTo(coin))],
-    ["names another attempt", (contents, coin) => told(contents, () => ({ attempts: invented(coin) }))],
+    [
+      "names another attempt",
+      (contents, coin) => told(contents, () => ({ attempts: invented(coin) })),
+    ],
     ["names no attempt", (contents) => ({ ...contents, withdrawals: [] })],
-    ["names another slot", (contents, coin) => told(contents, () => ({ slot: "1", attempts: invented(coin) }))],
-    ["calls it ended", (contents, coin) => ({ ...contents, withdrawals: [], ended: told(contents, pinnedTo(coin)).withdrawals })],
+    [
+      "names another slot",
+      (contents, coin) => told(contents, () => ({ slot: "1", attempts: invented(coin) })),
+    ],
+    [
+      "calls it ended",
+      (contents, coin) => ({
+        ...contents,
+        withdrawals: [],
+        ended: told(contents, pinnedTo(coin)).withdrawals,
+      }),
+    ],
   ];
   for (const when of ["before", "after"] as const) {
-    it.each(lies)(`a pin of a signature that a ledger from ${when} its release remembers stays when the order %s`, (_, lie) => {
-      const kit = coinKit();
-      const [pin, other] = [made(500_000n), made(600_000n)];
-      const id = kit.order();
-      kit.sign(id, [pin]);
-      const early = backup(kit);
-      kit.acknowledge();
-      expect([...kit.left].map(coinsIn)).toEqual([[pin.id]]);
-      opened(kit, when === "before" ? early : backup(kit), lie(databaseOf(kit), other));
-      expect(more(kit, id, [other]).ok).toBe(false);
-      const { attempts } = kit.core.book.find(id)!;
-      expect(attempts.map((one) => one.pin)).toContain(textOf(pin));
-      for (let times = 0; times < 2; times++) kit.acknowledge();
-      for (const raw of kit.left) expect(coinsIn(raw)).toContain(pin.id);
-    });
+    it.each(lies)(
+      `a pin of a signature that a ledger from ${when} its release remembers stays when the order %s`,
+      (_, lie) => {
+        const kit = coinKit();
+        const [pin, other] = [made(500_000n), made(600_000n)];
+        const id = kit.order();
+        kit.sign(id, [pin]);
+        const early = backup(kit);
+        kit.acknowledge();
+        expect([...kit.left].map(coinsIn)).toEqual([[pin.id]]);
+        opened(kit, when === "before" ? early : backup(kit), lie(databaseOf(kit), other));
+        expect(more(kit, id, [other]).ok).toBe(false);
+        const { attempts } = kit.core.book.find(id)!;
+        expect(attempts.map((one) => one.pin)).toContain(textOf(pin));
+        for (let times = 0; times < 2; times++) kit.acknowledge();
+        for (const raw of kit.left) expect(coinsIn(raw)).toContain(pin.id);
+      },
+    );
   }
 
   it("a pin that a ledger recorded and had not signed yet contests an order with another one, and agrees with its own", () => {
@@ -174,8 +218,14 @@ describe("a pin under attack", () => {
     const [txHash = "", output = ""] = pin.id.split(":");
     const records = kit.kinds().length;
     const ask = (coins: string, evidence: readonly string[] = []): string =>
-      kit.ask("replace", { transactionId: id, above: 1, txParams: { ...next, coins }, evidence }).code;
-    for (const spelled of [`${txHash}:0${output}`, `${txHash.toUpperCase()}:${output}`, `0${txHash}:${output}`, ` ${pin.id}`])
+      kit.ask("replace", { transactionId: id, above: 1, txParams: { ...next, coins }, evidence })
+        .code;
+    for (const spelled of [
+      `${txHash}:0${output}`,
+      `${txHash.toUpperCase()}:${output}`,
+      `0${txHash}:${output}`,
+      ` ${pin.id}`,
+    ])
       expect(ask(`${spelled}:${pin.units}`, [pin.made])).toBe("JSON_SHAPE");
     expect(ask(`${pin.id}:0${pin.units}`, [pin.made])).toBe("JSON_SHAPE");
     expect(ask(`${textOf(pin)},${pin.id}:400000`, [pin.made, pin.made])).toBe("JSON_SHAPE");
@@ -195,9 +245,17 @@ describe("a pin under attack", () => {
       const both = [first!, { id: beside.id, units }];
       const changeSat = [first!.units + units - 100_000n - feeSat];
       const txParams = txParamsOf({ coins: both, changeSat, feeSat });
-      return kit.ask("replace", { transactionId: id, above: 1, txParams, evidence: ["00", beside.made] });
+      return kit.ask("replace", {
+        transactionId: id,
+        above: 1,
+        txParams,
+        evidence: ["00", beside.made],
+      });
     };
-    expect(ask(85_000n)).toMatchObject({ code: "TRANSACTION_EVIDENCE", detail: `coin ${beside.id} has another amount` });
+    expect(ask(85_000n)).toMatchObject({
+      code: "TRANSACTION_EVIDENCE",
+      detail: `coin ${beside.id} has another amount`,
+    });
     expect(ask(80_000n).ok).toBe(true);
   });
 
@@ -243,7 +301,13 @@ describe("a pin under attack", () => {
     const one = kit.released([pin]);
     cancelled(kit, one);
     const { txHash } = kit.show(one).attempts[1]!;
-    kit.ask("observed", { transactionId: one, stage: "final", outcome: "cancelled", txHash, block: 9 });
+    kit.ask("observed", {
+      transactionId: one,
+      stage: "final",
+      outcome: "cancelled",
+      txHash,
+      block: 9,
+    });
     // The courier's word alone frees no coin.
     expect(kit.sign(kit.order(), [pin]).code).toBe("ACCOUNT_PIN_TAKEN");
     kit.gateway.ended.add(one);

@@ -7,7 +7,18 @@ import { decodeTransaction } from "../../chains/utxo/raw-transaction.ts";
 import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import type { AnyAnswer } from "../../lab/kit/signer-kit.ts";
 import { evidenceFor, type MadeCoin, scriptOf } from "../chains/utxo-values.ts";
-import { cancelled, coinKit, made, network, raised, row, satPerKvB, sender, shop, values } from "../support/coin-kit.ts";
+import {
+  cancelled,
+  coinKit,
+  made,
+  network,
+  raised,
+  row,
+  satPerKvB,
+  sender,
+  shop,
+  values,
+} from "../support/coin-kit.ts";
 import { backup, databaseOf, recovered, restore } from "../support/recovery-offer.ts";
 
 describe("exclusion by the pin", () => {
@@ -26,7 +37,9 @@ describe("exclusion by the pin", () => {
     expect(kit.sign(id, [coin], []).code).toBe("TRANSACTION_EVIDENCE");
     expect(kit.sign(id, [coin], [made(500_000n).made]).code).toBe("TRANSACTION_EVIDENCE");
     expect(kit.sign(id, [{ ...coin, units: 600_000n }]).code).toBe("TRANSACTION_EVIDENCE");
-    expect(kit.sign(id, [values.coin(values.script("p2wpkh"), 500_000n)]).code).toBe("TRANSACTION_EVIDENCE");
+    expect(kit.sign(id, [values.coin(values.script("p2wpkh"), 500_000n)]).code).toBe(
+      "TRANSACTION_EVIDENCE",
+    );
     const [small, beside] = [made(90_000n), made(80_000n)];
     expect(kit.sign(id, [small, { ...beside, units: 85_000n }]).code).toBe("TRANSACTION_EVIDENCE");
     expect(kit.kinds()).not.toContain("INTENT");
@@ -65,14 +78,26 @@ describe("exclusion by the pin", () => {
     expect(kit.inputsOf(id)).toEqual([pin.id, other.id]);
     const coins = [pin, other, made(70_000n)];
     const txParams = raised(kit, id, coins);
-    expect(kit.ask("replace", { transactionId: id, above: 1, txParams, evidence: evidenceFor(txParams, coins) }).ok).toBe(true);
+    expect(
+      kit.ask("replace", {
+        transactionId: id,
+        above: 1,
+        txParams,
+        evidence: evidenceFor(txParams, coins),
+      }).ok,
+    ).toBe(true);
   });
 
   it("a coin that was named long ago is asked about again: some thousand are kept", () => {
     const kit = coinKit();
     kit.namesPins = false;
     const [pin, late] = [made(500_000n), made(400_000n)];
-    const wordOf = ({ id, units }: typeof pin) => ({ network, account: sender, id, units: `${units}` });
+    const wordOf = ({ id, units }: typeof pin) => ({
+      network,
+      account: sender,
+      id,
+      units: `${units}`,
+    });
     kit.sight({ coins: [wordOf(pin)] });
     for (let frame = 0; frame < 256; frame += 1) {
       const coins = Array.from({ length: 16 }, (_, at) => ({
@@ -102,8 +127,14 @@ describe("exclusion by the pin", () => {
     kit.now += 1;
     kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable: [lost] }));
     expect(kit.show(lost).code).toBe("COIN_UNKNOWN");
-    expect(kit.operate("status").status.unreachable).toMatchObject({ transactionId: lost, code: "COIN_UNKNOWN", count: 1 });
-    expect(kit.operate("end", { transactionId: lost, slot: "", approver: "ann" }).code).toBe("REPLACEMENT_REACHABLE");
+    expect(kit.operate("status").status.unreachable).toMatchObject({
+      transactionId: lost,
+      code: "COIN_UNKNOWN",
+      count: 1,
+    });
+    expect(kit.operate("end", { transactionId: lost, slot: "", approver: "ann" }).code).toBe(
+      "REPLACEMENT_REACHABLE",
+    );
     expect(kit.sign(next, [made(400_000n)]).ok).toBe(true);
   });
 
@@ -112,7 +143,10 @@ describe("exclusion by the pin", () => {
     const [first, second] = [made(500_000n), made(400_000n)];
     const one = kit.released([first]);
     const two = kit.order();
-    expect(kit.sign(two, [first])).toMatchObject({ code: "ACCOUNT_PIN_TAKEN", detail: expect.stringContaining(one) });
+    expect(kit.sign(two, [first])).toMatchObject({
+      code: "ACCOUNT_PIN_TAKEN",
+      detail: expect.stringContaining(one),
+    });
     expect(kit.sign(two, [second]).ok).toBe(true);
     kit.acknowledge();
     expect(kit.inputsOf(two)).toEqual([second.id]);
@@ -126,7 +160,13 @@ describe("exclusion by the pin", () => {
     cancelled(kit, one);
     const { txHash } = kit.show(one).attempts[1]!;
     expect(kit.inputsOf(one, 2)).toEqual([pin.id]);
-    kit.ask("observed", { transactionId: one, stage: "final", outcome: "cancelled", txHash, block: 9 });
+    kit.ask("observed", {
+      transactionId: one,
+      stage: "final",
+      outcome: "cancelled",
+      txHash,
+      block: 9,
+    });
     const two = kit.order();
     const coins = [more, made(70_000n)];
     expect(kit.sign(two, coins).code).toBe("ACCOUNT_PIN_TAKEN");
@@ -168,12 +208,18 @@ describe("exclusion by the pin", () => {
     const pin = made(500_000n);
     const id = kit.released([pin]);
     cancelled(kit, id);
-    const signed = kit.statements.flatMap(({ entries }) => entries.filter(({ kind }) => kind === "signed"));
+    const signed = kit.statements.flatMap(({ entries }) =>
+      entries.filter(({ kind }) => kind === "signed"),
+    );
     const text = `${pin.id}:${pin.units}`;
     expect(signed).toMatchObject([{ pin: text }, { pin: text, cancel: true }]);
-    const { transaction } = decodeTransaction(Buffer.from(kit.show(id).attempts[1]!.raw!.slice(2), "hex"))!;
+    const { transaction } = decodeTransaction(
+      Buffer.from(kit.show(id).attempts[1]!.raw!.slice(2), "hex"),
+    )!;
     const hexOf = (script: Uint8Array): string => Buffer.from(script).toString("hex");
-    expect(transaction.outputs.map(({ script }) => hexOf(script))).toEqual([hexOf(scriptOf(sender, row))]);
+    expect(transaction.outputs.map(({ script }) => hexOf(script))).toEqual([
+      hexOf(scriptOf(sender, row)),
+    ]);
     expect(kit.inputsOf(id, 2)).toEqual([pin.id]);
   });
 
@@ -198,26 +244,56 @@ describe("exclusion by the pin", () => {
   it("a pin that another transaction took ends the payment with an alarm and without a lock", () => {
     const kit = coinKit();
     const [first, second] = [kit.released([made(500_000n)]), kit.order()];
-    const lost = { stage: "final", outcome: "conflicted", txHash: kit.show(first).attempts[0]!.txHash, block: 0 } as const;
-    expect(kit.ask("observed", { transactionId: first, ...lost }).withdrawal.state).toBe("conflicted");
-    expect(kit.records().filter(({ kind }) => kind === "ALARM" || kind === "LOCKED")).toMatchObject([
-      {
-        kind: "ALARM",
-        code: "CHAIN_SLOT_CONFLICTED",
-        detail: expect.stringContaining(`the coin ${kit.show(first).attempts[0]!.pin}`),
-      },
-    ]);
+    const lost = {
+      stage: "final",
+      outcome: "conflicted",
+      txHash: kit.show(first).attempts[0]!.txHash,
+      block: 0,
+    } as const;
+    expect(kit.ask("observed", { transactionId: first, ...lost }).withdrawal.state).toBe(
+      "conflicted",
+    );
+    expect(kit.records().filter(({ kind }) => kind === "ALARM" || kind === "LOCKED")).toMatchObject(
+      [
+        {
+          kind: "ALARM",
+          code: "CHAIN_SLOT_CONFLICTED",
+          detail: expect.stringContaining(`the coin ${kit.show(first).attempts[0]!.pin}`),
+        },
+      ],
+    );
     expect(kit.sign(second, [made(600_000n)]).ok).toBe(true);
   });
 
   it("after a recovery the gateway's word for the pin is no proof of its amount", () => {
     const coin = made(500_000n);
-    const account = { network, account: sender, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
-    const refusalOf = (told: MadeCoin, evidence?: readonly string[], approval: object | null = {}, beside: MadeCoin[] = []) => {
-      const attempts = [{ attempt: 1, txParams: null, pin: `${told.id}:${told.units}`, txHash: "00".repeat(32) }];
-      const withdrawal = { job: { network }, account: sender, attempts } as unknown as Offer["withdrawal"];
+    const account = {
+      network,
+      account: sender,
+      adopted: "0",
+      next: "1",
+      pending: 0,
+      lastTimestamp: 0n,
+    };
+    const refusalOf = (
+      told: MadeCoin,
+      evidence?: readonly string[],
+      approval: object | null = {},
+      beside: MadeCoin[] = [],
+    ) => {
+      const attempts = [
+        { attempt: 1, txParams: null, pin: `${told.id}:${told.units}`, txHash: "00".repeat(32) },
+      ];
+      const withdrawal = {
+        job: { network },
+        account: sender,
+        attempts,
+      } as unknown as Offer["withdrawal"];
       const kit = coinKit();
-      const txParams = { ...kit.offerOf([told]), coins: [told, ...beside].map(({ id, units }) => `${id}:${units}`).join(",") };
+      const txParams = {
+        ...kit.offerOf([told]),
+        coins: [told, ...beside].map(({ id, units }) => `${id}:${units}`).join(","),
+      };
       const offer = { withdrawal, approval, account, slot: "0", txParams, evidence };
       return pinRefusal(kit.signer.context(), offer)?.code ?? "";
     };
@@ -231,16 +307,34 @@ describe("exclusion by the pin", () => {
 
   it("a coin that another open withdrawal holds is taken, whatever amount a recovery told of it", () => {
     const [coin, other] = [made(500_000n), made(500_000n)];
-    const account = { network, account: sender, adopted: "0", next: "1", pending: 0, lastTimestamp: 0n };
+    const account = {
+      network,
+      account: sender,
+      adopted: "0",
+      next: "1",
+      pending: 0,
+      lastTimestamp: 0n,
+    };
     const withdrawalOf = (attempts: readonly object[]) =>
-      ({ transactionId: "t", job: { network }, account: sender, attempts }) as unknown as Offer["withdrawal"];
+      ({
+        transactionId: "t",
+        job: { network },
+        account: sender,
+        attempts,
+      }) as unknown as Offer["withdrawal"];
     const refusalBeside = (pin: string): string => {
       const held = withdrawalOf([{ attempt: 1, txParams: null, pin, txHash: "00".repeat(32) }]);
       const context = {
         core: { book: { open: () => [held] }, owed: new OwedCoins() },
         run: { sightings: { names: () => true } },
       } as unknown as Parameters<typeof pinRefusal>[0];
-      const offer = { withdrawal: withdrawalOf([]), approval: {}, account, slot: "0", evidence: [coin.made] };
+      const offer = {
+        withdrawal: withdrawalOf([]),
+        approval: {},
+        account,
+        slot: "0",
+        evidence: [coin.made],
+      };
       return pinRefusal(context, { ...offer, txParams: coinKit().offerOf([coin]) })?.code ?? "";
     };
     expect(refusalBeside(`${coin.id}:${coin.units}`)).toBe("ACCOUNT_PIN_TAKEN");
@@ -261,12 +355,19 @@ describe("exclusion by the pin", () => {
       kit.now += 60_000;
       kit.handshake();
       kit.acknowledge();
-      const next = { transactionId: id, above: 1, txParams: kit.offerOf([pin], 3_000n), evidence: [pin.made] };
+      const next = {
+        transactionId: id,
+        above: 1,
+        txParams: kit.offerOf([pin], 3_000n),
+        evidence: [pin.made],
+      };
       if (isSignedAgain) expect(kit.askAtOnce("replace", next).ok).toBe(true);
       kit.acknowledge();
       cancelled(kit, id);
       const { attempts } = kit.show(id);
-      expect(attempts.map(({ isCancel }) => isCancel === true)).toEqual(isSignedAgain ? [false, false, true] : [false, true]);
+      expect(attempts.map(({ isCancel }) => isCancel === true)).toEqual(
+        isSignedAgain ? [false, false, true] : [false, true],
+      );
       expect(kit.inputsOf(id, attempts.length)).toEqual([pin.id]);
     }
   });
@@ -283,7 +384,9 @@ describe("exclusion by the pin", () => {
     kit.ask("sign", { transactionId: id, txParams, evidence: [other.made] });
     kit.acknowledge();
     expect(kit.inputsOf(id)).toEqual([pin.id]);
-    const signed = kit.statements.flatMap(({ entries }) => entries).filter(({ kind }) => kind === "signed");
+    const signed = kit.statements
+      .flatMap(({ entries }) => entries)
+      .filter(({ kind }) => kind === "signed");
     expect(signed).toMatchObject([{ transactionId: id, pin: `${pin.id}:${pin.units}` }]);
   });
 });

@@ -6,7 +6,17 @@ import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import { hotWallet, Kit, other, shop, twin, txParams } from "../../lab/kit/signer-kit.ts";
 import { crashBefore } from "../support/earlier-write.ts";
-import { approve, dayMs, minuteMs, outcome, pay, request, seen, settingsWith, withPolicy } from "../support/policy-kit.ts";
+import {
+  approve,
+  dayMs,
+  minuteMs,
+  outcome,
+  pay,
+  request,
+  seen,
+  settingsWith,
+  withPolicy,
+} from "../support/policy-kit.ts";
 
 describe("a destination never paid before", () => {
   it("is held above its own limit, and to the unit no more once a payment to it is final", () => {
@@ -31,14 +41,19 @@ describe("a destination never paid before", () => {
     const kit = withPolicy({ newDestination: { holdAbove: "5" } });
     pay(kit);
     expect(outcome(kit, "6", { currency: "eth" })).toBe("approved");
-    expect(outcome(kit, "6", { currency: "usdc", network: "eip155:1" })).toBe("held POLICY_NEW_DESTINATION");
+    expect(outcome(kit, "6", { currency: "usdc", network: "eip155:1" })).toBe(
+      "held POLICY_NEW_DESTINATION",
+    );
   });
 
   it("waits for its time to the millisecond, and then policy decides by itself", () => {
     const kit = withPolicy({ newDestination: { delayMinutes: 60 } });
     const { transactionId, state, code, requestedAt } = request(kit, "5");
     expect([state, code]).toEqual(["held", "POLICY_NEW_DESTINATION_DELAY"]);
-    expect(kit.operate("show", { transactionId }).wait).toMatchObject({ until: requestedAt + 60 * minuteMs, isNew: true });
+    expect(kit.operate("show", { transactionId }).wait).toMatchObject({
+      until: requestedAt + 60 * minuteMs,
+      isNew: true,
+    });
     kit.now = requestedAt + 60 * minuteMs - 1;
     kit.signer.tick();
     expect(kit.show(transactionId).state).toBe("held");
@@ -61,12 +76,20 @@ describe("a destination never paid before", () => {
     kit.now += 60 * minuteMs;
     kit.signer.tick();
     expect(kit.show(first.transactionId).state).toBe("approved");
-    expect(kit.show(second.transactionId)).toMatchObject({ state: "refused", code: "POLICY_ABOVE_DAY" });
-    const third = request(kit, "2", { address: hotWallet === shop ? other : "0x90F79bf6EB2c4f870365E785982E1f101E93b906" });
+    expect(kit.show(second.transactionId)).toMatchObject({
+      state: "refused",
+      code: "POLICY_ABOVE_DAY",
+    });
+    const third = request(kit, "2", {
+      address: hotWallet === shop ? other : "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
+    });
     expect(outcome(kit, "3", { address: other })).toBe("approved");
     kit.now += 60 * minuteMs;
     kit.signer.tick();
-    expect(kit.show(third.transactionId)).toMatchObject({ state: "refused", code: "POLICY_ABOVE_DAY" });
+    expect(kit.show(third.transactionId)).toMatchObject({
+      state: "refused",
+      code: "POLICY_ABOVE_DAY",
+    });
   });
 
   it("is decided by the rules that are in force when its delay ends", () => {
@@ -74,7 +97,11 @@ describe("a destination never paid before", () => {
     const disk = withPolicy(policy);
     const { transactionId, requestedAt } = request(disk, "6");
     const later = (change: Partial<PolicySettings>): string => {
-      const kit = new Kit({ found: disk.disk, gatewayKey: disk.gateway.key, settings: settingsWith(change) });
+      const kit = new Kit({
+        found: disk.disk,
+        gatewayKey: disk.gateway.key,
+        settings: settingsWith(change),
+      });
       Object.assign(kit.gateway, { stored: disk.gateway.stored, last: disk.gateway.last });
       kit.now = requestedAt + 60 * minuteMs;
       kit.handshake();
@@ -89,7 +116,9 @@ describe("a destination never paid before", () => {
       for (const [name, bytes] of files) disk.disk.files.set(name, bytes);
       return later(change);
     };
-    expect(from({ newDestination: { delayMinutes: 61 } })).toBe("held POLICY_NEW_DESTINATION_DELAY");
+    expect(from({ newDestination: { delayMinutes: 61 } })).toBe(
+      "held POLICY_NEW_DESTINATION_DELAY",
+    );
     expect(from({ ...policy, holdAbove: "5" })).toBe("held POLICY_HOLD_ABOVE");
     expect(from({ ...policy, deny: [shop] })).toBe("refused POLICY_DENIED");
     expect(from({})).toBe("approved ");
@@ -102,7 +131,9 @@ describe("a destination never paid before", () => {
     const [yes, no] = [request(kit, "1"), request(kit, "1")];
     kit.now += 30 * minuteMs;
     expect(approve(kit, yes.transactionId).withdrawal.state).toBe("approved");
-    expect(kit.operate("refuse", { transactionId: no.transactionId }).withdrawal.state).toBe("refused");
+    expect(kit.operate("refuse", { transactionId: no.transactionId }).withdrawal.state).toBe(
+      "refused",
+    );
     kit.now += 1;
     kit.signer.tick();
     expect(kit.show(short.transactionId)).toMatchObject({ state: "expired", code: "JOB_EXPIRED" });
@@ -123,7 +154,10 @@ describe("a destination never paid before", () => {
     const requestedAt = kit.now;
     kit.now += 20 * minuteMs;
     kit.handshake();
-    expect(kit.show(transactionId)).toMatchObject({ requestedAt, code: "POLICY_NEW_DESTINATION_DELAY" });
+    expect(kit.show(transactionId)).toMatchObject({
+      requestedAt,
+      code: "POLICY_NEW_DESTINATION_DELAY",
+    });
     kit.now = requestedAt + 60 * minuteMs;
     kit.crash();
     kit.signer.tick();
@@ -136,7 +170,12 @@ describe("a destination never paid before", () => {
   it("is told to the operator who looks, also where something else holds it", () => {
     const kit = withPolicy({});
     const { transactionId } = request(kit, "1", { mode: "manual" });
-    expect(kit.operate("show", { transactionId }).wait).toMatchObject({ isNew: true, until: 0, needsTwo: false, likeness: null });
+    expect(kit.operate("show", { transactionId }).wait).toMatchObject({
+      isNew: true,
+      until: 0,
+      needsTwo: false,
+      likeness: null,
+    });
     pay(kit);
     expect(kit.operate("show", { transactionId }).wait).toMatchObject({ isNew: false });
   });
@@ -151,7 +190,12 @@ describe("a look-alike", () => {
       const view = request(kit, "1", { address });
       expect([view.state, view.code]).toEqual(["held", "POLICY_LOOKALIKE"]);
       const { wait } = kit.operate("show", { transactionId: view.transactionId });
-      expect(wait?.likeness).toEqual({ address: shop, at: kit.now, amount: "0.1", currency: "usdt" });
+      expect(wait?.likeness).toEqual({
+        address: shop,
+        at: kit.now,
+        amount: "0.1",
+        currency: "usdt",
+      });
     }
     expect(outcome(kit, "1", { address: `0x7099${"0".repeat(32)}79c9` })).toBe("approved");
     expect(outcome(kit, "1", { address: `0x709a${"0".repeat(32)}79c8` })).toBe("approved");
@@ -172,7 +216,9 @@ describe("a look-alike", () => {
   it("is none on another network, nor on the allow list", () => {
     const kit = withPolicy({});
     pay(kit);
-    expect(outcome(kit, "1", { address: twin, currency: "usdc", network: "eip155:1" })).toBe("approved");
+    expect(outcome(kit, "1", { address: twin, currency: "usdc", network: "eip155:1" })).toBe(
+      "approved",
+    );
     expect(outcome(kit, "1", { address: twin, currency: "eth" })).toBe("held POLICY_LOOKALIKE");
     const listed = withPolicy({ allow: [shop, twin] });
     pay(listed);
@@ -183,7 +229,10 @@ describe("a look-alike", () => {
     const kit = withPolicy({});
     pay(kit);
     const { transactionId } = request(kit, "1", { mode: "manual", address: "" });
-    expect(kit.operate("show", { transactionId }).wait).toMatchObject({ isNew: false, likeness: null });
+    expect(kit.operate("show", { transactionId }).wait).toMatchObject({
+      isNew: false,
+      likeness: null,
+    });
     expect(kit.operate("show", { transactionId, address: twin.toLowerCase() }).wait).toMatchObject({
       isNew: true,
       likeness: { address: shop },

@@ -1,7 +1,14 @@
 /** Amounts for two operators, and the names that operators decide under. */
 import { describe, expect, it } from "vitest";
 import { Kit, other, shop } from "../../lab/kit/signer-kit.ts";
-import { approve, minuteMs, outcome, request, settingsWith, withPolicy } from "../support/policy-kit.ts";
+import {
+  approve,
+  minuteMs,
+  outcome,
+  request,
+  settingsWith,
+  withPolicy,
+} from "../support/policy-kit.ts";
 
 describe("an amount for two operators", () => {
   const two = { twoApproversAbove: "10" } as const;
@@ -16,10 +23,16 @@ describe("an amount for two operators", () => {
   it("is paid by two names, and by no one name twice, however it is written", () => {
     const kit = withPolicy(two);
     const { transactionId } = request(kit, "11");
-    expect(kit.operate("show", { transactionId }).wait).toMatchObject({ needsTwo: true, confirmed: null });
+    expect(kit.operate("show", { transactionId }).wait).toMatchObject({
+      needsTwo: true,
+      confirmed: null,
+    });
     for (const name of ["ann", "ann", "ANN"]) {
       const answer = approve(kit, transactionId, name);
-      expect(answer).toMatchObject({ ok: true, withdrawal: { state: "held", code: "POLICY_CONFIRMED" } });
+      expect(answer).toMatchObject({
+        ok: true,
+        withdrawal: { state: "held", code: "POLICY_CONFIRMED" },
+      });
       expect(answer.wait?.confirmed).toMatchObject({ approver: "ann", address: shop });
     }
     expect(kit.kinds().filter((kind) => kind === "CONFIRMED")).toHaveLength(1);
@@ -46,10 +59,13 @@ describe("an amount for two operators", () => {
     for (const { transactionId } of [first, second]) approve(kit, transactionId, "ann");
     expect(approve(kit, first.transactionId, "bob").withdrawal.state).toBe("approved");
     expect(approve(kit, second.transactionId, "bob").code).toBe("POLICY_ABOVE_DAY");
-    expect(kit.operate("refuse", { transactionId: second.transactionId, approver: "ann" }).withdrawal.state).toBe("refused");
-    expect(kit.operate("show", { transactionId: second.transactionId }).history.at(-1)?.detail).toBe(
-      "by ann (claimed: the socket does not prove names): OPERATOR_REFUSED",
-    );
+    expect(
+      kit.operate("refuse", { transactionId: second.transactionId, approver: "ann" }).withdrawal
+        .state,
+    ).toBe("refused");
+    expect(
+      kit.operate("show", { transactionId: second.transactionId }).history.at(-1)?.detail,
+    ).toBe("by ann (claimed: the socket does not prove names): OPERATOR_REFUSED");
     const third = request(kit, "12");
     expect(approve(kit, third.transactionId, "ann").code).toBe("POLICY_ABOVE_DAY");
     expect(kit.kinds().filter((kind) => kind === "CONFIRMED")).toHaveLength(2);
@@ -59,10 +75,15 @@ describe("an amount for two operators", () => {
     const kit = withPolicy(two);
     const { transactionId } = request(kit, "11", { mode: "manual", address: "" });
     expect(approve(kit, transactionId, "ann").code).toBe("WITHDRAWAL_NEEDS_ADDRESS");
-    expect(approve(kit, transactionId, "ann", other.toLowerCase()).wait?.confirmed?.address).toBe(other);
+    expect(approve(kit, transactionId, "ann", other.toLowerCase()).wait?.confirmed?.address).toBe(
+      other,
+    );
     expect(approve(kit, transactionId, "bob", shop).code).toBe("WITHDRAWAL_HAS_ADDRESS");
     expect(kit.show(transactionId).address).toBe("");
-    expect(approve(kit, transactionId, "bob").withdrawal).toMatchObject({ state: "approved", address: other });
+    expect(approve(kit, transactionId, "bob").withdrawal).toMatchObject({
+      state: "approved",
+      address: other,
+    });
   });
 
   it("is confirmed by what both saw: another table of decimals voids the first yes", () => {
@@ -73,7 +94,10 @@ describe("an amount for two operators", () => {
     const edited = settingsWith(two);
     const again = new Kit({
       ...{ found: kit.disk, gatewayKey: kit.gateway.key },
-      settings: { ...edited, currencies: { ...edited.currencies, usdt: { ...edited.currencies.usdt!, decimal: 7 } } },
+      settings: {
+        ...edited,
+        currencies: { ...edited.currencies, usdt: { ...edited.currencies.usdt!, decimal: 7 } },
+      },
     });
     Object.assign(again.gateway, { stored: kit.gateway.stored, last: kit.gateway.last });
     again.handshake();
@@ -84,7 +108,10 @@ describe("an amount for two operators", () => {
 
   it("outlasts a crash after the first yes, and expires like any other", () => {
     const kit = withPolicy(two);
-    const [kept, late] = [request(kit, "11"), request(kit, "11", { expiresAt: kit.now + minuteMs })];
+    const [kept, late] = [
+      request(kit, "11"),
+      request(kit, "11", { expiresAt: kit.now + minuteMs }),
+    ];
     for (const { transactionId } of [kept, late]) approve(kit, transactionId, "ann");
     kit.crash();
     expect(approve(kit, kept.transactionId, "bob").code).toBe("SIGNER_NO_HANDSHAKE");
@@ -107,8 +134,9 @@ describe("a name", () => {
     expect(named(name).ok).toBe(true),
   );
 
-  it.each([[""], ["a".repeat(65)], ["ann b"], ["änn"], ["a\u0007"], [7], [null]])("of an approver may not be %j", (name) =>
-    expect(named(name).code).toBe("JSON_SHAPE"),
+  it.each([[""], ["a".repeat(65)], ["ann b"], ["änn"], ["a\u0007"], [7], [null]])(
+    "of an approver may not be %j",
+    (name) => expect(named(name).code).toBe("JSON_SHAPE"),
   );
 
   it("is wanted of everybody, for a no as well", () => {

@@ -6,12 +6,23 @@ import { describe, expect, it } from "vitest";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core } from "../../agent/signer/state/core.ts";
 import { type Kit, other, own, shop, twin, txParams } from "../../lab/kit/signer-kit.ts";
-import { approve, minuteMs, outcome, pay, request, settingsWith, withPolicy } from "../support/policy-kit.ts";
+import {
+  approve,
+  minuteMs,
+  outcome,
+  pay,
+  request,
+  settingsWith,
+  withPolicy,
+} from "../support/policy-kit.ts";
 import { backup, databaseOf, orderOf, recovered, restore } from "../support/recovery-offer.ts";
 
 describe("replayed", () => {
   it("a policy that is replayed from the file or from any checkpoint is the same", () => {
-    const policy = { newDestination: { holdAbove: "5", delayMinutes: 60 }, twoApproversAbove: "10" };
+    const policy = {
+      newDestination: { holdAbove: "5", delayMinutes: 60 },
+      twoApproversAbove: "10",
+    };
     const kit = withPolicy(policy, { segmentBytesMax: 1_500 });
     const rules = readRules(settingsWith(policy), own);
     const same = (): void => {
@@ -19,7 +30,9 @@ describe("replayed", () => {
       const live = JSON.stringify(kit.core.snapshot());
       kit.start();
       expect(JSON.stringify(kit.core.snapshot())).toBe(live);
-      expect(JSON.stringify(new Core(rules, kit.signer.ledger.past, JSON.parse(live)).snapshot())).toBe(live);
+      expect(
+        JSON.stringify(new Core(rules, kit.signer.ledger.past, JSON.parse(live)).snapshot()),
+      ).toBe(live);
       kit.handshake();
       kit.signer.tick();
       kit.settle();
@@ -49,7 +62,12 @@ describe("in a recovered ledger", () => {
    * The ledger is opened when one withdrawal was confirmed once, another bound and a third delayed;
    * the gateway has the recovered ledger's word.
    */
-  function opened(): { readonly kit: Kit; readonly held: string; readonly assigned: string; readonly delayed: string } {
+  function opened(): {
+    readonly kit: Kit;
+    readonly held: string;
+    readonly assigned: string;
+    readonly delayed: string;
+  } {
     const kit = withPolicy({ twoApproversAbove: "10", newDestination: { delayMinutes: 60 } });
     pay(kit);
     const [held, assigned] = [request(kit, "11").transactionId, request(kit, "12").transactionId];
@@ -78,8 +96,12 @@ describe("in a recovered ledger", () => {
   it("a first approval from before the recovery does not count, and two new ones release the withdrawal", () => {
     const { kit, held } = opened();
     again(kit, held);
-    expect(kit.operate("show", { transactionId: held }).wait).toMatchObject({ needsTwo: true, confirmed: null });
-    for (const name of ["bob", "BOB"]) expect(approve(kit, held, name).withdrawal.state).toBe("held");
+    expect(kit.operate("show", { transactionId: held }).wait).toMatchObject({
+      needsTwo: true,
+      confirmed: null,
+    });
+    for (const name of ["bob", "BOB"])
+      expect(approve(kit, held, name).withdrawal.state).toBe("held");
     expect(approve(kit, held, "ann").withdrawal.state).toBe("approved");
   });
 
@@ -107,7 +129,15 @@ describe("in a recovered ledger", () => {
   it("a payment that a recovered ledger kept is known as paid, however the gateway wrote the address", () => {
     const { kit, assigned } = opened();
     const txHash = kit.show(assigned).attempts[0]!.txHash;
-    kit.ask("observed", { transactionId: assigned, stage: "final", outcome: "paid", txHash, block: 9 });
-    expect(kit.core.policy.paid.entries()).toEqual([["eip155:31337", shop, kit.core.heads.at, "12", "usdt"]]);
+    kit.ask("observed", {
+      transactionId: assigned,
+      stage: "final",
+      outcome: "paid",
+      txHash,
+      block: 9,
+    });
+    expect(kit.core.policy.paid.entries()).toEqual([
+      ["eip155:31337", shop, kit.core.heads.at, "12", "usdt"],
+    ]);
   });
 });

@@ -15,14 +15,31 @@ import { policySnapshot, usedAt } from "../../agent/signer/state/policy-state.ts
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
-import { begun, hotWallet, Kit, other, otherToken, own, settings, shop, token, txParams } from "../../lab/kit/signer-kit.ts";
+import {
+  begun,
+  hotWallet,
+  Kit,
+  other,
+  otherToken,
+  own,
+  settings,
+  shop,
+  token,
+  txParams,
+} from "../../lab/kit/signer-kit.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
 /** A kit whose one policy, for usdt, is the given one. */
 function settingsWith(policy: Partial<PolicySettings>): typeof settings {
-  const one = { maxPerWithdrawal: "1000000", maxPerDay: "1000000", maxFee: "1", maxFeePerDay: "1", ...policy };
+  const one = {
+    maxPerWithdrawal: "1000000",
+    maxPerDay: "1000000",
+    maxFee: "1",
+    maxFeePerDay: "1",
+    ...policy,
+  };
   return { ...settings, policy: { usdt: one, eth: one } };
 }
 
@@ -70,7 +87,9 @@ describe("limits on amounts", () => {
       kit.handshake();
       expect(outcome(kit, "1", { expiresAt: begun + 9 * dayMs })).toBe("refused POLICY_ABOVE_HOUR");
     }
-    expect(kit.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(true);
+    expect(kit.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(
+      true,
+    );
   });
 
   it("are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
@@ -102,7 +121,9 @@ describe("limits on amounts", () => {
     kit.now += dayMs + 600_000;
     expect(kit.ask("sign", { transactionId: waiting[1], txParams }).ok).toBe(true);
     expect(kit.acknowledge().withdrawals).toHaveLength(2);
-    const states = kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(2))).withdrawals.map(({ state }) => state);
+    const states = kit
+      .admit(kit.gateway.jobs(kit.gateway.texts.slice(2)))
+      .withdrawals.map(({ state }) => state);
     expect(states).toEqual(["approved", "refused", "refused", "refused", "refused"]);
   });
 
@@ -131,7 +152,9 @@ describe("limits on amounts", () => {
       expect(sign(2).code).toBe(code);
       kit.acknowledge();
       const higher = { ...txParams, maxFeePerGas: "4000000000" };
-      expect(kit.ask("replace", { transactionId: saved[1], above: 1, txParams: higher }).ok).toBe(true);
+      expect(kit.ask("replace", { transactionId: saved[1], above: 1, txParams: higher }).ok).toBe(
+        true,
+      );
     },
   );
 
@@ -147,9 +170,9 @@ describe("limits on amounts", () => {
     const third = kit.request({ amount: "10" });
     expect(third.state).toBe("approved");
     kit.ask("sign", { transactionId: third.transactionId, txParams });
-    expect(kit.ask("decline", { transactionId: third.transactionId, code: "CHAIN_WOULD_REVERT" }).code).toBe(
-      "WITHDRAWAL_HAS_SLOT",
-    );
+    expect(
+      kit.ask("decline", { transactionId: third.transactionId, code: "CHAIN_WOULD_REVERT" }).code,
+    ).toBe("WITHDRAWAL_HAS_SLOT");
     expect(outcome(kit, "0.000001")).toBe("refused POLICY_ABOVE_DAY");
   });
 
@@ -174,20 +197,31 @@ describe("a hold", () => {
     const kit = withPolicy({ holdAbove: "3", maxPerWithdrawal: "5" });
     expect(outcome(kit, "6")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
     expect(outcome(kit, "6", { mode: "manual" })).toBe("refused POLICY_ABOVE_WITHDRAWAL");
-    expect(outcome(kit, "1", { mode: "manual", address: hotWallet })).toBe("refused POLICY_DENIED_OWN");
+    expect(outcome(kit, "1", { mode: "manual", address: hotWallet })).toBe(
+      "refused POLICY_DENIED_OWN",
+    );
   });
 
   it("is ended by an operator's yes within every limit", () => {
     const kit = withPolicy({ holdAbove: "3", maxPerHour: "10" });
     const { transactionId, approvalDigest: digest } = kit.request({ amount: "7" });
     const { transactionId: second, approvalDigest } = kit.request({ amount: "4" });
-    expect(kit.operate("approve", { transactionId, digest, address: "" }).withdrawal.state).toBe("approved");
-    expect(kit.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).code).toBe("POLICY_ABOVE_HOUR");
+    expect(kit.operate("approve", { transactionId, digest, address: "" }).withdrawal.state).toBe(
+      "approved",
+    );
+    expect(
+      kit.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).code,
+    ).toBe("POLICY_ABOVE_HOUR");
     expect(kit.show(second).state).toBe("held");
     kit.now += hourMs;
-    expect(kit.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).ok).toBe(true);
+    expect(
+      kit.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).ok,
+    ).toBe(true);
     expect(kit.pushes).toContainEqual(
-      expect.objectContaining({ push: "changed", withdrawal: expect.objectContaining({ transactionId }) }),
+      expect.objectContaining({
+        push: "changed",
+        withdrawal: expect.objectContaining({ transactionId }),
+      }),
     );
   });
 });
@@ -205,17 +239,27 @@ describe("destinations", () => {
   });
 
   it("on the deny list are refused, and with an allow list all others are", () => {
-    expect(outcome(withPolicy({ deny: [other] }), "1", { address: other })).toBe("refused POLICY_DENIED");
+    expect(outcome(withPolicy({ deny: [other] }), "1", { address: other })).toBe(
+      "refused POLICY_DENIED",
+    );
     expect(outcome(withPolicy({ deny: [other] }), "1")).toBe("approved");
     expect(outcome(withPolicy({ allow: [other] }), "1")).toBe("refused POLICY_NOT_ALLOWED");
-    expect(outcome(withPolicy({ allow: [other] }), "1", { address: other.toLowerCase() })).toBe("approved");
+    expect(outcome(withPolicy({ allow: [other] }), "1", { address: other.toLowerCase() })).toBe(
+      "approved",
+    );
     expect(outcome(withPolicy({ allow: [] }), "1")).toBe("approved");
-    expect(outcome(withPolicy({ allow: [other], deny: [other] }), "1", { address: other })).toBe("refused POLICY_DENIED");
+    expect(outcome(withPolicy({ allow: [other], deny: [other] }), "1", { address: other })).toBe(
+      "refused POLICY_DENIED",
+    );
   });
 });
 
 describe("fee ceilings", () => {
-  const priced = (wei: bigint) => ({ gasLimit: "50000", maxFeePerGas: `${wei / 50_000n}`, maxPriorityFeePerGas: "0" });
+  const priced = (wei: bigint) => ({
+    gasLimit: "50000",
+    maxFeePerGas: `${wei / 50_000n}`,
+    maxPriorityFeePerGas: "0",
+  });
   const ether = 10n ** 18n;
 
   it("hold for one withdrawal at its dearest", () => {
@@ -227,13 +271,16 @@ describe("fee ceilings", () => {
     expect(kit.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
     expect(kit.ask("sign", { transactionId, txParams: priced(ether / 1000n) }).ok).toBe(true);
     kit.acknowledge();
-    expect(kit.ask("replace", { transactionId, above: 1, txParams: priced(0n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
+    expect(kit.ask("replace", { transactionId, above: 1, txParams: priced(0n) }).code).toBe(
+      "POLICY_FEE_ABOVE_WITHDRAWAL",
+    );
   });
 
   it("have a floor beside them: gas that such a transaction needs at the least", () => {
     const kit = withPolicy({});
     const { transactionId } = kit.request();
-    const gas = (gasLimit: string) => kit.ask("sign", { transactionId, txParams: { ...priced(ether / 1000n), gasLimit } });
+    const gas = (gasLimit: string) =>
+      kit.ask("sign", { transactionId, txParams: { ...priced(ether / 1000n), gasLimit } });
     expect(gas("21000").code).toBe("POLICY_FEE_BELOW_FLOOR");
     expect(gas("44999").code).toBe("POLICY_FEE_BELOW_FLOOR");
     expect(kit.show(transactionId)).toMatchObject({ state: "approved", slot: "", attempts: [] });
@@ -250,7 +297,9 @@ describe("fee ceilings", () => {
     });
     const kit = withPolicy({});
     const { transactionId } = kit.request();
-    expect(kit.ask("sign", { transactionId, txParams: tipped(50n * gwei + 1n) }).code).toBe("POLICY_TIP_ABOVE_MAX");
+    expect(kit.ask("sign", { transactionId, txParams: tipped(50n * gwei + 1n) }).code).toBe(
+      "POLICY_TIP_ABOVE_MAX",
+    );
     expect(kit.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
     expect(kit.ask("sign", { transactionId, txParams: tipped(40n * gwei) }).ok).toBe(true);
     kit.acknowledge();
@@ -258,46 +307,81 @@ describe("fee ceilings", () => {
     kit.start();
     kit.handshake();
     const other = kit.request().transactionId;
-    expect(kit.ask("sign", { transactionId: other, txParams: tipped(30n * gwei + gwei / 2n + 1n) }).code).toBe(
-      "POLICY_TIP_ABOVE_MAX",
-    );
-    expect(kit.ask("sign", { transactionId: other, txParams: tipped(30n * gwei + gwei / 2n) }).ok).toBe(true);
+    expect(
+      kit.ask("sign", { transactionId: other, txParams: tipped(30n * gwei + gwei / 2n + 1n) }).code,
+    ).toBe("POLICY_TIP_ABOVE_MAX");
+    expect(
+      kit.ask("sign", { transactionId: other, txParams: tipped(30n * gwei + gwei / 2n) }).ok,
+    ).toBe(true);
     // The released attempt has a higher tip than the new ceiling: nodes take a replacement only if
     // its tip is an eighth higher still.
-    const higher = (tip: bigint) => kit.ask("replace", { transactionId, above: 1, txParams: tipped(tip) });
+    const higher = (tip: bigint) =>
+      kit.ask("replace", { transactionId, above: 1, txParams: tipped(tip) });
     expect(higher(45n * gwei + 1n).code).toBe("POLICY_TIP_ABOVE_MAX");
-    expect(higher(gwei).withdrawal.attempts[1]!.txParams?.maxPriorityFeePerGas).toBe(`${45n * gwei}`);
+    expect(higher(gwei).withdrawal.attempts[1]!.txParams?.maxPriorityFeePerGas).toBe(
+      `${45n * gwei}`,
+    );
   });
 
   it("hold for a day, a replaced attempt not counting beside the more expensive one", () => {
     const kit = withPolicy({ maxFee: "0.01", maxFeePerDay: "0.01" });
     const ids = [1, 2, 3].map(() => kit.request().transactionId);
-    expect(kit.ask("sign", { transactionId: ids[0], txParams: priced((4n * ether) / 1000n) }).ok).toBe(true);
+    expect(
+      kit.ask("sign", { transactionId: ids[0], txParams: priced((4n * ether) / 1000n) }).ok,
+    ).toBe(true);
     kit.acknowledge();
-    expect(kit.ask("replace", { transactionId: ids[0], above: 1, txParams: priced((6n * ether) / 1000n) }).ok).toBe(true);
-    expect(kit.ask("sign", { transactionId: ids[1], txParams: priced((4n * ether) / 1000n + 50_000n) }).code).toBe(
+    expect(
+      kit.ask("replace", {
+        transactionId: ids[0],
+        above: 1,
+        txParams: priced((6n * ether) / 1000n),
+      }).ok,
+    ).toBe(true);
+    expect(
+      kit.ask("sign", { transactionId: ids[1], txParams: priced((4n * ether) / 1000n + 50_000n) })
+        .code,
+    ).toBe("POLICY_FEE_ABOVE_DAY");
+    expect(
+      kit.ask("sign", { transactionId: ids[1], txParams: priced((4n * ether) / 1000n) }).ok,
+    ).toBe(true);
+    expect(kit.ask("sign", { transactionId: ids[2], txParams: priced(50_000n) }).code).toBe(
       "POLICY_FEE_ABOVE_DAY",
     );
-    expect(kit.ask("sign", { transactionId: ids[1], txParams: priced((4n * ether) / 1000n) }).ok).toBe(true);
-    expect(kit.ask("sign", { transactionId: ids[2], txParams: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
     kit.now += dayMs - 1;
     kit.gateway.job({ expiresAt: kit.now + dayMs }, kit.now);
     kit.start();
     kit.handshake();
     kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(-1)));
     const last = JSON.parse(kit.gateway.texts.at(-1)!).transactionId as string;
-    expect(kit.ask("sign", { transactionId: last, txParams: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
+    expect(kit.ask("sign", { transactionId: last, txParams: priced(50_000n) }).code).toBe(
+      "POLICY_FEE_ABOVE_DAY",
+    );
     kit.now += 1;
-    expect(kit.ask("sign", { transactionId: last, txParams: priced((6n * ether) / 1000n) }).ok).toBe(true);
+    expect(
+      kit.ask("sign", { transactionId: last, txParams: priced((6n * ether) / 1000n) }).ok,
+    ).toBe(true);
   });
 });
 
 describe("the fees of a day", () => {
   it("count a withdrawal's dearest attempt, though a cheaper one comes after it", () => {
     const policy = new Policy(readRules(settings, own));
-    const fields = { kind: "INTENT", transactionId: "01".repeat(16), network: "eip155:31337", amountUnits: "1", at: begun };
+    const fields = {
+      kind: "INTENT",
+      transactionId: "01".repeat(16),
+      network: "eip155:31337",
+      amountUnits: "1",
+      at: begun,
+    };
     const applied = (attempt: number, maxFeePerGas: string): void =>
-      policy.apply({ ...fields, attempt, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
+      policy.apply(
+        {
+          ...fields,
+          attempt,
+          feeMax: `${50_000n * BigInt(maxFeePerGas)}`,
+        } as unknown as LedgerRecord,
+        "usdt",
+      );
     applied(1, "3");
     applied(2, "2");
     expect(usedAt(policy, "usdt", begun).feesUnits).toBe(150_000n);
@@ -347,7 +431,9 @@ describe("a clearance", () => {
     };
     const cleared = policy.clear(built, begun);
     expect(cleared.ok && isClearance(cleared.clearance)).toBe(true);
-    expect(cleared).toMatchObject({ clearance: { transactionId: approval.transactionId, attempt: 1, account: hotWallet } });
+    expect(cleared).toMatchObject({
+      clearance: { transactionId: approval.transactionId, attempt: 1, account: hotWallet },
+    });
   });
 
   it.each([
@@ -382,7 +468,10 @@ describe("a clearance", () => {
 
   it("is refused when the currency's table has changed since the approval", () => {
     const { approval } = approved();
-    const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
+    const moved = {
+      ...settings,
+      currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } },
+    };
     const built = {
       approval,
       unsigned: buildTransfer(transfer),
@@ -392,7 +481,9 @@ describe("a clearance", () => {
       addressIndex: null,
       slot: "5",
     };
-    expect(new Policy(readRules(moved, own)).clear(built, begun)).toMatchObject({ code: "POLICY_NOT_AS_APPROVED" });
+    expect(new Policy(readRules(moved, own)).clear(built, begun)).toMatchObject({
+      code: "POLICY_NOT_AS_APPROVED",
+    });
   });
 
   it.each([
@@ -413,7 +504,10 @@ describe("a clearance", () => {
       addressIndex: null,
       slot: "5",
     };
-    expect(new Policy(readRules(edited, own)).clear(built, begun)).toMatchObject({ ok: false, code });
+    expect(new Policy(readRules(edited, own)).clear(built, begun)).toMatchObject({
+      ok: false,
+      code,
+    });
     // A refused higher fee would not stop the attempt that is out already.
     expect(new Policy(readRules(edited, own)).clear({ ...built, attempt: 2 }, begun).ok).toBe(true);
     expect(new Policy(readRules(settings, own)).clear(built, begun).ok).toBe(true);
@@ -465,8 +559,20 @@ describe("a clearance", () => {
     hourAssigned.add("of a third", nowMs, 500_000n);
     expect(policy.clear(told, nowMs).ok).toBe(true);
     // Its record makes it count from then on, though its attempt of before counted a day ago.
-    const intent = { kind: "INTENT", transactionId: approval.transactionId, attempt: 2, network: approval.network } as const;
-    const place = { account: hotWallet, slot: "5", contract: token, address: shop, amountUnits: "1500000", feeMax: "1" };
+    const intent = {
+      kind: "INTENT",
+      transactionId: approval.transactionId,
+      attempt: 2,
+      network: approval.network,
+    } as const;
+    const place = {
+      account: hotWallet,
+      slot: "5",
+      contract: token,
+      address: shop,
+      amountUnits: "1500000",
+      feeMax: "1",
+    };
     const made = { txParams: {}, digest: "", unsigned: "", seq: 9, prev: "", at: nowMs, hash: "" };
     policy.sums.apply({ ...intent, ...place, ...made }, "usdt");
     expect(hourAssigned.sumAt(nowMs)).toBe(2_000_000n);
@@ -487,10 +593,15 @@ describe("a clearance", () => {
       begun,
     );
     if (!cleared.ok) throw new Error(cleared.code);
-    for (const [real, is] of [[approval, isApproval] as const, [cleared.clearance, isClearance] as const]) {
+    for (const [real, is] of [
+      [approval, isApproval] as const,
+      [cleared.clearance, isClearance] as const,
+    ]) {
       expect(is(real)).toBe(true);
       expect(is({ ...real })).toBe(false);
-      expect(is(Object.create(Object.getPrototypeOf(real), Object.getOwnPropertyDescriptors(real)))).toBe(false);
+      expect(
+        is(Object.create(Object.getPrototypeOf(real), Object.getOwnPropertyDescriptors(real))),
+      ).toBe(false);
       expect(is(null)).toBe(false);
       expect(() => Object.assign(real, { digest: "00" })).toThrow(TypeError);
     }
@@ -506,7 +617,9 @@ describe("settings", () => {
     ["a mistyped address", { usdt: { ...usdt, deny: [`${shop.slice(0, -1)}9`] } }],
     ["a currency that is not there", { doge: usdt }],
   ])("with %s are a fault", (_, policy) => {
-    expect(() => readRules({ ...settings, policy }, own)).toThrow(expect.objectContaining({ code: "POLICY_SETTINGS" }));
+    expect(() => readRules({ ...settings, policy }, own)).toThrow(
+      expect.objectContaining({ code: "POLICY_SETTINGS" }),
+    );
   });
 
   it("may set a limit of nothing, which lets nothing through", () => {
@@ -536,8 +649,12 @@ describe("a sliding window", () => {
       }
       const asked = now + random.below(1_500);
       const sumOf = (at: number): bigint =>
-        [...plain.values()].reduce((sum, one) => (one.at > at - spanMs ? sum + one.units : sum), 0n);
-      for (const at of [asked, now]) if (window.sumAt(at) !== sumOf(at)) expect(window.sumAt(at)).toBe(sumOf(at));
+        [...plain.values()].reduce(
+          (sum, one) => (one.at > at - spanMs ? sum + one.units : sum),
+          0n,
+        );
+      for (const at of [asked, now])
+        if (window.sumAt(at) !== sumOf(at)) expect(window.sumAt(at)).toBe(sumOf(at));
       if (random.chance(50)) window = new SlidingWindow(spanMs, window.entriesAt(now));
     }
   });

@@ -23,16 +23,33 @@ it("a recalled withdrawal without a slot is refused by its shop, held or approve
   const held = kit.request({ mode: "manual", address: "" });
   const other = kit.request();
   expect([approved.state, held.state]).toEqual(["approved", "held"]);
-  expect(recall(kit, approved.transactionId, held.transactionId)).toEqual([approved.transactionId, held.transactionId]);
+  expect(recall(kit, approved.transactionId, held.transactionId)).toEqual([
+    approved.transactionId,
+    held.transactionId,
+  ]);
   for (const { transactionId } of [approved, held]) {
-    expect(kit.show(transactionId)).toMatchObject({ state: "refused", code: "SHOP_CANCELLED", slot: "" });
+    expect(kit.show(transactionId)).toMatchObject({
+      state: "refused",
+      code: "SHOP_CANCELLED",
+      slot: "",
+    });
     expect(kit.ask("sign", { transactionId, txParams })).toMatchObject({ ok: false });
   }
   expect(kit.show(other.transactionId).state).toBe("approved");
   kit.receive();
   expect(kit.statements.at(-1)?.entries).toMatchObject([
-    { kind: "decision", decision: "refused", code: "SHOP_CANCELLED", transactionId: approved.transactionId },
-    { kind: "decision", decision: "refused", code: "SHOP_CANCELLED", transactionId: held.transactionId },
+    {
+      kind: "decision",
+      decision: "refused",
+      code: "SHOP_CANCELLED",
+      transactionId: approved.transactionId,
+    },
+    {
+      kind: "decision",
+      decision: "refused",
+      code: "SHOP_CANCELLED",
+      transactionId: held.transactionId,
+    },
   ]);
   const count = kit.records().length;
   recall(kit, approved.transactionId, held.transactionId);
@@ -64,7 +81,9 @@ it("a recalled withdrawal that comes as a job later in the same run is refused a
   const { transactionId } = JSON.parse(text) as { transactionId: string };
   recall(kit, transactionId);
   const answer = kit.admit(kit.gateway.jobs([text], { at: kit.now }));
-  expect(answer.withdrawals).toMatchObject([{ transactionId, state: "refused", code: "SHOP_CANCELLED" }]);
+  expect(answer.withdrawals).toMatchObject([
+    { transactionId, state: "refused", code: "SHOP_CANCELLED" },
+  ]);
   expect(kit.request().state).toBe("approved");
 });
 
@@ -77,7 +96,9 @@ it("a recall counts until the next acknowledgement leaves it out, and an older a
   const old = kit.gateway.ack(kit.gateway.stored!, { at: kit.now, recalled: [transactionId] });
   recall(kit);
   kit.release(old);
-  expect(kit.admit(kit.gateway.jobs([text], { at: kit.now })).withdrawals).toMatchObject([{ state: "approved" }]);
+  expect(kit.admit(kit.gateway.jobs([text], { at: kit.now })).withdrawals).toMatchObject([
+    { state: "approved" },
+  ]);
 });
 
 it("a recall that the gateway did not sign refuses nothing", () => {
@@ -85,7 +106,9 @@ it("a recall that the gateway did not sign refuses nothing", () => {
   const { transactionId } = kit.request();
   kit.receive();
   kit.now += 1;
-  const ack = Uint8Array.from(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, recalled: [transactionId] }));
+  const ack = Uint8Array.from(
+    kit.gateway.ack(kit.gateway.stored!, { at: kit.now, recalled: [transactionId] }),
+  );
   ack[ack.length - 30]! ^= 1;
   expect(kit.release(ack).code).toBe("ENVELOPE_SIGNATURE");
   expect(kit.show(transactionId).state).toBe("approved");
@@ -96,8 +119,19 @@ it("a recall of a sweep refuses nothing, because only a payment to a receiver is
   const depositAddress = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
   const orderId = `${depositAddress}/1`;
   const { transactionId } = kit.request({
-    ...{ mode: "sweep", transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }), orderId },
-    ...{ currency: "usdt", amount: "12.5", address: "", depositIndex: 3, depositAddress, depositNext: "0" },
+    ...{
+      mode: "sweep",
+      transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }),
+      orderId,
+    },
+    ...{
+      currency: "usdt",
+      amount: "12.5",
+      address: "",
+      depositIndex: 3,
+      depositAddress,
+      depositNext: "0",
+    },
   });
   expect(recall(kit, transactionId)).toEqual([]);
   expect(kit.show(transactionId).state).toBe("approved");

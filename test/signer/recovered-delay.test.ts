@@ -20,7 +20,10 @@ function delays(): void {
   const { kit } = both;
   const { usdt, ...rest } = kit.settings.policy;
   if (usdt === undefined) throw new Error("the currency has limits");
-  kit.edited = { ...kit.settings, policy: { ...rest, usdt: { ...usdt, newDestination: { delayMinutes: 60 } } } };
+  kit.edited = {
+    ...kit.settings,
+    policy: { ...rest, usdt: { ...usdt, newDestination: { delayMinutes: 60 } } },
+  };
 }
 
 describe("a withdrawal to a new destination that a recovered ledger keeps", () => {
@@ -34,9 +37,15 @@ describe("a withdrawal to a new destination that a recovered ledger keeps", () =
     both.connect();
     both.recover();
     const openedAt = ledgerOf(kit).find(({ kind }) => kind === "RECOVERED")?.at ?? 0;
-    const held = { state: "quarantined", code: "POLICY_NEW_DESTINATION_DELAY", requestedAt: openedAt };
+    const held = {
+      state: "quarantined",
+      code: "POLICY_NEW_DESTINATION_DELAY",
+      requestedAt: openedAt,
+    };
     expect(kit.show(lost)).toMatchObject(held);
-    expect(kit.operate("show", { transactionId: lost }).wait).toMatchObject({ until: openedAt + hourMs });
+    expect(kit.operate("show", { transactionId: lost }).wait).toMatchObject({
+      until: openedAt + hourMs,
+    });
     // A start reads the same from the file.
     kit.start();
     both.meet();

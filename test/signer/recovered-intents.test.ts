@@ -69,10 +69,18 @@ describe("an intent that may have been sent since the backup", () => {
     restore(kit, before);
     recovered(kit, known);
     opened(kit);
-    expect(kit.show(id)).toMatchObject({ state: "released", attempts: [{ pin: `${pin.id}:${pin.units}`, isOut: true }] });
+    expect(kit.show(id)).toMatchObject({
+      state: "released",
+      attempts: [{ pin: `${pin.id}:${pin.units}`, isOut: true }],
+    });
     const other = made(600_000n);
     kit.now += 60_000;
-    const next = { transactionId: id, above: 1, txParams: kit.offerOf([other], 50_000n), evidence: [other.made] };
+    const next = {
+      transactionId: id,
+      above: 1,
+      txParams: kit.offerOf([other], 50_000n),
+      evidence: [other.made],
+    };
     expect(kit.askAtOnce("replace", next).code).toBe("ACCOUNT_PIN_OTHER");
   });
 });
@@ -105,7 +113,10 @@ describe("an attempt that ended by expiry before the backup", () => {
 
   it("may have had a successor, also when a limit has no room: no later recovery pays it by itself", () => {
     const kit = waitingKit();
-    const { transactionId: id } = kit.request({ network: waitingNetwork, address: waitingReceiver });
+    const { transactionId: id } = kit.request({
+      network: waitingNetwork,
+      address: waitingReceiver,
+    });
     const before = backup(kit);
     expect(kit.ask("sign", { transactionId: id, txParams: offerAt(kit.now) }).ok).toBe(true);
     kit.acknowledge();

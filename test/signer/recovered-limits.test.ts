@@ -27,7 +27,13 @@ function invented(kit: Kit, slot: number | bigint, change: Partial<Job> = {}): R
   const job = kit.gateway.texts.pop()!;
   const txHash = `0x${slot.toString(16).padStart(64, "b")}`;
   return {
-    ...{ job, signature: signJob(job, kit.gateway.key), address: other, account: hotWallet, slot: `${slot}` },
+    ...{
+      job,
+      signature: signJob(job, kit.gateway.key),
+      address: other,
+      account: hotWallet,
+      slot: `${slot}`,
+    },
     attempts: [{ txHash, feeMax: "42000000000000" }],
   };
 }
@@ -37,10 +43,16 @@ function contentsWith(kit: Kit, rows: readonly RecoveryWithdrawal[], next?: stri
   const known = databaseOf(kit);
   const highest = Math.max(4, ...rows.map(({ slot }) => Number(slot)));
   const accounts = [{ network, account: hotWallet, next: next ?? `${highest + 1}` }];
-  return { ...known, jobs: kit.gateway.last, accounts, withdrawals: [...known.withdrawals, ...rows] };
+  return {
+    ...known,
+    jobs: kit.gateway.last,
+    accounts,
+    withdrawals: [...known.withdrawals, ...rows],
+  };
 }
 
-const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
+const range = (from: number, count: number): number[] =>
+  Array.from({ length: count }, (_, i) => from + i);
 
 /** The courier has every withdrawal signed that the signer lets it. */
 function signAll(kit: Kit): void {
@@ -62,7 +74,11 @@ function signedSince(kit: Kit): ReadonlyMap<string, bigint> {
   const records = kit.records();
   const opened = records.map(({ kind }) => kind).lastIndexOf("RECOVERED");
   const intents = records.slice(opened + 1).filter((record) => record.kind === "INTENT");
-  return new Map(intents.filter(({ contract }) => contract === "").map((one) => [one.transactionId, BigInt(one.amountUnits)]));
+  return new Map(
+    intents
+      .filter(({ contract }) => contract === "")
+      .map((one) => [one.transactionId, BigInt(one.amountUnits)]),
+  );
 }
 
 const sumOf = (units: Iterable<bigint>): bigint => [...units].reduce((sum, one) => sum + one, 0n);
@@ -72,7 +88,9 @@ describe("withdrawals that only the gateway's order knows", () => {
     const kit = new Kit().ready();
     const rows = range(5, 12).map((slot) => invented(kit, slot));
     const plan: RecoveryPlan = recovered(kit, contentsWith(kit, rows));
-    expect(plan.unknown).toEqual([{ limitGroup: "eth", count: 12, amount: "12", maxPerHour: "5", maxPerDay: "10", above: 7 }]);
+    expect(plan.unknown).toEqual([
+      { limitGroup: "eth", count: 12, amount: "12", maxPerHour: "5", maxPerDay: "10", above: 7 },
+    ]);
     expect(plan.withdrawals.map(({ code }) => code)).toEqual([
       ...Array.from({ length: 5 }, () => ""),
       ...Array.from({ length: 7 }, () => "POLICY_ABOVE_HOUR"),
@@ -81,14 +99,21 @@ describe("withdrawals that only the gateway's order knows", () => {
     expect(sumOf(signedSince(kit).values())).toBe(perHour);
     expect(kit.core.book.count("quarantined")).toBe(7);
     // A withdrawal that may have been paid counts: a job finds no room beside it.
-    expect(kit.request({ currency: "eth", amount: "0.1" })).toMatchObject({ state: "refused", code: "POLICY_ABOVE_HOUR" });
+    expect(kit.request({ currency: "eth", amount: "0.1" })).toMatchObject({
+      state: "refused",
+      code: "POLICY_ABOVE_HOUR",
+    });
     // An hour passes no yes: only an operator's does.
     kit.now += 2 * 3_600_000;
     kit.signer.tick();
     signAll(kit);
     expect(kit.core.book.count("quarantined")).toBe(7);
     const [held] = kit.ask("hello").open.filter(({ state }) => state === "quarantined");
-    const yes = { transactionId: held!.transactionId, digest: kit.show(held!.transactionId).approvalDigest, address: "" };
+    const yes = {
+      transactionId: held!.transactionId,
+      digest: kit.show(held!.transactionId).approvalDigest,
+      address: "",
+    };
     expect(kit.operate("approve", yes)).toMatchObject({ ok: true });
   });
 
@@ -124,26 +149,41 @@ describe("a second order", () => {
     expect(kit.core.book.count("quarantined")).toBe(2);
   });
 
-  it.each(["paid", "reverted"])("takes nothing back either after the courier called what was quarantined %s", (outcome) => {
-    const kit = new Kit().ready();
-    const rows = range(5, 7).map((slot) => invented(kit, slot));
-    recovered(kit, contentsWith(kit, rows));
-    signAll(kit);
-    const held = kit.ask("hello").open.filter(({ state }) => state === "quarantined");
-    for (const { transactionId, attempts } of held) {
-      const claim = { transactionId, stage: "final", outcome, txHash: attempts[0]?.txHash ?? "", block: 8 };
-      expect(kit.ask("observed", claim)).toMatchObject({ ok: true });
-    }
-    expect(kit.core.book.count("quarantined")).toBe(0);
-    recovered(kit, { ...contentsWith(kit, rows), held: kit.gateway.stored });
-    signAll(kit);
-    expect(held.map(({ transactionId }) => signedSince(kit).has(transactionId))).toEqual([false, false]);
-    expect(kit.core.book.count("quarantined")).toBe(2);
-  });
+  it.each(["paid", "reverted"])(
+    "takes nothing back either after the courier called what was quarantined %s",
+    (outcome) => {
+      const kit = new Kit().ready();
+      const rows = range(5, 7).map((slot) => invented(kit, slot));
+      recovered(kit, contentsWith(kit, rows));
+      signAll(kit);
+      const held = kit.ask("hello").open.filter(({ state }) => state === "quarantined");
+      for (const { transactionId, attempts } of held) {
+        const claim = {
+          transactionId,
+          stage: "final",
+          outcome,
+          txHash: attempts[0]?.txHash ?? "",
+          block: 8,
+        };
+        expect(kit.ask("observed", claim)).toMatchObject({ ok: true });
+      }
+      expect(kit.core.book.count("quarantined")).toBe(0);
+      recovered(kit, { ...contentsWith(kit, rows), held: kit.gateway.stored });
+      signAll(kit);
+      expect(held.map(({ transactionId }) => signedSince(kit).has(transactionId))).toEqual([
+        false,
+        false,
+      ]);
+      expect(kit.core.book.count("quarantined")).toBe(2);
+    },
+  );
 
   it("that gives one slot to two withdrawals has neither signed on it", () => {
     const kit = new Kit().ready();
-    recovered(kit, contentsWith(kit, [invented(kit, 5), invented(kit, 6), invented(kit, 6), invented(kit, 6)]));
+    recovered(
+      kit,
+      contentsWith(kit, [invented(kit, 5), invented(kit, 6), invented(kit, 6), invented(kit, 6)]),
+    );
     signAll(kit);
     expect(signedSince(kit).size).toBe(1);
     expect(kit.core.book.count("quarantined")).toBe(3);
@@ -156,7 +196,14 @@ describe("a withdrawal with a slot of this ledger and without bytes", () => {
     const told = kit.ask("hello").open.map(({ transactionId, address, slot }) => {
       const job = kit.gateway.texts.find((text) => text.includes(transactionId)) ?? "";
       const attempts = [{ txHash: `0x${slot.padStart(64, "c")}`, feeMax: "42000000000000" }];
-      return { job, signature: signJob(job, kit.gateway.key), address, account: hotWallet, slot, attempts };
+      return {
+        job,
+        signature: signJob(job, kit.gateway.key),
+        address,
+        account: hotWallet,
+        slot,
+        attempts,
+      };
     });
     const accounts = [{ network, account: hotWallet, next: `${5 + told.length}` }];
     return { ...databaseOf(kit), jobs: kit.gateway.last, accounts, withdrawals: told };
@@ -195,7 +242,10 @@ describe("an order's next slot", () => {
   it("is refused where ledger, chain and the order's own withdrawals end below it", () => {
     const kit = new Kit().ready();
     const refused = planOf(kit, contentsWith(kit, [invented(kit, 5)], "1000000"));
-    expect(refused).toMatchObject({ code: "RECOVERY_SLOT", detail: expect.stringContaining("nonce 6 is nobody's") });
+    expect(refused).toMatchObject({
+      code: "RECOVERY_SLOT",
+      detail: expect.stringContaining("nonce 6 is nobody's"),
+    });
     expect(planOf(kit, contentsWith(kit, [invented(kit, 5)], "6"))).toMatchObject({ ok: true });
   });
 
@@ -234,15 +284,28 @@ describe("orders of random shapes", () => {
     const from = slot + (chance.chance(3) ? chance.below(1_000_000) : 0);
     const amounts = ["0.1", "0.5", "1", "2", "3"];
     const rows = range(from, chance.below(24)).flatMap((at) =>
-      chance.chance(12) ? [] : [invented(kit, at, { amount: chance.pick(amounts), mode: chance.chance(9) ? "manual" : "auto" })],
+      chance.chance(12)
+        ? []
+        : [
+            invented(kit, at, {
+              amount: chance.pick(amounts),
+              mode: chance.chance(9) ? "manual" : "auto",
+            }),
+          ],
     );
     const next = chance.chance(4) ? `${slot + chance.below(2_000_000)}` : undefined;
     const count = chance.chance(3) ? slot : slot - 1;
     kit.ask("account", { chain: "local", slot: `${count}`, quorum: 2 });
     const contents = contentsWith(kit, rows, next);
-    offer(kit, contents, chance.chance(5) ? { spent: [{ currency: "eth", units: `${eth}`, feesUnits: "5" }] } : {});
+    offer(
+      kit,
+      contents,
+      chance.chance(5) ? { spent: [{ currency: "eth", units: `${eth}`, feesUnits: "5" }] } : {},
+    );
     const both = chance.chance(4);
-    const asked = kit.operate("recover", { digest: "", bothRestored: both }) as AnyAnswer & { plan: RecoveryPlan };
+    const asked = kit.operate("recover", { digest: "", bothRestored: both }) as AnyAnswer & {
+      plan: RecoveryPlan;
+    };
     if (!asked.ok) {
       expect(asked.code, `seed ${seed}`).toBe("RECOVERY_SLOT");
       return;
@@ -251,9 +314,18 @@ describe("orders of random shapes", () => {
     kit.gateway.ledgerEpoch = asked.plan.newLedgerEpoch;
     kit.gateway.stored = null;
     signAll(kit);
-    const known = new Set(kit.records().flatMap((record) => (record.kind === "REQUESTED" ? [record.transactionId] : [])));
-    const fresh = sumOf([...signedSince(kit)].filter(([id]) => !known.has(id)).map(([, units]) => units));
-    expect(fresh === 0n || before + fresh <= perHour, `seed ${seed}: ${before} and ${fresh} in an hour`).toBe(true);
+    const known = new Set(
+      kit
+        .records()
+        .flatMap((record) => (record.kind === "REQUESTED" ? [record.transactionId] : [])),
+    );
+    const fresh = sumOf(
+      [...signedSince(kit)].filter(([id]) => !known.has(id)).map(([, units]) => units),
+    );
+    expect(
+      fresh === 0n || before + fresh <= perHour,
+      `seed ${seed}: ${before} and ${fresh} in an hour`,
+    ).toBe(true);
     expect(fresh <= perDay, `seed ${seed}: ${fresh} in a day`).toBe(true);
     // Each slot from the chain's count to the next one is an open withdrawal's.
     const open = new Set(kit.ask("hello").open.map((one) => one.slot));
@@ -264,6 +336,7 @@ describe("orders of random shapes", () => {
 
   it("let nothing above hour and day be signed without an operator, and no account go beyond the chain", () => {
     const seeds = [...places(200, strideOfRun())].map((at) => at + 1);
-    for (const seed of process.env.SEED === undefined ? seeds : [Number(process.env.SEED)]) shaped(seed);
+    for (const seed of process.env.SEED === undefined ? seeds : [Number(process.env.SEED)])
+      shaped(seed);
   });
 });

@@ -9,7 +9,15 @@ import { families } from "../../chains/families.ts";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
 import { contentHashOfJob } from "../../gateway/withdrawals/withdrawals.ts";
-import { type AnyAnswer, hotWallet, merchant, shop, token, txParams, vault } from "../../lab/kit/signer-kit.ts";
+import {
+  type AnyAnswer,
+  hotWallet,
+  merchant,
+  shop,
+  token,
+  txParams,
+  vault,
+} from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { backup, ledgerOf, restore } from "../support/recovery-offer.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
@@ -29,7 +37,11 @@ const signedOf = (id: string) =>
 const never = (): never => {
   throw new Error("the currency has limits");
 };
-const higher = { gasLimit: "65000", maxFeePerGas: "4000000000", maxPriorityFeePerGas: "2000000000" };
+const higher = {
+  gasLimit: "65000",
+  maxFeePerGas: "4000000000",
+  maxPriorityFeePerGas: "2000000000",
+};
 
 describe("an agent that was rolled back", () => {
   it("locks, is opened by two operators, and pays everything that it had forgotten once, on the slot that it had", () => {
@@ -39,19 +51,36 @@ describe("an agent that was rolled back", () => {
     const waiting = both.order("waiting");
     both.acknowledge();
     restore(both.kit, copy);
-    expect(both.connect()).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_BEHIND_GATEWAY" });
+    expect(both.connect()).toMatchObject({
+      code: "SIGNER_LOCKED",
+      detail: "LEDGER_BEHIND_GATEWAY",
+    });
     const absent = { transactionId: "00".repeat(16) };
     const told = both.kit.operate("show", absent);
-    expect(told).toMatchObject({ code: "WITHDRAWAL_UNKNOWN", detail: expect.stringMatching(/^LEDGER_BEHIND_GATEWAY: /) });
+    expect(told).toMatchObject({
+      code: "WITHDRAWAL_UNKNOWN",
+      detail: expect.stringMatching(/^LEDGER_BEHIND_GATEWAY: /),
+    });
     const plan = both.recover();
-    expect(plan).toMatchObject({ bothRestored: false, isHere: false, kept: 2, left: 0, newLedgerEpoch: 2 });
+    expect(plan).toMatchObject({
+      bothRestored: false,
+      isHere: false,
+      kept: 2,
+      left: 0,
+      newLedgerEpoch: 2,
+    });
     expect(plan.accounts).toMatchObject([{ ledgerNext: "6", gatewayNext: "7", next: "7" }]);
     expect(kinds().at(kinds().indexOf("RECOVERED"))).toBe("RECOVERED");
     expect(both.kit.ask("hello")).toMatchObject({ handshakeDone: true, locked: "" });
-    expect(both.kit.operate("show", absent)).toMatchObject({ code: "WITHDRAWAL_UNKNOWN", detail: "" });
+    expect(both.kit.operate("show", absent)).toMatchObject({
+      code: "WITHDRAWAL_UNKNOWN",
+      detail: "",
+    });
     // Policy approved again by itself; an attempt with a higher fee goes out on the same slot.
     expect(both.kit.show(lost)).toMatchObject({ state: "released", slot: "6", code: "" });
-    expect(both.kit.ask("replace", { transactionId: lost, above: 1, txParams: higher })).toMatchObject({ ok: true });
+    expect(
+      both.kit.ask("replace", { transactionId: lost, above: 1, txParams: higher }),
+    ).toMatchObject({ ok: true });
     both.acknowledge();
     expect(signedOf(lost).map(({ attempt, slot }) => [attempt, slot])).toEqual([
       [1, "6"],
@@ -59,7 +88,9 @@ describe("an agent that was rolled back", () => {
     ]);
     // A withdrawal that had no slot is a job again, behind the old ones, and policy decides.
     expect(both.kit.show(waiting)).toMatchObject({ state: "approved", sequence: 4 });
-    expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({ withdrawal: { slot: "7" } });
+    expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({
+      withdrawal: { slot: "7" },
+    });
     both.acknowledge();
     expect(signedOf(waiting)).toMatchObject([{ slot: "7" }]);
   });
@@ -85,8 +116,20 @@ describe("an agent that was rolled back", () => {
     const sweep = (place: number): string => {
       const orderId = `${address}/${place}`;
       const id = transactionIdOf({ merchant, operation: "sweep", orderId });
-      const job = { mode: "sweep", currency: "usdt", amount: "1.5", depositAddress: address, address: "", tag: "" } as const;
-      const row = { mode: "", receiverAddress: hotWallet, depositAddress: address, metadata: writePlace(3) } as const;
+      const job = {
+        mode: "sweep",
+        currency: "usdt",
+        amount: "1.5",
+        depositAddress: address,
+        address: "",
+        tag: "",
+      } as const;
+      const row = {
+        mode: "",
+        receiverAddress: hotWallet,
+        depositAddress: address,
+        metadata: writePlace(3),
+      } as const;
       both.order(orderId, { id, operation: "sweep", contentHash: contentHashOfJob(job), ...row });
       return id;
     };
@@ -112,7 +155,9 @@ describe("an agent that was rolled back", () => {
     const next = sweep(2);
     kit.ask("sign", { transactionId: next, txParams });
     expect(kit.show(next)).toMatchObject({ account: address, slot: "5" });
-    expect(kit.ask("sign", { transactionId: both.order("after"), txParams })).toMatchObject({ withdrawal: { slot: "6" } });
+    expect(kit.ask("sign", { transactionId: both.order("after"), txParams })).toMatchObject({
+      withdrawal: { slot: "6" },
+    });
   });
 
   it("never pays again what it knows to have ended, nor what ended while it was not looking", () => {
@@ -141,7 +186,11 @@ describe("an agent that was rolled back", () => {
     const id = both.order("above", { amount: "600", amountUnits: "600000000" });
     const lost = both.order("conflicted", { amount: "700", amountUnits: "700000000" });
     for (const one of [id, lost].filter((each) => kit.show(each).state === "held")) {
-      kit.operate("approve", { transactionId: one, digest: kit.show(one).approvalDigest, address: "" });
+      kit.operate("approve", {
+        transactionId: one,
+        digest: kit.show(one).approvalDigest,
+        address: "",
+      });
     }
     kit.ask("sign", { transactionId: id, txParams });
     both.acknowledge();
@@ -166,7 +215,9 @@ describe("an agent that was rolled back", () => {
     const found = kit.core.book.find(lost)!;
     expect(found).toMatchObject({ state: "quarantined", code: "", slot: "5", isKept: true });
     both.meet();
-    expect(kit.operate("refuse", { transactionId: lost })).toMatchObject({ code: "WITHDRAWAL_HAS_SLOT" });
+    expect(kit.operate("refuse", { transactionId: lost })).toMatchObject({
+      code: "WITHDRAWAL_HAS_SLOT",
+    });
     kit.now += 30 * 86_400_000;
     kit.signer.tick();
     expect(kit.show(lost).state).toBe("released");
@@ -178,7 +229,9 @@ describe("an agent that was rolled back", () => {
     restore(both.kit, copy);
     both.connect();
     both.sayYes();
-    expect(both.kit.operate("recover", { digest: "00".repeat(32), bothRestored: false })).toMatchObject({
+    expect(
+      both.kit.operate("recover", { digest: "00".repeat(32), bothRestored: false }),
+    ).toMatchObject({
       code: "RECOVERY_NONE",
     });
     expect(kinds().filter((kind) => kind === "RECOVERED")).toHaveLength(1);
@@ -211,7 +264,11 @@ describe("two histories", () => {
     both.connect();
     both.recover();
     for (const id of [one, two]) {
-      expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED", slot: "5" });
+      expect(kit.show(id)).toMatchObject({
+        state: "quarantined",
+        code: "SLOT_CONTESTED",
+        slot: "5",
+      });
       expect(kit.ask("sign", { transactionId: id, txParams })).toMatchObject({ ok: false });
     }
     both.acknowledge();
@@ -237,13 +294,25 @@ describe("two histories", () => {
     both.connect();
     expect(both.recover(true)).toMatchObject({ bothRestored: true, kept: 2 });
     for (const id of [one, two]) {
-      expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED", slot: "5" });
+      expect(kit.show(id)).toMatchObject({
+        state: "quarantined",
+        code: "SLOT_CONTESTED",
+        slot: "5",
+      });
       const { approvalDigest: digest } = kit.show(id);
-      expect(kit.operate("approve", { transactionId: id, digest, address: "" })).toMatchObject({ code: "SLOT_CONTESTED" });
+      expect(kit.operate("approve", { transactionId: id, digest, address: "" })).toMatchObject({
+        code: "SLOT_CONTESTED",
+      });
       expect(kit.ask("sign", { transactionId: id, txParams })).toMatchObject({ ok: false });
     }
     kit.ask("observed", { transactionId: one, stage: "final", outcome: "paid", txHash, block: 9 });
-    kit.ask("observed", { transactionId: two, stage: "final", outcome: "conflicted", txHash, block: 9 });
+    kit.ask("observed", {
+      transactionId: two,
+      stage: "final",
+      outcome: "conflicted",
+      txHash,
+      block: 9,
+    });
     expect([one, two].map((id) => kit.show(id).state)).toEqual(["paid", "conflicted"]);
     expect(kit.core.locked).toBeNull();
   });
@@ -253,7 +322,9 @@ describe("a slot that only a cancel can end", () => {
   const fees = { gasLimit: "", maxFeePerGas: "9000000000", maxPriorityFeePerGas: "5000000000" };
   const cancel = (transactionId: string, wish: object = fees) => {
     const asked = { transactionId, act: "cancel", txParams: { ...fees, ...wish } };
-    const shown = both.kit.operate("manualReplacement", { ...asked, plan: null }) as AnyAnswer & { readonly plan: object };
+    const shown = both.kit.operate("manualReplacement", { ...asked, plan: null }) as AnyAnswer & {
+      readonly plan: object;
+    };
     return shown.ok ? both.kit.operate("manualReplacement", { ...asked, plan: shown.plan }) : shown;
   };
 
@@ -274,8 +345,13 @@ describe("a slot that only a cancel can end", () => {
     restore(kit, other);
     both.connect();
     both.recover(true);
-    expect(cancel(ours)).toMatchObject({ code: "SLOT_CONTESTED", detail: expect.stringContaining(theirs) });
-    expect(cancel(theirs)).toMatchObject({ withdrawal: { attempts: [{ attempt: 1 }, { attempt: 2, isCancel: true }] } });
+    expect(cancel(ours)).toMatchObject({
+      code: "SLOT_CONTESTED",
+      detail: expect.stringContaining(theirs),
+    });
+    expect(cancel(theirs)).toMatchObject({
+      withdrawal: { attempts: [{ attempt: 1 }, { attempt: 2, isCancel: true }] },
+    });
     both.acknowledge();
     expect(signedOf(theirs).map(({ attempt, slot }) => [attempt, slot])).toEqual([
       [1, "5"],
@@ -299,7 +375,12 @@ describe("a slot that only a cancel can end", () => {
     kit.ask("observed", { transactionId: lost, stage: "final", outcome: "paid", txHash, block: 9 });
     both.meet();
     const replace = (transactionId: string) =>
-      kit.operate("manualReplacement", { transactionId, act: "replace", txParams: { ...fees, gasLimit: "65000" }, plan: null });
+      kit.operate("manualReplacement", {
+        transactionId,
+        act: "replace",
+        txParams: { ...fees, gasLimit: "65000" },
+        plan: null,
+      });
     expect(kit.show(lost).state).toBe("paid");
     expect(replace(lost)).toMatchObject({ code: "WITHDRAWAL_HELD" });
     expect(replace(next)).toMatchObject({ ok: true });
@@ -317,7 +398,13 @@ describe("a slot that only a cancel can end", () => {
     both.recover();
     const { state, attempts } = kit.show(id);
     expect(state).toBe("quarantined");
-    const claim = { transactionId: id, stage: "final", outcome: "paid", txHash: attempts[0]!.txHash, block: 9 };
+    const claim = {
+      transactionId: id,
+      stage: "final",
+      outcome: "paid",
+      txHash: attempts[0]!.txHash,
+      block: 9,
+    };
     expect(kit.ask("observed", claim).withdrawal.state).toBe("paid");
     expect(kit.ask("replace", { transactionId: id, above: 1, txParams: higher })).toMatchObject({
       ok: false,
@@ -340,16 +427,35 @@ describe("a slot that only a cancel can end", () => {
     restore(kit, copy);
     both.connect();
     both.recover();
-    expect(kit.show(id)).toMatchObject({ state: "quarantined", code: "POLICY_ABOVE_WITHDRAWAL", slot: "5", attempts: [] });
-    expect(cancel(id, { maxFeePerGas: "", maxPriorityFeePerGas: "" })).toMatchObject({ code: "REPLACEMENT_FEES" });
+    expect(kit.show(id)).toMatchObject({
+      state: "quarantined",
+      code: "POLICY_ABOVE_WITHDRAWAL",
+      slot: "5",
+      attempts: [],
+    });
+    expect(cancel(id, { maxFeePerGas: "", maxPriorityFeePerGas: "" })).toMatchObject({
+      code: "REPLACEMENT_FEES",
+    });
     expect(cancel(id)).toMatchObject({
       withdrawal: { attempts: [{ attempt: 1, isCancel: true, txParams: { gasLimit: "21000" } }] },
     });
     both.acknowledge();
     expect(signedOf(id)).toMatchObject([{ attempt: 1, slot: "5" }]);
     const { raw = "", txHash } = kit.show(id).attempts[0]!;
-    expect(Transaction.from(raw)).toMatchObject({ from: hotWallet, to: hotWallet, value: 0n, nonce: 5, hash: txHash });
-    kit.ask("observed", { transactionId: id, stage: "final", outcome: "cancelled", txHash, block: 9 });
+    expect(Transaction.from(raw)).toMatchObject({
+      from: hotWallet,
+      to: hotWallet,
+      value: 0n,
+      nonce: 5,
+      hash: txHash,
+    });
+    kit.ask("observed", {
+      transactionId: id,
+      stage: "final",
+      outcome: "cancelled",
+      txHash,
+      block: 9,
+    });
     expect(kit.show(id).state).toBe("cancelled");
     expect(kit.core.accounts.find("eip155:31337", hotWallet)?.next).toBe("6");
     expect(kit.core.book.find(next)?.slot).toBe("");
@@ -379,7 +485,9 @@ describe("both sides that were rolled back", () => {
     expect(both.order("conflicted")).toBe(lost);
     both.meet();
     expect(kit.show(lost)).toMatchObject({ state: "held", code: "RECOVERY_HOLD", slot: "" });
-    expect(kit.operate("show", { transactionId: lost })).toMatchObject({ outgoing: [{ slot: "6", receiver: shop }] });
+    expect(kit.operate("show", { transactionId: lost })).toMatchObject({
+      outgoing: [{ slot: "6", receiver: shop }],
+    });
     expect(kit.operate("status").status).toMatchObject({ recovery: "RECOVERY_HOLD" });
     kit.now += 10 * 86_400_000;
     kit.signer.tick();
@@ -427,7 +535,9 @@ describe("both sides that were rolled back", () => {
     outgoingTx("9", shop, "1500000", token, "77");
     both.recover(true);
     const slots = () =>
-      (kit.operate("finish", { isLook: true }) as AnyAnswer & { outgoing: { slot: string }[] }).outgoing.map(({ slot }) => slot);
+      (
+        kit.operate("finish", { isLook: true }) as AnyAnswer & { outgoing: { slot: string }[] }
+      ).outgoing.map(({ slot }) => slot);
     both.meet();
     expect(slots()).toEqual(["9", "8", "7", "6"]);
     const first = both.order("first");
@@ -435,7 +545,11 @@ describe("both sides that were rolled back", () => {
     // An order without a tag explains no payment that names one.
     expect(slots()).toEqual(["9", "8", "6"]);
     // One that is paid after all explains nothing.
-    kit.operate("approve", { transactionId: first, digest: kit.show(first).approvalDigest, address: "" });
+    kit.operate("approve", {
+      transactionId: first,
+      digest: kit.show(first).approvalDigest,
+      address: "",
+    });
     expect(kit.show(first).state).toBe("approved");
     expect(slots()).toEqual(["9", "8", "7", "6"]);
   });
@@ -464,7 +578,8 @@ describe("both sides that were rolled back", () => {
     expect(kit.show(later)).toMatchObject({ state: "approved" });
   });
 
-  const setEpoch = (ledgerEpoch: number): void => void both.store.database.run("UPDATE agents SET ledgerEpoch = ?", ledgerEpoch);
+  const setEpoch = (ledgerEpoch: number): void =>
+    void both.store.database.run("UPDATE agents SET ledgerEpoch = ?", ledgerEpoch);
   it.each<[string, () => void]>([
     [
       "an earlier recovery",
@@ -481,29 +596,34 @@ describe("both sides that were rolled back", () => {
         setEpoch(1);
       },
     ],
-  ])("do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own", (_, reach) => {
-    const { kit } = both;
-    both.pay("before");
-    reach();
-    const paid = both.order("paid");
-    const copy = backup(kit);
-    kit.ask("sign", { transactionId: paid, txParams });
-    both.acknowledge();
-    expect(kit.show(paid).state).toBe("released");
-    restore(kit, copy);
-    both.putDatabaseBack("old");
-    both.store.write((database) => beginRecovery(database, both.agent, 0, kit.now));
-    expect(both.agent.ledgerEpoch).toBe(kit.core.paired.ledgerEpoch);
-    both.connect();
-    kit.ask("sign", { transactionId: paid, txParams });
-    expect(() => both.acknowledge()).toThrow("order a recovery again");
-    expect(kit.show(paid).state).not.toBe("released");
-    expect(both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid)).toEqual([]);
-    both.recover(true);
-    both.order("paid");
-    both.meet();
-    expect(kit.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
-  });
+  ])(
+    "do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own",
+    (_, reach) => {
+      const { kit } = both;
+      both.pay("before");
+      reach();
+      const paid = both.order("paid");
+      const copy = backup(kit);
+      kit.ask("sign", { transactionId: paid, txParams });
+      both.acknowledge();
+      expect(kit.show(paid).state).toBe("released");
+      restore(kit, copy);
+      both.putDatabaseBack("old");
+      both.store.write((database) => beginRecovery(database, both.agent, 0, kit.now));
+      expect(both.agent.ledgerEpoch).toBe(kit.core.paired.ledgerEpoch);
+      both.connect();
+      kit.ask("sign", { transactionId: paid, txParams });
+      expect(() => both.acknowledge()).toThrow("order a recovery again");
+      expect(kit.show(paid).state).not.toBe("released");
+      expect(
+        both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid),
+      ).toEqual([]);
+      both.recover(true);
+      both.order("paid");
+      both.meet();
+      expect(kit.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    },
+  );
 
   it("are told apart by the agent when the gateway stands before its last recovery", () => {
     const { kit } = both;
@@ -517,9 +637,13 @@ describe("both sides that were rolled back", () => {
     both.complete(since);
     both.putDatabaseBack("old");
     expect(both.connect()).toBeNull();
-    both.store.write((database) => beginRecovery(database, both.agent, kit.core.paired.ledgerEpoch, kit.now));
+    both.store.write((database) =>
+      beginRecovery(database, both.agent, kit.core.paired.ledgerEpoch, kit.now),
+    );
     both.connect();
-    expect(kit.operate("recover", { digest: "", bothRestored: false })).toMatchObject({ code: "RECOVERY_BOTH" });
+    expect(kit.operate("recover", { digest: "", bothRestored: false })).toMatchObject({
+      code: "RECOVERY_BOTH",
+    });
     both.recover(true, kit.core.paired.ledgerEpoch);
     // An end that this ledger knows is reported again: the gateway has its signature.
     expect(signedOf(since)).toHaveLength(1);

@@ -52,7 +52,9 @@ describe("a decision on a fresh job", () => {
     const { frames } = jobsOf(kit, 1);
     const durable = kit.signer.ledger.durableHead.seq;
     const states: string[] = [];
-    kit.send("admit", { frames }, (answer) => states.push(...answer.withdrawals.map((view) => view.state)));
+    kit.send("admit", { frames }, (answer) =>
+      states.push(...answer.withdrawals.map((view) => view.state)),
+    );
     expect(states).toEqual(["approved"]);
     expect([kit.signer.ledger.durableHead.seq, kit.stated()]).toEqual([durable, []]);
     expect(kit.disk.appending).toBe(true);
@@ -67,7 +69,9 @@ describe("a decision on a fresh job", () => {
     kit.crash();
     kit.handshake();
     expect(kit.ask("sign", { transactionId: ids[0]!, txParams }).code).toBe("WITHDRAWAL_UNKNOWN");
-    expect(kit.ask("admit", { frames }).withdrawals).toMatchObject([{ transactionId: ids[0], state: "approved" }]);
+    expect(kit.ask("admit", { frames }).withdrawals).toMatchObject([
+      { transactionId: ids[0], state: "approved" },
+    ]);
     expect(kit.ask("sign", { transactionId: ids[0]!, txParams }).withdrawal.slot).toBe("5");
   });
 
@@ -143,7 +147,13 @@ describe("a record without a sync of its own", () => {
     const { attempts } = kit.ask("sign", { transactionId, txParams }).withdrawal;
     kit.acknowledge();
     calm();
-    const claim = { transactionId, stage: "included", outcome: "", txHash: attempts[0]!.txHash, block: 7 };
+    const claim = {
+      transactionId,
+      stage: "included",
+      outcome: "",
+      txHash: attempts[0]!.txHash,
+      block: 7,
+    };
     return { kit, run, claim };
   }
 
@@ -209,7 +219,8 @@ describe("signing many", () => {
     const { frames, ids } = jobsOf(kit, count);
     kit.ask("admit", { frames });
     const answers: AnyAnswer[] = [];
-    for (const transactionId of ids) kit.send("sign", { transactionId, txParams }, (answer) => answers.push(answer));
+    for (const transactionId of ids)
+      kit.send("sign", { transactionId, txParams }, (answer) => answers.push(answer));
     kit.settle();
     const signed = (): number => kit.kinds().filter((kind) => kind === "SIGNED").length;
     return { kit, run, calm, ids, answers, signed };
@@ -238,7 +249,9 @@ describe("signing many", () => {
     kit.release(kit.gateway.ack(forked, { at: kit.now }));
     calm();
     expect(signed()).toBe(perTurn);
-    expect(answers.slice(perTurn).map((answer) => answer.code)).toEqual(Array(count - perTurn).fill("SIGNER_LOCKED"));
+    expect(answers.slice(perTurn).map((answer) => answer.code)).toEqual(
+      Array(count - perTurn).fill("SIGNER_LOCKED"),
+    );
   });
 
   it("the signing of many withdrawals after a crash between two turns makes the same signatures with the same nonces", () => {
@@ -247,7 +260,8 @@ describe("signing many", () => {
     kit.crash();
     kit.handshake();
     const again: AnyAnswer["withdrawal"][] = [];
-    for (const transactionId of ids) kit.send("sign", { transactionId, txParams }, ({ withdrawal }) => again.push(withdrawal));
+    for (const transactionId of ids)
+      kit.send("sign", { transactionId, txParams }, ({ withdrawal }) => again.push(withdrawal));
     calm();
     expect(again.map(({ slot }) => slot)).toEqual(ids.map((_, place) => `${5 + place}`));
     expect(again.slice(0, perTurn).map(({ attempts }) => attempts[0]!.txHash)).toEqual(first);

@@ -22,7 +22,10 @@ const chainOf = () => {
   return { sequence, hash };
 };
 const signaturesOf = (id: string) =>
-  both.store.database.all<{ txHash: string; slot: string }>("SELECT txHash, slot FROM signatures WHERE transactionId = ?", id);
+  both.store.database.all<{ txHash: string; slot: string }>(
+    "SELECT txHash, slot FROM signatures WHERE transactionId = ?",
+    id,
+  );
 
 describe("a gateway that was rolled back", () => {
   it("takes its own orders back with row, place and hash as they were, and signatures with them", () => {
@@ -43,9 +46,16 @@ describe("a gateway that was rolled back", () => {
     expect(chainOf()).toEqual(before);
     expect(signaturesOf(paid)).toEqual(signed);
     const { amountUnits, receiverAddress, contentHash } = row!;
-    expect(both.row(paid)).toMatchObject({ amountUnits, receiverAddress, contentHash, stage: "signed" });
+    expect(both.row(paid)).toMatchObject({
+      amountUnits,
+      receiverAddress,
+      contentHash,
+      stage: "signed",
+    });
     expect(both.row(held)).toMatchObject({ stage: "queued" });
-    expect(both.kit.records().some(({ kind }) => kind === "RECOVERED" || kind === "LOCKED")).toBe(false);
+    expect(both.kit.records().some(({ kind }) => kind === "RECOVERED" || kind === "LOCKED")).toBe(
+      false,
+    );
     expect(both.agent.ledgerEpoch).toBe(1);
     // The chain goes on where it was.
     const next = both.order("after");
@@ -70,7 +80,9 @@ describe("a gateway that was rolled back", () => {
     const lost = both.pay("conflicted");
     both.putDatabaseBack("old");
     const early = both.order("asked-early");
-    expect(both.store.database.get("SELECT sequence FROM jobs WHERE transactionId = ?", early)).toEqual({ sequence: -1 });
+    expect(
+      both.store.database.get("SELECT sequence FROM jobs WHERE transactionId = ?", early),
+    ).toEqual({ sequence: -1 });
     both.meet();
     expect(both.kit.show(lost)).toMatchObject({ sequence: 2 });
     expect(both.kit.show(early)).toMatchObject({ sequence: 3, state: "approved" });
@@ -84,10 +96,15 @@ describe("a gateway that was rolled back", () => {
     both.order("again");
     both.meet();
     expect(signaturesOf(id)).toHaveLength(1);
-    const [job] = both.store.database.all<{ sequence: number; text: string }>("SELECT * FROM jobs WHERE transactionId = ?", id);
+    const [job] = both.store.database.all<{ sequence: number; text: string }>(
+      "SELECT * FROM jobs WHERE transactionId = ?",
+      id,
+    );
     expect([job!.sequence, parseJob(job!.text).sequence]).toEqual([1, 1]);
     expect(both.kit.records().filter(({ kind }) => kind === "REQUESTED")).toHaveLength(1);
-    expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toEqual([]);
+    expect(
+      both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'"),
+    ).toEqual([]);
   });
 
   it("keeps what was signed where the shop asks again for something else, and says so", () => {
@@ -97,7 +114,9 @@ describe("a gateway that was rolled back", () => {
     both.order("again", { amount: "9", amountUnits: "9000000", contentHash: "other" });
     both.meet();
     expect(both.row(id)).toMatchObject({ amount: "1.5", amountUnits: "1500000" });
-    expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toHaveLength(1);
+    expect(
+      both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'"),
+    ).toHaveLength(1);
     expect(signaturesOf(id)).toHaveLength(1);
   });
 
@@ -109,7 +128,10 @@ describe("a gateway that was rolled back", () => {
       return id;
     });
     both.putDatabaseBack("old");
-    const { ok, frames } = { ok: both.connect()?.ok, frames: both.kit.ask("report", { after: 0 }).frames };
+    const { ok, frames } = {
+      ok: both.connect()?.ok,
+      frames: both.kit.ask("report", { after: 0 }).frames,
+    };
     expect(ok).toBe(true);
     expect(frames.length).toBeGreaterThan(1);
     expect(Math.max(...frames.map((frame) => frame.length))).toBeLessThan(262_144);
@@ -137,7 +159,9 @@ describe("a gateway that was rolled back", () => {
     const waiting = both.order("waiting");
     both.putDatabaseBack("old");
     both.connect();
-    expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({ code: "SIGNER_NO_HANDSHAKE" });
+    expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({
+      code: "SIGNER_NO_HANDSHAKE",
+    });
     both.meet();
     expect(both.kit.ask("sign", { transactionId: waiting, txParams })).toMatchObject({ ok: true });
   });
@@ -147,7 +171,11 @@ describe("a gateway that was rolled back", () => {
     both.acknowledge();
     both.pay("two");
     const { headSeq } = both.agent;
-    both.store.database.run("UPDATE agents SET headSeq = ?, headHash = ?", headSeq - 1, "ab".repeat(32));
+    both.store.database.run(
+      "UPDATE agents SET headSeq = ?, headHash = ?",
+      headSeq - 1,
+      "ab".repeat(32),
+    );
     expect(both.connect()).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
   });
 });
@@ -169,8 +197,18 @@ describe("a refund that a restored database lost", () => {
   /** The answer's code to another refund of the deposit; null if it is taken. */
   function refusalOf(amountUnits: bigint): string | null {
     const { database } = both.store;
-    const answer = checkRefund(database, { merchant, refundOf: deposit, agent: both.agent, currency: usdt, amountUnits });
-    return answer === null ? null : JSON.stringify(answer).includes("refund_above_received") ? "refund_above_received" : "other";
+    const answer = checkRefund(database, {
+      merchant,
+      refundOf: deposit,
+      agent: both.agent,
+      currency: usdt,
+      amountUnits,
+    });
+    return answer === null
+      ? null
+      : JSON.stringify(answer).includes("refund_above_received")
+        ? "refund_above_received"
+        : "other";
   }
 
   const refunds: readonly (readonly [state: string, order: () => string, stage: string])[] = [
@@ -185,7 +223,11 @@ describe("a refund that a restored database lost", () => {
       },
       "signed",
     ],
-    ["held for an operator", () => both.order("refund", { ...refund, mode: "manual" }), "awaiting_approval"],
+    [
+      "held for an operator",
+      () => both.order("refund", { ...refund, mode: "manual" }),
+      "awaiting_approval",
+    ],
   ];
 
   it.each(refunds)(
@@ -223,10 +265,20 @@ describe("a refund that a restored database lost", () => {
     both.pay("refund", refund);
     both.putDatabaseBack("old");
     const rest = { ...refund, amount: "0.5", amountUnits: "500000" };
-    const [fits, twice, plain] = [both.order("rest", rest), both.order("again", refund), both.order("plain")];
+    const [fits, twice, plain] = [
+      both.order("rest", rest),
+      both.order("again", refund),
+      both.order("plain"),
+    ];
     both.meet();
-    expect(both.row(twice)).toMatchObject({ status: 2, stage: "refused", code: "REFUND_ABOVE_RECEIVED" });
-    expect(both.kit.operate("show", { transactionId: twice })).toMatchObject({ code: "WITHDRAWAL_UNKNOWN" });
+    expect(both.row(twice)).toMatchObject({
+      status: 2,
+      stage: "refused",
+      code: "REFUND_ABOVE_RECEIVED",
+    });
+    expect(both.kit.operate("show", { transactionId: twice })).toMatchObject({
+      code: "WITHDRAWAL_UNKNOWN",
+    });
     for (const id of [fits, plain]) expect(both.kit.show(id)).toMatchObject({ state: "approved" });
     expect(refundedUnits(both.store.database, deposit)).toBe(2_000_000n);
   });
@@ -238,7 +290,9 @@ describe("a refund that a restored database lost", () => {
     both.order("refund", { refundOf: "ef".repeat(16) });
     both.meet();
     expect(both.row(id)).toMatchObject({ refundOf: deposit, stage: "signed" });
-    expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toHaveLength(1);
+    expect(
+      both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'"),
+    ).toHaveLength(1);
   });
 
   it("stays a plain withdrawal where it was one", () => {

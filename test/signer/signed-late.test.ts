@@ -54,7 +54,8 @@ describe("an intent that is signed late", () => {
     kit.now += 25 * hourMs;
     const { state } = kit.core.checkpoint();
     const kept = new Core(readRules(limited, own), noPast, state);
-    for (const { policy } of [kit.core, kept]) expect(policy.sums.of("eth").hourAssigned.sumAt(kit.now)).toBe(eth);
+    for (const { policy } of [kit.core, kept])
+      expect(policy.sums.of("eth").hourAssigned.sumAt(kit.now)).toBe(eth);
   });
 });
 
@@ -80,10 +81,22 @@ describe("a withdrawal that a recovery tells, and that is signed late", () => {
       const job = kit.gateway.texts.at(-1) ?? "";
       const attempts = [{ txHash: `0x${`${at}`.padStart(64, "b")}`, feeMax: "42000000000000" }];
       const { address } = JSON.parse(job) as { address: string };
-      return { job, signature: signJob(job, kit.gateway.key), address, account: hotWallet, slot: `${5 + at}`, attempts };
+      return {
+        job,
+        signature: signJob(job, kit.gateway.key),
+        address,
+        account: hotWallet,
+        slot: `${5 + at}`,
+        attempts,
+      };
     });
     const accounts = [{ network: "eip155:31337", account: hotWallet, next: "10" }];
-    const contents: Contents = { ...databaseOf(kit), jobs: kit.gateway.last, accounts, withdrawals: told };
+    const contents: Contents = {
+      ...databaseOf(kit),
+      jobs: kit.gateway.last,
+      accounts,
+      withdrawals: told,
+    };
     recovered(kit, contents);
     kit.now += 1;
     kit.handshake();
@@ -92,7 +105,9 @@ describe("a withdrawal that a recovery tells, and that is signed late", () => {
     kit.handshake();
     const higher = { ...txParams, maxFeePerGas: "4000000000", maxPriorityFeePerGas: "2000000000" };
     for (const { transactionId } of kit.ask("hello").open)
-      expect(kit.askAtOnce("replace", { transactionId, above: 1, txParams: higher })).toMatchObject({ ok: true });
+      expect(kit.askAtOnce("replace", { transactionId, above: 1, txParams: higher })).toMatchObject(
+        { ok: true },
+      );
     kit.now += 120_000;
     const next = another(kit);
     expect(next()).toBe("POLICY_ABOVE_HOUR");

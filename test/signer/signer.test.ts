@@ -7,7 +7,15 @@ import { describe, expect, it, vi } from "vitest";
 import type { ListFilter } from "../../agent/socket/verbs.ts";
 import { assertSafe } from "../../lab/kit/invariants.ts";
 import { share } from "../../lab/kit/share.ts";
-import { type AnyAnswer, hotWallet, Kit, shop, token, txParams, vault } from "../../lab/kit/signer-kit.ts";
+import {
+  type AnyAnswer,
+  hotWallet,
+  Kit,
+  shop,
+  token,
+  txParams,
+  vault,
+} from "../../lab/kit/signer-kit.ts";
 import { requestMany } from "../support/many-requests.ts";
 import { places, strideOfRun } from "../support/stride.ts";
 
@@ -15,7 +23,13 @@ describe("the way of one withdrawal", () => {
   it("goes from job to released bytes, each step durable before the next", () => {
     const kit = new Kit().ready();
     const { transactionId, ...asked } = kit.request();
-    expect(asked).toMatchObject({ state: "approved", amountUnits: "1500000", address: shop, slot: "", attempts: [] });
+    expect(asked).toMatchObject({
+      state: "approved",
+      amountUnits: "1500000",
+      address: shop,
+      slot: "",
+      attempts: [],
+    });
     const { withdrawal: signed } = kit.ask("sign", { transactionId, txParams });
     expect(signed).toMatchObject({ state: "signed", slot: "5", account: hotWallet });
     expect(signed.attempts).toHaveLength(1);
@@ -25,7 +39,14 @@ describe("the way of one withdrawal", () => {
     expect(released!.state).toBe("released");
     const { txHash, raw } = released!.attempts[0]!;
     const transaction = Transaction.from(raw!);
-    expect(transaction).toMatchObject({ from: hotWallet, to: token, nonce: 5, chainId: 31337n, value: 0n, hash: txHash });
+    expect(transaction).toMatchObject({
+      from: hotWallet,
+      to: token,
+      nonce: 5,
+      chainId: 31337n,
+      value: 0n,
+      hash: txHash,
+    });
     const call = `0xa9059cbb${shop.slice(2).toLowerCase().padStart(64, "0")}${1_500_000n.toString(16).padStart(64, "0")}`;
     expect(transaction.data).toBe(call);
     for (const [stage, outcome] of [
@@ -89,8 +110,11 @@ describe("the way of one withdrawal", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     const answers: AnyAnswer[] = [];
-    for (let i = 0; i < 3; i++) kit.send("sign", { transactionId, txParams }, (answer) => answers.push(answer));
-    kit.send("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }, (answer) => answers.push(answer));
+    for (let i = 0; i < 3; i++)
+      kit.send("sign", { transactionId, txParams }, (answer) => answers.push(answer));
+    kit.send("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }, (answer) =>
+      answers.push(answer),
+    );
     kit.settle();
     expect(answers.filter((answer) => answer.ok)).toHaveLength(3);
     expect(answers.find((answer) => !answer.ok)).toMatchObject({ code: "WITHDRAWAL_HAS_SLOT" });
@@ -112,11 +136,19 @@ describe("a crash", () => {
         for (let i = 0; i < syncs; i++) kit.disk.sync();
         kit.crash(kept);
         kit.handshake();
-        const again = kit.ask("sign", { transactionId, txParams: { ...txParams, gasLimit: "65000" } }).withdrawal;
+        const again = kit.ask("sign", {
+          transactionId,
+          txParams: { ...txParams, gasLimit: "65000" },
+        }).withdrawal;
         hash ||= again.attempts[0]!.txHash;
         expect(again).toMatchObject({ slot: "5", attempts: [{ txHash: hash }] });
         expect(kit.acknowledge().withdrawals).toHaveLength(1);
-        assertSafe({ records: kit.records(), left: kit.left, genuine: new Set(kit.gateway.texts), limits: { usdt } });
+        assertSafe({
+          records: kit.records(),
+          left: kit.left,
+          genuine: new Set(kit.gateway.texts),
+          limits: { usdt },
+        });
         points += 1;
       }
     }
@@ -128,14 +160,21 @@ describe("a crash", () => {
     for (const nonce of ["5", "6"]) {
       const { transactionId } = kit.request();
       const faulty = vi.spyOn(vault, "sign").mockImplementation((clearance, receipt) => {
-        const right = Object.getPrototypeOf(vault).sign.call(vault, clearance, receipt) as readonly Uint8Array[];
+        const right = Object.getPrototypeOf(vault).sign.call(
+          vault,
+          clearance,
+          receipt,
+        ) as readonly Uint8Array[];
         return right.map((one) => Uint8Array.from([...one.subarray(0, 64), 1 - (one[64] ?? 0)]));
       });
       expect(kit.ask("sign", { transactionId, txParams }).code).toBe("TRANSACTION_SENDER");
       faulty.mockRestore();
       expect(kit.kinds().at(-1)).toBe("INTENT");
       expect(kit.show(transactionId).state).toBe("intent");
-      expect(kit.ask("sign", { transactionId, txParams }).withdrawal).toMatchObject({ state: "signed", slot: nonce });
+      expect(kit.ask("sign", { transactionId, txParams }).withdrawal).toMatchObject({
+        state: "signed",
+        slot: nonce,
+      });
     }
   });
 
@@ -148,7 +187,10 @@ describe("a crash", () => {
     expect(kit.show(transactionId)).toMatchObject({ state: "intent", slot: "5" });
     expect(kit.ask("sign", { transactionId, txParams }).code).toBe("SIGNER_NO_HANDSHAKE");
     kit.handshake();
-    const { withdrawal } = kit.ask("sign", { transactionId, txParams: { ...txParams, maxFeePerGas: "9000000000" } });
+    const { withdrawal } = kit.ask("sign", {
+      transactionId,
+      txParams: { ...txParams, maxFeePerGas: "9000000000" },
+    });
     expect(withdrawal.attempts[0]!.txParams?.maxFeePerGas).toBe(txParams.maxFeePerGas);
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
@@ -158,7 +200,8 @@ describe("a crash", () => {
     const later = kit.request().transactionId;
     const first = kit.request().transactionId;
     const before = kit.request().transactionId;
-    for (const transactionId of [before, first, later]) kit.send("sign", { transactionId, txParams });
+    for (const transactionId of [before, first, later])
+      kit.send("sign", { transactionId, txParams });
     kit.disk.sync();
     kit.disk.sync();
     kit.crash(1_000); // a piece of the two signatures
@@ -173,8 +216,15 @@ describe("a crash", () => {
     kit.ask("sign", { transactionId: third, txParams });
     const signed = kit.records().filter((record) => record.kind === "SIGNED");
     expect(signed.map(({ transactionId }) => transactionId)).toEqual([before, first, later, third]);
-    expect([before, first, later, third].map((id) => kit.show(id).slot)).toEqual(["5", "6", "7", "8"]);
-    const told = kit.pushes.flatMap((push) => (push.push === "changed" ? [push.withdrawal.transactionId] : []));
+    expect([before, first, later, third].map((id) => kit.show(id).slot)).toEqual([
+      "5",
+      "6",
+      "7",
+      "8",
+    ]);
+    const told = kit.pushes.flatMap((push) =>
+      push.push === "changed" ? [push.withdrawal.transactionId] : [],
+    );
     expect(told).toEqual(expect.arrayContaining([first, later]));
     kit.handshake();
     expect(kit.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(4);
@@ -187,7 +237,9 @@ describe("a crash", () => {
     kit.admit(welcome);
     kit.send("sign", { transactionId: first, txParams });
     // The clocks part before the intent is on disk, so that it is not signed.
-    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 3_600_000 })).code).toBe("CLOCK_SKEW");
+    expect(kit.admit(kit.gateway.welcome(kit.nonce, { at: kit.now + 3_600_000 })).code).toBe(
+      "CLOCK_SKEW",
+    );
     kit.settle();
     expect(kit.show(first).state).toBe("intent");
     expect(kit.admit(welcome).ok).toBe(true);
@@ -204,12 +256,34 @@ describe("a crash", () => {
     const held = kit.request({ mode: "manual" }).transactionId;
     kit.crash();
     const hello = kit.ask("hello");
-    expect(hello).toMatchObject({ handshakeDone: false, locked: "", nonce: kit.nonce, acked: kit.core.heads.acked.seq });
-    expect(hello.accounts).toContainEqual({ chain: "local", network: "eip155:31337", address: hotWallet, nextSlot: "7" });
-    expect(hello.accounts).toContainEqual({ chain: "mainnet", network: "eip155:1", address: hotWallet, nextSlot: "" });
+    expect(hello).toMatchObject({
+      handshakeDone: false,
+      locked: "",
+      nonce: kit.nonce,
+      acked: kit.core.heads.acked.seq,
+    });
+    expect(hello.accounts).toContainEqual({
+      chain: "local",
+      network: "eip155:31337",
+      address: hotWallet,
+      nextSlot: "7",
+    });
+    expect(hello.accounts).toContainEqual({
+      chain: "mainnet",
+      network: "eip155:1",
+      address: hotWallet,
+      nextSlot: "",
+    });
     const states = Object.fromEntries(hello.open.map((view) => [view.transactionId, view.state]));
-    expect(states).toEqual({ [released.transactionId]: "released", [signed]: "signed", [approved]: "approved", [held]: "held" });
-    expect(hello.open.find((view) => view.state === "released")!.attempts[0]!.raw).toBe(released.attempts[0]!.raw);
+    expect(states).toEqual({
+      [released.transactionId]: "released",
+      [signed]: "signed",
+      [approved]: "approved",
+      [held]: "held",
+    });
+    expect(hello.open.find((view) => view.state === "released")!.attempts[0]!.raw).toBe(
+      released.attempts[0]!.raw,
+    );
   });
 });
 
@@ -241,8 +315,14 @@ describe("a disk", () => {
     const signing = vi.spyOn(vault, "sign");
     kit.disk.broken = Object.assign(new Error("read-only file system"), { code: "EROFS" });
     kit.start();
-    const files = [...kit.disk.files].map(([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`);
-    expect(kit.operate("status").status).toMatchObject({ ledgerWritable: false, ledgerReadOnly: true, locked: "" });
+    const files = [...kit.disk.files].map(
+      ([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`,
+    );
+    expect(kit.operate("status").status).toMatchObject({
+      ledgerWritable: false,
+      ledgerReadOnly: true,
+      locked: "",
+    });
     kit.handshake();
     expect(kit.ask("sign", { transactionId, txParams }).code).toBe("LEDGER_READ_ONLY");
     expect(kit.operate("pause", { paused: true, approver: "ann" }).code).toBe("LEDGER_READ_ONLY");
@@ -251,7 +331,11 @@ describe("a disk", () => {
     kit.settle();
     expect(signing).not.toHaveBeenCalled();
     signing.mockRestore();
-    expect([...kit.disk.files].map(([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`)).toEqual(files);
+    expect(
+      [...kit.disk.files].map(
+        ([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`,
+      ),
+    ).toEqual(files);
     kit.disk.broken = null;
     kit.crash();
     kit.handshake();
@@ -309,7 +393,9 @@ describe("statements", () => {
     // Nothing is left to say but that the handshake was taken.
     const before = kit.statements.length;
     kit.receive();
-    expect(kit.statements.slice(before)).toMatchObject([{ entries: [], head: kit.gateway.stored! }]);
+    expect(kit.statements.slice(before)).toMatchObject([
+      { entries: [], head: kit.gateway.stored! },
+    ]);
   });
 });
 
@@ -322,7 +408,9 @@ describe("the operator", () => {
     kit.now += 60_000;
     kit.request({ amount: "1001" });
     const listed = (filter: ListFilter): string[] =>
-      kit.operate("list", { openOnly: false, limit: 10, ...filter }).withdrawals.map((view) => view.transactionId);
+      kit
+        .operate("list", { openOnly: false, limit: 10, ...filter })
+        .withdrawals.map((view) => view.transactionId);
     expect(listed({})).toHaveLength(2);
     expect(listed({ order: orderId })).toEqual([first.transactionId]);
     expect(listed({ order: `${orderId}x` })).toEqual([]);
@@ -346,12 +434,26 @@ describe("the operator", () => {
       courier: null,
     });
     expect(status.counts).toMatchObject({ released: 1, refused: 1, approved: 0, paid: 0 });
-    expect(kit.operate("list", { openOnly: true, limit: 10 }).withdrawals.map((view) => view.state)).toEqual(["released"]);
-    expect(kit.operate("list", { openOnly: false, limit: 1 }).withdrawals.map((view) => view.state)).toEqual(["refused"]);
+    expect(
+      kit.operate("list", { openOnly: true, limit: 10 }).withdrawals.map((view) => view.state),
+    ).toEqual(["released"]);
+    expect(
+      kit.operate("list", { openOnly: false, limit: 1 }).withdrawals.map((view) => view.state),
+    ).toEqual(["refused"]);
     const { history } = kit.operate("show", { transactionId: paid.transactionId });
-    expect(history.map((line) => line.kind)).toEqual(["REQUESTED", "APPROVED", "INTENT", "SIGNED", "RELEASED"]);
+    expect(history.map((line) => line.kind)).toEqual([
+      "REQUESTED",
+      "APPROVED",
+      "INTENT",
+      "SIGNED",
+      "RELEASED",
+    ]);
     expect(history[3]!.detail).toContain(paid.attempts[0]!.txHash);
-    expect(kit.operate("verify")).toMatchObject({ ok: true, segments: 1, head: kit.core.heads.head });
+    expect(kit.operate("verify")).toMatchObject({
+      ok: true,
+      segments: 1,
+      head: kit.core.heads.head,
+    });
     expect(kit.operate("show", { transactionId: "00".repeat(16) }).code).toBe("WITHDRAWAL_UNKNOWN");
   });
 
@@ -364,11 +466,16 @@ describe("the operator", () => {
       kit.signer.tick();
     }
     kit.acknowledge();
-    expect(kit.operate("show", { transactionId: first.transactionId }).code).toBe("WITHDRAWAL_UNKNOWN");
+    expect(kit.operate("show", { transactionId: first.transactionId }).code).toBe(
+      "WITHDRAWAL_UNKNOWN",
+    );
     kit.start();
     kit.handshake();
     kit.gateway.job({ orderId: first.orderId, amount: "1" });
-    expect(kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(-1)))).toMatchObject({ ok: true, withdrawals: [] });
+    expect(kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(-1)))).toMatchObject({
+      ok: true,
+      withdrawals: [],
+    });
     expect(kit.records().slice(-2)).toMatchObject([
       { kind: "REPEATED", code: "WITHDRAWAL_EXISTS_DIFFERENT_AMOUNT" },
       { kind: "ALARM" },
@@ -384,8 +491,12 @@ describe("a socket", () => {
     expect(kit.ask("constructor").code).toBe("SOCKET_VERB");
     expect(kit.ask("hello", { more: 1 }).code).toBe("JSON_SHAPE");
     expect(kit.ask("sign", { transactionId: "zz", txParams }).code).toBe("JSON_SHAPE");
-    expect(kit.operate("sign", { transactionId: "00".repeat(16), txParams }).code).toBe("SOCKET_VERB");
-    expect(kit.ask("approve", { transactionId: "00".repeat(16), digest: "", address: "" }).code).toBe("SOCKET_VERB");
+    expect(kit.operate("sign", { transactionId: "00".repeat(16), txParams }).code).toBe(
+      "SOCKET_VERB",
+    );
+    expect(
+      kit.ask("approve", { transactionId: "00".repeat(16), digest: "", address: "" }).code,
+    ).toBe("SOCKET_VERB");
   });
 
   it("answers many of one verb on one line, each as it would be alone", () => {
@@ -403,14 +514,21 @@ describe("a socket", () => {
       { ok: false, code: "WITHDRAWAL_UNKNOWN", effect: "none" },
       { ok: false, code: "JSON_SHAPE", effect: "none" },
     ]);
-    expect(kit.ask("sign", { transactionId: ids[1], txParams })).toMatchObject({ ok: true, withdrawal: { slot: "6" } });
+    expect(kit.ask("sign", { transactionId: ids[1], txParams })).toMatchObject({
+      ok: true,
+      withdrawal: { slot: "6" },
+    });
   });
 
   it("takes no line of too many, of none, or of a verb that comes alone", () => {
     const kit = new Kit().ready();
     const body = { transactionId: "00".repeat(16), txParams };
-    expect(kit.ask("each", { of: "sign", bodies: Array.from({ length: 64 }, () => body) }).ok).toBe(true);
-    expect(kit.ask("each", { of: "sign", bodies: Array.from({ length: 65 }, () => body) }).code).toBe("JSON_SHAPE");
+    expect(kit.ask("each", { of: "sign", bodies: Array.from({ length: 64 }, () => body) }).ok).toBe(
+      true,
+    );
+    expect(
+      kit.ask("each", { of: "sign", bodies: Array.from({ length: 65 }, () => body) }).code,
+    ).toBe("JSON_SHAPE");
     expect(kit.ask("each", { of: "sign", bodies: [] }).code).toBe("JSON_SHAPE");
     expect(kit.ask("each", { of: "each", bodies: [body] }).code).toBe("JSON_SHAPE");
     expect(kit.ask("each", { of: "release", bodies: [body] }).code).toBe("JSON_SHAPE");
@@ -436,4 +554,10 @@ describe("a socket", () => {
   });
 });
 
-const usdt = { perWithdrawal: 1_000_000_000n, perHour: null, perDay: 10n ** 12n, fee: 10n ** 16n, feePerDay: 10n ** 19n };
+const usdt = {
+  perWithdrawal: 1_000_000_000n,
+  perHour: null,
+  perDay: 10n ** 12n,
+  fee: 10n ** 16n,
+  feePerDay: 10n ** 19n,
+};

@@ -18,15 +18,24 @@ function startsFrom(kit: Kit, kept: MemoryDisk): void {
 }
 
 /** Approved and unsigned, all of it acknowledged, with a copy of the ledger. */
-function beforeTheStop(): { readonly kit: Kit; readonly kept: MemoryDisk; readonly transactionId: string } {
+function beforeTheStop(): {
+  readonly kit: Kit;
+  readonly kept: MemoryDisk;
+  readonly transactionId: string;
+} {
   const kit = new Kit().ready();
   const { transactionId } = kit.request();
   kit.acknowledge();
   return { kit, kept: MemoryDisk.of(kit.disk.files), transactionId };
 }
 
-const signs = ({ kit, transactionId }: { readonly kit: Kit; readonly transactionId: string }): string =>
-  kit.ask("sign", { transactionId, txParams }).code ?? "signed";
+const signs = ({
+  kit,
+  transactionId,
+}: {
+  readonly kit: Kit;
+  readonly transactionId: string;
+}): string => kit.ask("sign", { transactionId, txParams }).code ?? "signed";
 
 describe("a pause whose record was cut off", () => {
   it("holds after a start, under the same name, until an operator lets signing go on", () => {
@@ -65,13 +74,16 @@ describe("a pause whose record was cut off", () => {
     expect(kit.core.paused?.approver).toBe("ann");
   });
 
-  it.each(["", "not json", '{"paused":7}', '{"paused":"","isLocked":"no"}'])("holds by a mark that says %j", (text) => {
-    const world = beforeTheStop();
-    const { kit, kept } = world;
-    kit.beside.create(stopMarkName, Buffer.from(text));
-    startsFrom(kit, kept);
-    expect(signs(world)).toBe("SIGNER_PAUSED");
-  });
+  it.each(["", "not json", '{"paused":7}', '{"paused":"","isLocked":"no"}'])(
+    "holds by a mark that says %j",
+    (text) => {
+      const world = beforeTheStop();
+      const { kit, kept } = world;
+      kit.beside.create(stopMarkName, Buffer.from(text));
+      startsFrom(kit, kept);
+      expect(signs(world)).toBe("SIGNER_PAUSED");
+    },
+  );
 });
 
 describe("a lock whose record was cut off", () => {
@@ -93,6 +105,8 @@ describe("a lock whose record was cut off", () => {
     counts();
     kit.now += 61_000;
     expect(counts().code).toBe("SIGNER_LOCKED");
-    expect(Buffer.from(kit.beside.read(stopMarkName, 0, 1_024)).toString()).toContain('"isLocked":true');
+    expect(Buffer.from(kit.beside.read(stopMarkName, 0, 1_024)).toString()).toContain(
+      '"isLocked":true',
+    );
   });
 });

@@ -11,7 +11,16 @@ import { figuresOf, txParamsOf } from "../../chains/utxo/tx-params.ts";
 import { merchant } from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { evidenceFor, type MadeCoin, scriptOf } from "../chains/utxo-values.ts";
-import { type CoinKit, coinKit, keys, made, network, row, sender, values } from "../support/coin-kit.ts";
+import {
+  type CoinKit,
+  coinKit,
+  keys,
+  made,
+  network,
+  row,
+  sender,
+  values,
+} from "../support/coin-kit.ts";
 
 const { fees, depositAddress } = families.bitcoinregtest;
 const address = depositAddress(depositsOf(keys.vault.accounts, "bitcoinregtest"), 3);
@@ -22,18 +31,36 @@ function ordered(kit: CoinKit): string {
   const orderId = `${address}/1`;
   const transactionId = transactionIdOf({ merchant, operation: "sweep", orderId });
   const place = { depositIndex: 3, depositAddress: address };
-  return kit.request({ ...place, mode: "sweep", transactionId, orderId, network, currency: "btc", amount: "0.001", address: "" })
-    .transactionId;
+  return kit.request({
+    ...place,
+    mode: "sweep",
+    transactionId,
+    orderId,
+    network,
+    currency: "btc",
+    amount: "0.001",
+    address: "",
+  }).transactionId;
 }
 
 const wanted = { network, contract: "", destination: sender, tag: "", amountUnits: 100_000n };
-const market = (coins: readonly MadeCoin[], rate: bigint) => ({ feeMarket: { satPerKvB: rate }, computeLimit: 1n, coins });
+const market = (coins: readonly MadeCoin[], rate: bigint) => ({
+  feeMarket: { satPerKvB: rate },
+  computeLimit: 1n,
+  coins,
+});
 const offerOf = (coins: readonly MadeCoin[], isFeeInside: boolean): TxParams =>
   fees.first(market(coins, 2_000n), { ...wanted, isFeeInside })!;
-const sign = (kit: CoinKit, transactionId: string, coins: readonly MadeCoin[], txParams: TxParams) =>
-  kit.ask("sign", { transactionId, txParams, evidence: evidenceFor(txParams, coins) });
+const sign = (
+  kit: CoinKit,
+  transactionId: string,
+  coins: readonly MadeCoin[],
+  txParams: TxParams,
+) => kit.ask("sign", { transactionId, txParams, evidence: evidenceFor(txParams, coins) });
 const outputsOf = (kit: CoinKit, transactionId: string, attempt = 1) =>
-  decodeTransaction(Buffer.from(kit.show(transactionId).attempts[attempt - 1]!.raw!.slice(2), "hex"))!.transaction.outputs;
+  decodeTransaction(
+    Buffer.from(kit.show(transactionId).attempts[attempt - 1]!.raw!.slice(2), "hex"),
+  )!.transaction.outputs;
 
 describe("a sweep of coins", () => {
   it("pays the hot wallet the amount less the fee, and leaves nothing", () => {
@@ -45,7 +72,9 @@ describe("a sweep of coins", () => {
     expect(outputsOf(kit, id).map(({ units, script }) => [units, Buffer.from(script)])).toEqual([
       [100_000n - 356n, Buffer.from(scriptOf(sender, row))],
     ]);
-    expect(kit.records()).toContainEqual(expect.objectContaining({ kind: "INTENT", amountUnits: "100000", feeMax: "356" }));
+    expect(kit.records()).toContainEqual(
+      expect.objectContaining({ kind: "INTENT", amountUnits: "100000", feeMax: "356" }),
+    );
   });
 
   it("is replaced by one that pays less, by the courier and by an operator, also after a crash", () => {
@@ -55,14 +84,24 @@ describe("a sweep of coins", () => {
     sign(kit, id, coins, offerOf(coins, true));
     kit.acknowledge();
     const { attempts } = kit.show(id);
-    const txParams = fees.bidding!.replacementAt(market([], 30_000n), { ...wanted, isFeeInside: true }, attempts, 1, false)!;
-    expect(kit.ask("replace", { transactionId: id, above: 1, txParams, evidence: [] })).toMatchObject({ ok: true });
+    const txParams = fees.bidding!.replacementAt(
+      market([], 30_000n),
+      { ...wanted, isFeeInside: true },
+      attempts,
+      1,
+      false,
+    )!;
+    expect(
+      kit.ask("replace", { transactionId: id, above: 1, txParams, evidence: [] }),
+    ).toMatchObject({ ok: true });
     kit.acknowledge();
     expect(outputsOf(kit, id, 2).map(({ units }) => units)).toEqual([96_700n]);
     kit.crash();
     kit.handshake();
     const wish = { transactionId: id, act: "replace", txParams: { satPerKvB: "90000" } };
-    const { plan } = kit.operate("manualReplacement", { ...wish, plan: null }) as unknown as { plan: object };
+    const { plan } = kit.operate("manualReplacement", { ...wish, plan: null }) as unknown as {
+      plan: object;
+    };
     expect(kit.operate("manualReplacement", { ...wish, plan })).toMatchObject({ ok: true });
     kit.acknowledge();
     const [{ units }] = outputsOf(kit, id, 3) as unknown as [{ units: bigint }];
@@ -74,10 +113,12 @@ describe("a sweep of coins", () => {
     const kit = coinKit();
     const id = ordered(kit);
     const coins = [coinOf(150_000n)];
-    const refused = (txParams: TxParams) => expect(sign(kit, id, coins, txParams).code).toBe("TRANSACTION_FIELD");
+    const refused = (txParams: TxParams) =>
+      expect(sign(kit, id, coins, txParams).code).toBe("TRANSACTION_FIELD");
     const inside = figuresOf(offerOf(coins, true));
     refused(offerOf(coins, false));
-    for (const by of [1n, -1n]) refused(txParamsOf({ ...inside, changeSat: [inside.changeSat[0]! + by] }));
+    for (const by of [1n, -1n])
+      refused(txParamsOf({ ...inside, changeSat: [inside.changeSat[0]! + by] }));
     expect(kit.kinds()).not.toContain("INTENT");
     expect(sign(kit, id, coins, txParamsOf(inside))).toMatchObject({ ok: true });
   });
@@ -98,8 +139,13 @@ describe("a sweep of coins", () => {
     const id = ordered(kit);
     const over = values.largeCoin(script, 100_000n, 100_001);
     expect(sign(kit, id, [over], offerOf([over], true)).code).toBe("JSON_SHAPE");
-    const many = Array.from({ length: 64 }, () => values.largeCoin(script, 100_000n / 64n, 100_000));
-    const coins = [...many.slice(1), values.largeCoin(script, 100_000n - 63n * (100_000n / 64n), 100_000)];
+    const many = Array.from({ length: 64 }, () =>
+      values.largeCoin(script, 100_000n / 64n, 100_000),
+    );
+    const coins = [
+      ...many.slice(1),
+      values.largeCoin(script, 100_000n - 63n * (100_000n / 64n), 100_000),
+    ];
     expect(figuresOf(offerOf(coins, true)).coins).toHaveLength(64);
     expect(sign(kit, id, coins, offerOf(coins, true))).toMatchObject({ ok: true });
   });

@@ -19,21 +19,30 @@ const approver = "ann";
 function sweep(number: number, change: Partial<Job> = {}): Partial<Job> {
   const orderId = `${deposit}/${number}`;
   return {
-    ...{ mode: "sweep", transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }), orderId },
+    ...{
+      mode: "sweep",
+      transactionId: transactionIdOf({ merchant, operation: "sweep", orderId }),
+      orderId,
+    },
     ...{ currency: "usdt", amount: "12.5", address: "", depositIndex: 3, depositAddress: deposit },
     ...change,
   };
 }
 
-const adopt = (kit: Kit, slot: string) => kit.ask("adopt", { chain: "local", slot, quorum: 2, address: deposit });
-const counts = (kit: Kit, slot: string, quorum = 2) => kit.ask("account", { chain: "local", slot, quorum, address: deposit });
-const end = (kit: Kit, transactionId: string, slot: string) => kit.operate("end", { transactionId, slot, approver });
+const adopt = (kit: Kit, slot: string) =>
+  kit.ask("adopt", { chain: "local", slot, quorum: 2, address: deposit });
+const counts = (kit: Kit, slot: string, quorum = 2) =>
+  kit.ask("account", { chain: "local", slot, quorum, address: deposit });
+const end = (kit: Kit, transactionId: string, slot: string) =>
+  kit.operate("end", { transactionId, slot, approver });
 
 /** The gateway's newest word names these. */
 function names(kit: Kit, ...unreachable: string[]): void {
   kit.receive();
   kit.now += 1;
-  expect(kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable })).ok).toBe(true);
+  expect(kit.release(kit.gateway.ack(kit.gateway.stored!, { at: kit.now, unreachable })).ok).toBe(
+    true,
+  );
 }
 
 /** A sweep with its bytes out, on a slot that the gateway's job names. */
@@ -58,37 +67,49 @@ describe("a sweep that the chain cannot reach", () => {
     const { kit, id } = stranded();
     names(kit, id);
     expect(kit.show(id)).toMatchObject({ state: "released", code: "SWEEP_UNREACHABLE" });
-    expect(kit.operate("status").status.unreachable).toMatchObject({ transactionId: id, slot: "1000000", count: 1 });
+    expect(kit.operate("status").status.unreachable).toMatchObject({
+      transactionId: id,
+      slot: "1000000",
+      count: 1,
+    });
     expect(end(kit, id, "")).toMatchObject({ ok: true, plan: { slot: "1000000", counted: "0" } });
     expect(end(kit, id, "7").code).toBe("REPLACEMENT_OTHER_PLAN");
-    expect(end(kit, id, "1000000")).toMatchObject({ ok: true, withdrawal: { state: "expired", code: "SWEEP_UNREACHABLE" } });
+    expect(end(kit, id, "1000000")).toMatchObject({
+      ok: true,
+      withdrawal: { state: "expired", code: "SWEEP_UNREACHABLE" },
+    });
     expect(kit.records().slice(-2)).toMatchObject([
       { kind: "MANUAL_REPLACEMENT", act: "end", approver },
       { kind: "EXPIRED", transactionId: id },
     ]);
     expect(end(kit, id, "1000000").ok).toBe(true);
     kit.receive();
-    expect(kit.statements.at(-1)?.entries).toMatchObject([{ kind: "decision", decision: "expired", code: "SWEEP_UNREACHABLE" }]);
+    expect(kit.statements.at(-1)?.entries).toMatchObject([
+      { kind: "decision", decision: "expired", code: "SWEEP_UNREACHABLE" },
+    ]);
     expect(kit.operate("status").status.unreachable).toBeUndefined();
     expect(released(kit, 2, "0")).not.toBe(id);
   });
 
-  it.each([1_500, 1_000_000])("stays ended over a crash, and so does its slot, in segments of %i bytes", (segmentBytesMax) => {
-    const kit = new Kit({ segmentBytesMax }).ready();
-    const id = released(kit, 1, "1000000");
-    counts(kit, "0");
-    names(kit, id);
-    end(kit, id, "1000000");
-    kit.signer.tick();
-    kit.settle();
-    expect(kit.kinds().includes("CHECKPOINT")).toBe(segmentBytesMax === 1_500);
-    kit.crash();
-    kit.handshake();
-    expect(kit.show(id)).toMatchObject({ state: "expired", code: "SWEEP_UNREACHABLE" });
-    const { transactionId } = kit.request(sweep(2, { depositNext: "1000000" }));
-    expect(adopt(kit, "1000000").code).toBe("ACCOUNT_FIRST_SLOT");
-    expect(kit.ask("sign", { transactionId, txParams }).code).toBe("ACCOUNT_NOT_ADOPTED");
-  });
+  it.each([1_500, 1_000_000])(
+    "stays ended over a crash, and so does its slot, in segments of %i bytes",
+    (segmentBytesMax) => {
+      const kit = new Kit({ segmentBytesMax }).ready();
+      const id = released(kit, 1, "1000000");
+      counts(kit, "0");
+      names(kit, id);
+      end(kit, id, "1000000");
+      kit.signer.tick();
+      kit.settle();
+      expect(kit.kinds().includes("CHECKPOINT")).toBe(segmentBytesMax === 1_500);
+      kit.crash();
+      kit.handshake();
+      expect(kit.show(id)).toMatchObject({ state: "expired", code: "SWEEP_UNREACHABLE" });
+      const { transactionId } = kit.request(sweep(2, { depositNext: "1000000" }));
+      expect(adopt(kit, "1000000").code).toBe("ACCOUNT_FIRST_SLOT");
+      expect(kit.ask("sign", { transactionId, txParams }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    },
+  );
 
   it("stays ended in the ledger that a recovery opens, and its slot nobody's", () => {
     const { kit, id } = stranded();
@@ -138,7 +159,10 @@ describe("a sweep that the chain cannot reach", () => {
     kit.ask("sign", { transactionId: later, txParams });
     kit.acknowledge();
     names(kit, id, later);
-    expect(end(kit, later, "1")).toMatchObject({ code: "REPLACEMENT_REACHABLE", detail: expect.stringContaining(id) });
+    expect(end(kit, later, "1")).toMatchObject({
+      code: "REPLACEMENT_REACHABLE",
+      detail: expect.stringContaining(id),
+    });
     expect(end(kit, id, "0").code).toBe("REPLACEMENT_REACHABLE");
   });
 
@@ -171,9 +195,18 @@ describe("the slot of an ended sweep", () => {
     expect(kit.ask("sign", { transactionId, txParams })).toMatchObject({ code: "ACCOUNT_WAITS" });
     const first = kit
       .records()
-      .find((one) => one.kind === "SIGNED" && one.seq > 0 && one.transactionId === sweep(2).transactionId);
+      .find(
+        (one) =>
+          one.kind === "SIGNED" && one.seq > 0 && one.transactionId === sweep(2).transactionId,
+      );
     const txHash = first?.kind === "SIGNED" ? first.txHash : "";
-    const paid = { transactionId: sweep(2).transactionId, stage: "final", outcome: "paid", txHash, block: 9 };
+    const paid = {
+      transactionId: sweep(2).transactionId,
+      stage: "final",
+      outcome: "paid",
+      txHash,
+      block: 9,
+    };
     expect(kit.ask("observed", paid).ok).toBe(true);
     kit.acknowledge();
     kit.acknowledge();

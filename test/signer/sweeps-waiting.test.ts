@@ -26,19 +26,33 @@ function jobsOf(depositAddress: string, onNetwork: string, coins: string): Jobs 
   const orderId = `${depositAddress}/1`;
   const id = transactionIdOf({ merchant, operation: "sweep", orderId });
   const topUpId = transactionIdOf({ merchant, operation: "topup", orderId: id });
-  const both = { network: onNetwork, currency: "usdt", address: "", depositIndex: 3, depositAddress };
+  const both = {
+    network: onNetwork,
+    currency: "usdt",
+    address: "",
+    depositIndex: 3,
+    depositAddress,
+  };
   return {
     sweep: { ...both, mode: "sweep", transactionId: id, orderId, amount: "12.5" },
     topUp: { ...both, mode: "topup", transactionId: topUpId, orderId: id, amount: coins },
   };
 }
 
-const { sweep, topUp } = jobsOf(families.tron.depositAddress(depositsOf(keys.vault.accounts, "tron"), 3), network, "8");
+const { sweep, topUp } = jobsOf(
+  families.tron.depositAddress(depositsOf(keys.vault.accounts, "tron"), 3),
+  network,
+  "8",
+);
 
 /** An offer of now: a top-up is a transfer of coins that makes its address an account. */
 const offerFor = (kit: WaitingKit, { transactionId }: Named) => ({
   transactionId,
-  txParams: offerAt(kit.now, 7, transactionId === topUp.transactionId ? computeLimitActivation : undefined),
+  txParams: offerAt(
+    kit.now,
+    7,
+    transactionId === topUp.transactionId ? computeLimitActivation : undefined,
+  ),
 });
 
 const sign = (kit: WaitingKit, one: Named) => kit.ask("sign", offerFor(kit, one));
@@ -68,7 +82,10 @@ function sweptFirst(): WaitingKit {
 describe("a sweep whose top-up is open", () => {
   it("is not signed before courier and gateway have both said that the top-up ended", () => {
     const kit = ordered();
-    expect(sign(kit, sweep)).toMatchObject({ ...refused, detail: `topup ${topUp.transactionId} is open` });
+    expect(sign(kit, sweep)).toMatchObject({
+      ...refused,
+      detail: `topup ${topUp.transactionId} is open`,
+    });
     expect(sign(kit, topUp)).toMatchObject({ ok: true });
     kit.acknowledge();
     expect(sign(kit, sweep)).toMatchObject(refused);
@@ -88,7 +105,10 @@ describe("a sweep whose top-up is open", () => {
     const refusal = ordered();
     refusal.operate("refuse", { transactionId: topUp.transactionId });
     expect(refusal.show(topUp.transactionId).state).toBe("refused");
-    expect(refusal.show(sweep.transactionId)).toMatchObject({ state: "refused", code: "OPERATOR_REFUSED" });
+    expect(refusal.show(sweep.transactionId)).toMatchObject({
+      state: "refused",
+      code: "OPERATOR_REFUSED",
+    });
     const declined = ordered();
     declined.ask("decline", { transactionId: topUp.transactionId, code: "CHAIN_WOULD_REVERT" });
     expect(declined.show(sweep.transactionId).state).toBe("refused");
@@ -132,7 +152,10 @@ describe("a top-up whose sweep is signed", () => {
   it("waits until every attempt of the sweep is void by both words", () => {
     const kit = sweptFirst();
     const { transactionId } = sweep;
-    expect(sign(kit, topUp)).toMatchObject({ ...refused, detail: expect.stringContaining(`sweep ${transactionId} on `) });
+    expect(sign(kit, topUp)).toMatchObject({
+      ...refused,
+      detail: expect.stringContaining(`sweep ${transactionId} on `),
+    });
     kit.courierSays(transactionId);
     expect(sign(kit, topUp)).toMatchObject(refused);
     kit.gatewaySays(transactionId);
@@ -166,11 +189,16 @@ describe("a top-up whose sweep is signed", () => {
 describe("a sweep on a chain whose slots exclude", () => {
   it("is signed beside its top-up: no block takes it before its coins are there", () => {
     const kit = new Kit().ready();
-    const evm = jobsOf(families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3), "eip155:31337", "0.002");
+    const evm = jobsOf(
+      families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3),
+      "eip155:31337",
+      "0.002",
+    );
     for (const job of [evm.sweep, evm.topUp]) expect(kit.request(job).state).toBe("approved");
     const address = evm.sweep.depositAddress as string;
     kit.sight({ next: [{ network: "eip155:31337", account: address, slot: "0", isUnused: true }] });
     kit.ask("adopt", { chain: "local", slot: "0", quorum: 2, address });
-    for (const { transactionId } of [evm.sweep, evm.topUp]) expect(kit.ask("sign", { transactionId, txParams }).ok).toBe(true);
+    for (const { transactionId } of [evm.sweep, evm.topUp])
+      expect(kit.ask("sign", { transactionId, txParams }).ok).toBe(true);
   });
 });

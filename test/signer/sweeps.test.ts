@@ -6,18 +6,34 @@ import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own-accounts.ts";
 import { families } from "../../chains/families.ts";
-import { hotWallet, Kit, merchant, settings, token, txParams, vault } from "../../lab/kit/signer-kit.ts";
+import {
+  hotWallet,
+  Kit,
+  merchant,
+  settings,
+  token,
+  txParams,
+  vault,
+} from "../../lab/kit/signer-kit.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 
 const xpub = depositsOf(vault.accounts, "evm");
 const deposit = (index: number): string => families.evm.depositAddress(xpub, index);
-const sweepId = (orderId: string): string => transactionIdOf({ merchant, operation: "sweep", orderId });
+const sweepId = (orderId: string): string =>
+  transactionIdOf({ merchant, operation: "sweep", orderId });
 
 function sweep(index = 3, change: Partial<Job> = {}): Partial<Job> {
   const orderId = change.orderId ?? `${deposit(index)}/1`;
   return {
-    ...{ mode: "sweep", transactionId: sweepId(orderId), orderId, currency: "usdt", amount: "12.5", address: "" },
+    ...{
+      mode: "sweep",
+      transactionId: sweepId(orderId),
+      orderId,
+      currency: "usdt",
+      amount: "12.5",
+      address: "",
+    },
     ...{ depositIndex: index, depositAddress: deposit(index), depositNext: "0" },
     ...change,
   };
@@ -27,7 +43,12 @@ function topUp(index = 3, change: Partial<Job> = {}): Partial<Job> {
   const orderId = change.orderId ?? sweepId(`${deposit(index)}/1`);
   return {
     ...sweep(index),
-    ...{ mode: "topup", transactionId: transactionIdOf({ merchant, operation: "topup", orderId }), orderId, amount: "0.002" },
+    ...{
+      mode: "topup",
+      transactionId: transactionIdOf({ merchant, operation: "topup", orderId }),
+      orderId,
+      amount: "0.002",
+    },
     depositNext: undefined as never,
     ...change,
   };
@@ -58,7 +79,9 @@ describe("the first slot of a deposit address", () => {
     const unnamed = new Kit().ready();
     unnamed.request(sweep(3, { depositNext: undefined as never }));
     expect(adopt(unnamed)).toMatchObject({ code: "ACCOUNT_FIRST_UNNAMED" });
-    unnamed.sight({ next: [{ network: "eip155:31337", account: deposit(3), slot: "0", isUnused: true }] });
+    unnamed.sight({
+      next: [{ network: "eip155:31337", account: deposit(3), slot: "0", isUnused: true }],
+    });
     expect(adopt(unnamed)).toMatchObject({ ok: true });
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
@@ -83,7 +106,11 @@ describe("the first slot of a deposit address", () => {
     const wish = { chain: "local", address: deposit(3) };
     expect(kit.operate("adopt", { ...wish, slot: "4" }).code).toBe("ACCOUNT_NOT_ADOPTED");
     adopt(kit, 3, "4");
-    expect(kit.operate("adopt", { ...wish, slot: "" }).first).toMatchObject({ account: deposit(3), counted: "4", adopted: "" });
+    expect(kit.operate("adopt", { ...wish, slot: "" }).first).toMatchObject({
+      account: deposit(3),
+      counted: "4",
+      adopted: "",
+    });
     expect(kit.operate("adopt", { ...wish, slot: "5" }).code).toBe("ACCOUNT_FIRST_SLOT");
     expect(kit.operate("adopt", { ...wish, slot: "4" }).ok).toBe(true);
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("4");
@@ -96,9 +123,18 @@ describe("a sweep", () => {
     const bytes = paid(kit, sweep());
     expect(bytes.from).toBe(deposit(3));
     expect([bytes.to, bytes.nonce]).toEqual([token, 0]);
-    expect(bytes.data.slice(0, 74)).toBe(`0xa9059cbb${hotWallet.slice(2).toLowerCase().padStart(64, "0")}`);
-    const coins = paid(kit, sweep(4, { currency: "eth", amount: "1.25", orderId: `${deposit(4)}/1` }));
-    expect([coins.from, coins.to, coins.value]).toEqual([deposit(4), hotWallet, 1_250_000_000_000_000_000n]);
+    expect(bytes.data.slice(0, 74)).toBe(
+      `0xa9059cbb${hotWallet.slice(2).toLowerCase().padStart(64, "0")}`,
+    );
+    const coins = paid(
+      kit,
+      sweep(4, { currency: "eth", amount: "1.25", orderId: `${deposit(4)}/1` }),
+    );
+    expect([coins.from, coins.to, coins.value]).toEqual([
+      deposit(4),
+      hotWallet,
+      1_250_000_000_000_000_000n,
+    ]);
   });
 
   it("has the next slot of its own address, beside the hot wallet's", () => {
@@ -106,7 +142,9 @@ describe("a sweep", () => {
     expect(paid(kit, sweep()).nonce).toBe(0);
     expect(paid(kit, sweep(3, { orderId: `${deposit(3)}/2`, amount: "1" })).nonce).toBe(1);
     expect(kit.pay().slot).toBe("5");
-    const adopted = kit.records().flatMap((record) => (record.kind === "ADOPTED" ? [[record.account, record.slot]] : []));
+    const adopted = kit
+      .records()
+      .flatMap((record) => (record.kind === "ADOPTED" ? [[record.account, record.slot]] : []));
     expect(adopted).toEqual([
       [hotWallet, "5"],
       [deposit(3), "0"],
@@ -143,7 +181,9 @@ describe("a sweep", () => {
   it("has ceilings of its own for fees", () => {
     const { usdt } = settings.policy;
     const sweeps = { maxFee: "0.0001" };
-    const kit = new Kit({ settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } } }).ready();
+    const kit = new Kit({
+      settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } },
+    }).ready();
     const { transactionId } = kit.request(sweep());
     adopt(kit);
     expect(kit.ask("sign", { transactionId, txParams }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
@@ -154,14 +194,23 @@ describe("a sweep", () => {
 
   it("shows in status how much of the ceilings of sweeps and top-ups is used", () => {
     const kit = new Kit().ready();
-    const used = (): unknown => kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.sweeps;
+    const used = (): unknown =>
+      kit.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.sweeps;
     const nothing = { usedFeesInDay: "0", usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" };
     expect(used()).toMatchObject(nothing);
     paid(kit, withSweep(kit, topUp()));
-    expect(used()).toMatchObject({ ...nothing, usedTopUpsInDay: "0.002", usedTopUpFeesInDay: "0.00013" });
+    expect(used()).toMatchObject({
+      ...nothing,
+      usedTopUpsInDay: "0.002",
+      usedTopUpFeesInDay: "0.00013",
+    });
     adopt(kit);
     kit.ask("sign", { transactionId: sweepId(`${deposit(3)}/1`), txParams });
-    expect(used()).toMatchObject({ usedFeesInDay: "0.00013", usedTopUpsInDay: "0.002", usedTopUpFeesInDay: "0.00013" });
+    expect(used()).toMatchObject({
+      usedFeesInDay: "0.00013",
+      usedTopUpsInDay: "0.002",
+      usedTopUpFeesInDay: "0.00013",
+    });
     kit.now += 24 * 3_600_000;
     expect(used()).toMatchObject(nothing);
   });
@@ -173,8 +222,15 @@ describe("a sweep", () => {
     expect(kit.ask("sign", { transactionId, txParams }).code).toBe("ACCOUNT_NOT_ADOPTED");
     kit.ask("account", { chain: "local", slot: "5", quorum: 2 });
     expect(adopt(kit, 3, "7", 1).code).toBe("ACCOUNT_FIRST_SLOT");
-    expect(adopt(kit, 3, "7", 2).account).toMatchObject({ address: deposit(3), nextSlot: "7", deposit: true });
-    expect(kit.ask("sign", { transactionId, txParams }).withdrawal).toMatchObject({ account: deposit(3), slot: "7" });
+    expect(adopt(kit, 3, "7", 2).account).toMatchObject({
+      address: deposit(3),
+      nextSlot: "7",
+      deposit: true,
+    });
+    expect(kit.ask("sign", { transactionId, txParams }).withdrawal).toMatchObject({
+      account: deposit(3),
+      slot: "7",
+    });
     // An account that has given a slot counts on from there; another first slot changes nothing.
     expect(adopt(kit, 3, "0").account.nextSlot).toBe("8");
   });
@@ -206,18 +262,30 @@ describe("a sweep", () => {
       [deposit(3), 0],
       [deposit(3), 0],
     ]);
-    const wish = { transactionId, act: "cancel", txParams: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" } };
-    const { plan } = kit.operate("manualReplacement", { ...wish, plan: null }) as unknown as { plan: object };
+    const wish = {
+      transactionId,
+      act: "cancel",
+      txParams: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" },
+    };
+    const { plan } = kit.operate("manualReplacement", { ...wish, plan: null }) as unknown as {
+      plan: object;
+    };
     expect(kit.operate("manualReplacement", { ...wish, plan }).ok).toBe(true);
     kit.acknowledge();
     const cancel = Transaction.from(kit.show(transactionId).attempts.at(-1)?.raw ?? "");
-    expect([cancel.from, cancel.to, cancel.nonce, cancel.value]).toEqual([deposit(3), deposit(3), 0, 0n]);
+    expect([cancel.from, cancel.to, cancel.nonce, cancel.value]).toEqual([
+      deposit(3),
+      deposit(3),
+      0,
+      0n,
+    ]);
   });
 
   it("shows who else uses its address: an alarm, then a lock", () => {
     const kit = new Kit().ready();
     paid(kit, sweep());
-    const count = (slot: string) => kit.ask("account", { chain: "local", slot, quorum: 2, address: deposit(3) });
+    const count = (slot: string) =>
+      kit.ask("account", { chain: "local", slot, quorum: 2, address: deposit(3) });
     expect(count("1").ok).toBe(true);
     count("2");
     kit.now += 61_000;
@@ -244,7 +312,9 @@ describe("a top-up", () => {
     paid(kit, withSweep(kit, topUp()));
     kit.request(topUp());
     kit.request(topUp(3, { amount: "0.003" }));
-    const repeated = kit.records().flatMap((record) => (record.kind === "REPEATED" ? [record.code] : []));
+    const repeated = kit
+      .records()
+      .flatMap((record) => (record.kind === "REPEATED" ? [record.code] : []));
     expect(repeated).toEqual(["", "WITHDRAWAL_EXISTS_DIFFERENT_AMOUNT"]);
     expect(kit.records().filter(({ kind }) => kind === "INTENT")).toHaveLength(1);
   });
@@ -259,9 +329,12 @@ describe("a top-up", () => {
     const kit = new Kit().ready();
     expect(kit.request(topUp()).code).toBe("JOB_TOPUP_SWEEP");
     const far = 2_000_000_000;
-    expect(kit.request(topUp(far, { orderId: sweepId(`${deposit(far)}/1`) })).code).toBe("JOB_TOPUP_SWEEP");
+    expect(kit.request(topUp(far, { orderId: sweepId(`${deposit(far)}/1`) })).code).toBe(
+      "JOB_TOPUP_SWEEP",
+    );
     kit.request(sweep(4, { orderId: `${deposit(4)}/1` }));
-    const ofFour = (change: Partial<Job>) => topUp(4, { orderId: sweepId(`${deposit(4)}/1`), ...change });
+    const ofFour = (change: Partial<Job>) =>
+      topUp(4, { orderId: sweepId(`${deposit(4)}/1`), ...change });
     const elsewhere = { depositIndex: 5, depositAddress: deposit(5) };
     expect(kit.request(ofFour(elsewhere)).code).toBe("JOB_TOPUP_SWEEP");
     const { transactionId: withdrawal } = kit.request({ currency: "usdt", amount: "1" });
@@ -276,7 +349,10 @@ describe("a top-up", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request(sweep());
     expect(kit.request(topUp(3, { amount: "900" })).code).toBe("POLICY_ABOVE_WITHDRAWAL");
-    expect(kit.show(transactionId)).toMatchObject({ state: "refused", code: "POLICY_ABOVE_WITHDRAWAL" });
+    expect(kit.show(transactionId)).toMatchObject({
+      state: "refused",
+      code: "POLICY_ABOVE_WITHDRAWAL",
+    });
     const next = sweep(3, { orderId: `${deposit(3)}/2` });
     expect(kit.request(next).state).toBe("approved");
     expect(kit.request(topUp(3, { orderId: sweepId(`${deposit(3)}/2`) })).state).toBe("approved");
@@ -285,9 +361,13 @@ describe("a top-up", () => {
   it("is held to a ceiling for one and for a day", () => {
     const { usdt } = settings.policy;
     const sweeps = { maxTopUp: "0.003", maxTopUpPerDay: "0.005" };
-    const kit = new Kit({ settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } } }).ready();
+    const kit = new Kit({
+      settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } },
+    }).ready();
     const ask = (index: number, amount: string) =>
-      kit.request(withSweep(kit, topUp(index, { orderId: sweepId(`${deposit(index)}/1`), amount })));
+      kit.request(
+        withSweep(kit, topUp(index, { orderId: sweepId(`${deposit(index)}/1`), amount })),
+      );
     expect(ask(1, "0.0031").code).toBe("POLICY_ABOVE_WITHDRAWAL");
     expect(ask(2, "0.003").state).toBe("approved");
     expect(ask(4, "0.0021").code).toBe("POLICY_ABOVE_DAY");

@@ -20,7 +20,14 @@ const offer = { feeDrops: "12", lastLedger: "95123456" };
 
 class TagKit extends Kit {
   ordered(change: Partial<Job> = {}) {
-    return this.request({ network, currency: "xrp", amount: "1.5", address: shop, tag: "7", ...change });
+    return this.request({
+      network,
+      currency: "xrp",
+      amount: "1.5",
+      address: shop,
+      tag: "7",
+      ...change,
+    });
   }
 
   /** The code of the answer to a first attempt, "" when it was made. */
@@ -60,7 +67,8 @@ function tagKit(policy: Partial<PolicySettings> = {}, options: KitOptions = {}):
   return kit;
 }
 
-const stateOf = ({ state, code }: { readonly state: string; readonly code: string }): string => `${state} ${code}`.trim();
+const stateOf = ({ state, code }: { readonly state: string; readonly code: string }): string =>
+  `${state} ${code}`.trim();
 
 describe("a tag under attack", () => {
   it("a tag that was never paid is a new destination at an address that was, also after checkpoints and a crash", () => {
@@ -80,7 +88,10 @@ describe("a tag under attack", () => {
       expect(stateOf(kit.ordered({ amount: "6" }))).toBe("approved");
       const { transactionId, ...held } = kit.ordered({ amount: "6", tag: "8" });
       expect(stateOf(held)).toBe("held POLICY_NEW_DESTINATION");
-      expect(kit.operate("show", { transactionId }).wait).toMatchObject({ isNew: true, likeness: null });
+      expect(kit.operate("show", { transactionId }).wait).toMatchObject({
+        isNew: true,
+        likeness: null,
+      });
       expect(stateOf(kit.ordered({ amount: "6", tag: "" }))).toBe("held POLICY_NEW_DESTINATION");
     }
     kit.paid({ amount: "1", tag: "8" });
@@ -92,22 +103,38 @@ describe("a tag under attack", () => {
     for (const tag of ["007", "00", "4294967296", "-1", "+7", "7.0", "0x7", "7 ", "a"])
       expect(stateOf(kit.ordered({ tag }))).toBe("refused JOB_TAG_UNSUPPORTED");
     const address = joinAddress({ address: shop, tag: "8" });
-    for (const tag of ["", "7"]) expect(stateOf(kit.ordered({ address, tag }))).toBe("refused ADDRESS_FORMAT");
-    const [none, zero, last] = ["", "0", "4294967295"].map((tag) => kit.ordered({ tag }).transactionId);
+    for (const tag of ["", "7"])
+      expect(stateOf(kit.ordered({ address, tag }))).toBe("refused ADDRESS_FORMAT");
+    const [none, zero, last] = ["", "0", "4294967295"].map(
+      (tag) => kit.ordered({ tag }).transactionId,
+    );
     for (const id of [none!, zero!, last!]) expect(kit.sign(id)).toBe("");
-    expect([none!, zero!, last!].map((id) => kit.recordedOf(id).paid!.tag)).toEqual([null, 0n, 4_294_967_295n]);
+    expect([none!, zero!, last!].map((id) => kit.recordedOf(id).paid!.tag)).toEqual([
+      null,
+      0n,
+      4_294_967_295n,
+    ]);
   });
 
   it("a tag of a withdrawal never changes: not by the same order again, and not by an operator's address", () => {
     const kit = tagKit();
     const { transactionId } = kit.ordered({ orderId: "one" });
-    kit.gateway.job({ network, currency: "xrp", amount: "1.5", address: shop, tag: "8", orderId: "one" }, kit.now);
+    kit.gateway.job(
+      { network, currency: "xrp", amount: "1.5", address: shop, tag: "8", orderId: "one" },
+      kit.now,
+    );
     kit.admit(kit.gateway.jobs([kit.gateway.texts.at(-1)!], { at: kit.now }));
-    expect(kit.records()).toContainEqual(expect.objectContaining({ kind: "ALARM", code: "WITHDRAWAL_EXISTS_DIFFERENT_TAG" }));
+    expect(kit.records()).toContainEqual(
+      expect.objectContaining({ kind: "ALARM", code: "WITHDRAWAL_EXISTS_DIFFERENT_TAG" }),
+    );
     expect(kit.sign(transactionId)).toBe("");
     expect(kit.recordedOf(transactionId).paid!.tag).toBe(7n);
     const open = kit.ordered({ mode: "manual", address: "", tag: "9" });
-    const yes = { transactionId: open.transactionId, digest: kit.show(open.transactionId).approvalDigest, address: shop };
+    const yes = {
+      transactionId: open.transactionId,
+      digest: kit.show(open.transactionId).approvalDigest,
+      address: shop,
+    };
     expect(kit.operate("approve", yes).ok).toBe(true);
     expect(kit.sign(open.transactionId)).toBe("");
     expect(kit.recordedOf(open.transactionId).paid!.tag).toBe(9n);
@@ -119,7 +146,10 @@ describe("a tag under attack", () => {
     expect(kit.sign(transactionId)).toBe("");
     kit.acknowledge();
     const contents = databaseOf(kit);
-    const changed = contents.withdrawals.map((one) => ({ ...one, job: one.job.replace('"tag":"7"', '"tag":"8"') }));
+    const changed = contents.withdrawals.map((one) => ({
+      ...one,
+      job: one.job.replace('"tag":"7"', '"tag":"8"'),
+    }));
     const copy = backup(kit);
     const replace = { transactionId, above: 1, txParams: { ...offer, feeDrops: "16" } };
     for (const withdrawals of [changed, contents.withdrawals]) {
@@ -129,11 +159,17 @@ describe("a tag under attack", () => {
       kit.handshake();
       kit.acknowledge();
       const isChanged = withdrawals === changed;
-      expect(kit.show(transactionId)).toMatchObject({ tag: "7", code: isChanged ? "SLOT_CONTESTED" : "" });
+      expect(kit.show(transactionId)).toMatchObject({
+        tag: "7",
+        code: isChanged ? "SLOT_CONTESTED" : "",
+      });
       expect(kit.ask("replace", replace).ok).toBe(!isChanged);
       kit.gateway.ledgerEpoch = 1;
     }
-    expect(kit.recordedOf(transactionId)).toMatchObject({ sequence: 95_000_000n, paid: { tag: 7n } });
+    expect(kit.recordedOf(transactionId)).toMatchObject({
+      sequence: 95_000_000n,
+      paid: { tag: 7n },
+    });
   });
 
   it("a fee is at most maxFee, the first, each raise and a cancel alike, and the sequence never moves", () => {
@@ -141,8 +177,15 @@ describe("a tag under attack", () => {
     const { transactionId } = kit.ordered();
     for (const feeDrops of ["1001", "99999999999999999"])
       expect(kit.sign(transactionId, { ...offer, feeDrops })).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
-    expect(kit.sign(transactionId, { ...offer, lastLedger: "4294967296" })).toBe("TRANSACTION_FIELD");
-    for (const change of [{ feeDrops: "012" }, { feeDrops: "-12" }, { sequence: "3" }, { ticket: "3" }])
+    expect(kit.sign(transactionId, { ...offer, lastLedger: "4294967296" })).toBe(
+      "TRANSACTION_FIELD",
+    );
+    for (const change of [
+      { feeDrops: "012" },
+      { feeDrops: "-12" },
+      { sequence: "3" },
+      { ticket: "3" },
+    ])
       expect(kit.sign(transactionId, { ...offer, ...change })).toBe("JSON_SHAPE");
     expect(kit.kinds()).not.toContain("INTENT");
     expect(kit.sign(transactionId, { ...offer, feeDrops: "800" })).toBe("");
@@ -153,12 +196,18 @@ describe("a tag under attack", () => {
     kit.crash();
     kit.handshake();
     expect(kit.ask("replace", raise).ok).toBe(true);
-    expect(kit.recordedOf(transactionId)).toMatchObject({ sequence: 95_000_000n, feeDrops: 1001n, lastLedger: 95_123_456n });
+    expect(kit.recordedOf(transactionId)).toMatchObject({
+      sequence: 95_000_000n,
+      feeDrops: 1001n,
+      lastLedger: 95_123_456n,
+    });
     kit.acknowledge();
     const typed = families.xrp.fees.typed({ maxFee: "1102" });
     if (!typed.ok) throw new Error(typed.problem);
     const wish = { transactionId, act: "cancel", txParams: typed.txParams, plan: null };
-    expect(kit.operate("manualReplacement", wish).code).toMatch(/^(?:POLICY_FEE_ABOVE_WITHDRAWAL|REPLACEMENT_FEES)$/);
+    expect(kit.operate("manualReplacement", wish).code).toMatch(
+      /^(?:POLICY_FEE_ABOVE_WITHDRAWAL|REPLACEMENT_FEES)$/,
+    );
   });
 
   it("a sequence of 0, of a ticket or above the last is no place to begin, and none begins on the courier's word", () => {
@@ -168,16 +217,26 @@ describe("a tag under attack", () => {
       expect(kit.ask("adopt", { chain: "local", slot, quorum: 9 }).ok).toBe(false);
     // No account of the ledger was begun at 1 for years, and a courier alone began each one there.
     for (const slot of ["1", "95000000"])
-      expect(kit.ask("adopt", { chain: "local", slot, quorum: 9 }).code).toBe("ACCOUNT_FIRST_UNNAMED");
+      expect(kit.ask("adopt", { chain: "local", slot, quorum: 9 }).code).toBe(
+        "ACCOUNT_FIRST_UNNAMED",
+      );
     expect(kit.core.accounts.find(network, sender)).toBeUndefined();
     expect(kit.begin("95000000").ok).toBe(true);
     // The courier lowers no operator's yes, and the gateway beside it does not either.
     kit.now += 1;
     kit.sight({ next: [{ network, account: sender, slot: "1", isUnused: true }] });
-    expect(kit.ask("adopt", { chain: "local", slot: "1", quorum: 9 }).code).toBe("ACCOUNT_FIRST_SLOT");
-    expect(kit.core.accounts.find(network, sender)).toMatchObject({ adopted: "95000000", next: "95000000" });
+    expect(kit.ask("adopt", { chain: "local", slot: "1", quorum: 9 }).code).toBe(
+      "ACCOUNT_FIRST_SLOT",
+    );
+    expect(kit.core.accounts.find(network, sender)).toMatchObject({
+      adopted: "95000000",
+      next: "95000000",
+    });
     expect(kit.sign(kit.ordered().transactionId)).toBe("");
     expect(kit.ask("adopt", { chain: "local", slot: "95000001", quorum: 9 }).ok).toBe(false);
-    expect(kit.core.accounts.find(network, sender)).toMatchObject({ adopted: "95000000", next: "95000001" });
+    expect(kit.core.accounts.find(network, sender)).toMatchObject({
+      adopted: "95000000",
+      next: "95000001",
+    });
   });
 });

@@ -8,7 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
-import { listAgents, type Operator, recoverAgent, unpairAgent } from "../../gateway/operator/accounts.ts";
+import {
+  listAgents,
+  type Operator,
+  recoverAgent,
+  unpairAgent,
+} from "../../gateway/operator/accounts.ts";
 import { keepCaughtUp, keepNotCaughtUp } from "../../gateway/recovery/catch-up.ts";
 import { recoveryOf, takeRecovery } from "../../gateway/recovery/recovery.ts";
 import { ownStore, runningOn } from "../../gateway/store/owner.ts";
@@ -19,7 +24,15 @@ import { type EntryBody, headAt, statementOf } from "../../lab/kit/link-agent.ts
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import * as link from "../support/hub-server.ts";
-import { agentRow, caughtUp, countOf, db, eachTestItsGateway, gateway, ready } from "../support/shop.ts";
+import {
+  agentRow,
+  caughtUp,
+  countOf,
+  db,
+  eachTestItsGateway,
+  gateway,
+  ready,
+} from "../support/shop.ts";
 
 const notCaughtUp = { ok: false, code: "GATEWAY_AGENT_NOT_CAUGHT_UP" };
 const released = { ok: true, openWithdrawals: 0 };
@@ -34,13 +47,25 @@ describe("an agent counts as caught up", () => {
     return unpairAgent(by, link.keys.id, notCaughtUpToo);
   };
   const caughtUpIs = (): string | undefined =>
-    link.db.store.database.get<{ caughtUp: string }>("SELECT caughtUp FROM agents WHERE id = ?", link.keys.id)?.caughtUp;
+    link.db.store.database.get<{ caughtUp: string }>(
+      "SELECT caughtUp FROM agents WHERE id = ?",
+      link.keys.id,
+    )?.caughtUp;
   const heartbeat = (agent: Agent, seq: number): void =>
-    agent.send("heartbeat", { agent: link.keys.id, head: headAt(seq), at: 5_000 }, link.keys.linkKey);
+    agent.send(
+      "heartbeat",
+      { agent: link.keys.id, head: headAt(seq), at: 5_000 },
+      link.keys.linkKey,
+    );
   const stands = (seq: number): unknown =>
-    link.db.store.database.run("UPDATE agents SET headSeq = ?, headHash = ?", seq, headAt(seq).hash);
+    link.db.store.database.run(
+      "UPDATE agents SET headSeq = ?, headHash = ?",
+      seq,
+      headAt(seq).hash,
+    );
   /** The signer's word on a taken handshake, with nothing new in it. */
-  const word = (handshake: string, seq = 3): Statement => statementOf(link.keys.id, seq, [], { handshake });
+  const word = (handshake: string, seq = 3): Statement =>
+    statementOf(link.keys.id, seq, [], { handshake });
   /** Sends it over the connection that it names, and waits for the answer. */
   const saysSo = async (agent: Agent, seq = 3): Promise<void> => {
     agent.state(word(agent.nonce, seq));
@@ -53,7 +78,10 @@ describe("an agent counts as caught up", () => {
     expect(release("first run")).toMatchObject(notCaughtUp);
     await saysSo(agent);
     expect(caughtUpIs()).toBe("first run");
-    expect(release(null)).toMatchObject({ ...notCaughtUp, detail: expect.stringContaining("does not run") });
+    expect(release(null)).toMatchObject({
+      ...notCaughtUp,
+      detail: expect.stringContaining("does not run"),
+    });
     expect(release("second run")).toMatchObject(notCaughtUp);
     expect(release("first run")).toEqual(released);
   });
@@ -67,7 +95,11 @@ describe("an agent counts as caught up", () => {
       agent.state(word(handshake));
       await agent.next("ack");
     }
-    agent.state(statementOf(link.keys.id, 3, [{ kind: "alarm", code: "CLOCK_SKEW", locked: false }], { handshake: first.nonce }));
+    agent.state(
+      statementOf(link.keys.id, 3, [{ kind: "alarm", code: "CLOCK_SKEW", locked: false }], {
+        handshake: first.nonce,
+      }),
+    );
     await agent.next("ack");
     expect(caughtUpIs()).toBe("");
     expect(release("first run")).toMatchObject(notCaughtUp);
@@ -109,12 +141,22 @@ describe("an agent counts as caught up", () => {
     stands(3);
     const agent = await link.handshake();
     await saysSo(agent);
-    agent.state(statementOf(link.keys.id, 7, [link.decision("0".repeat(32), "approved")], { handshake: agent.nonce }));
+    agent.state(
+      statementOf(link.keys.id, 7, [link.decision("0".repeat(32), "approved")], {
+        handshake: agent.nonce,
+      }),
+    );
     expect((await agent.closed).code).toBe(4009);
-    expect(release("first run")).toMatchObject({ ...notCaughtUp, detail: expect.stringContaining("HUB_DATABASE_BEHIND") });
+    expect(release("first run")).toMatchObject({
+      ...notCaughtUp,
+      detail: expect.stringContaining("HUB_DATABASE_BEHIND"),
+    });
     await link.stop();
     await link.start(fast, "second run");
-    expect(release("second run")).toMatchObject({ ...notCaughtUp, detail: expect.stringContaining("HUB_DATABASE_BEHIND") });
+    expect(release("second run")).toMatchObject({
+      ...notCaughtUp,
+      detail: expect.stringContaining("HUB_DATABASE_BEHIND"),
+    });
     await saysSo(await link.handshake());
     expect(caughtUpIs()).toBe("second run");
     expect(release("second run")).toEqual(released);
@@ -178,7 +220,9 @@ describe("a run of the gateway", () => {
       expect(runningOn(path)).toBeNull();
       const first = ownStore(path);
       expect([runningOn(path), runningOn(path)]).toEqual([first.run, first.run]);
-      expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
+      expect(() => ownStore(path)).toThrow(
+        expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }),
+      );
       expect(runningOn(path)).toBe(first.run);
       first.release();
       expect(runningOn(path)).toBeNull();
@@ -194,35 +238,43 @@ describe("a run of the gateway", () => {
   it.each([
     ["once", 1, true],
     ["again and again", 1_000, false],
-  ])("is the one its lock file names, where another that starts wrote its own name over it %s", (_, times, isWon) => {
-    const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
-    const path = join(folder, "gateway.db");
-    createStore(path, "", silentLog).close();
-    // Stands for the other gateway: after this one's name, before its lock.
-    const lock = new DatabaseSync(`${path}.lock`);
-    lock.exec(`CREATE TABLE run (id TEXT NOT NULL); CREATE TABLE written (at INTEGER);
+  ])(
+    "is the one its lock file names, where another that starts wrote its own name over it %s",
+    (_, times, isWon) => {
+      const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
+      const path = join(folder, "gateway.db");
+      createStore(path, "", silentLog).close();
+      // Stands for the other gateway: after this one's name, before its lock.
+      const lock = new DatabaseSync(`${path}.lock`);
+      lock.exec(`CREATE TABLE run (id TEXT NOT NULL); CREATE TABLE written (at INTEGER);
       CREATE TRIGGER another AFTER INSERT ON run WHEN (SELECT count(*) FROM written) < ${times}
       BEGIN INSERT INTO written VALUES (1); UPDATE run SET id = 'another'; END`);
-    lock.close();
-    try {
-      if (isWon) {
-        const { run, release } = ownStore(path);
-        expect(runningOn(path)).toBe(run);
-        release();
-      } else {
-        expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
+      lock.close();
+      try {
+        if (isWon) {
+          const { run, release } = ownStore(path);
+          expect(runningOn(path)).toBe(run);
+          release();
+        } else {
+          expect(() => ownStore(path)).toThrow(
+            expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }),
+          );
+        }
+        expect(runningOn(path)).toBeNull();
+      } finally {
+        rmSync(folder, { recursive: true });
       }
-      expect(runningOn(path)).toBeNull();
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+    },
+  );
 });
 
 describe("a release without catching up", () => {
   eachTestItsGateway();
   const epochOf = (answer: Answered): number => JSON.parse(answer.body.grant).ledgerEpoch;
-  const recovering = (): object => ({ ledgerEpoch: agentRow().ledgerEpoch, lockedCode: agentRow().lockedCode });
+  const recovering = (): object => ({
+    ledgerEpoch: agentRow().ledgerEpoch,
+    lockedCode: agentRow().lockedCode,
+  });
   const giveUp = (): string => {
     const { id } = agentRow();
     expect(unpairAgent(gateway.operator, id)).toMatchObject(notCaughtUp);
@@ -234,7 +286,15 @@ describe("a release without catching up", () => {
     const agent = agentRow();
     gateway.service.store.write((database) => {
       const order = `${recoveryOf(database, agent)?.mark}${byOrder.order}`.slice(0, 64);
-      expect(takeRecovery(database, agent, { kind: "recovered", ...byOrder, order, seq: 2, at: 1 }, headAt(2), 1)).toBe("");
+      expect(
+        takeRecovery(
+          database,
+          agent,
+          { kind: "recovered", ...byOrder, order, seq: 2, at: 1 },
+          headAt(2),
+          1,
+        ),
+      ).toBe("");
     });
   };
 
@@ -246,9 +306,17 @@ describe("a release without catching up", () => {
     expect(db().all("SELECT 1 FROM audit WHERE act LIKE 'agent unpaired%'")).toEqual([]);
     expect(unpairAgent(gateway.operator, id, "notCaughtUp")).toEqual(released);
     const next = await gateway.pair({}, undefined, newAgentKeys());
-    expect([next.status, epochOf(next), recovering()]).toEqual([200, 1, { ledgerEpoch: 2, lockedCode: "RECOVERY_OFFERED" }]);
-    expect(db().get("SELECT actor FROM audit WHERE act = 'agent recovery begun'")).toEqual({ actor: "pairing" });
-    expect(db().get("SELECT detail FROM audit WHERE act = 'agent unpaired before catching up'")).toMatchObject({
+    expect([next.status, epochOf(next), recovering()]).toEqual([
+      200,
+      1,
+      { ledgerEpoch: 2, lockedCode: "RECOVERY_OFFERED" },
+    ]);
+    expect(db().get("SELECT actor FROM audit WHERE act = 'agent recovery begun'")).toEqual({
+      actor: "pairing",
+    });
+    expect(
+      db().get("SELECT detail FROM audit WHERE act = 'agent unpaired before catching up'"),
+    ).toMatchObject({
       detail: expect.stringContaining("has not caught up since"),
     });
   });
@@ -258,7 +326,11 @@ describe("a release without catching up", () => {
     caughtUp();
     expect(unpairAgent(gateway.operator, agentRow().id)).toEqual(released);
     const next = await gateway.pair({}, undefined, newAgentKeys());
-    expect([epochOf(next), recovering(), countOf("recoveries")]).toEqual([1, { ledgerEpoch: 1, lockedCode: "" }, 0]);
+    expect([epochOf(next), recovering(), countOf("recoveries")]).toEqual([
+      1,
+      { ledgerEpoch: 1, lockedCode: "" },
+      0,
+    ]);
   });
 
   it("a release of an agent that has not caught up gives a pairing request that comes again the very same grant", async () => {

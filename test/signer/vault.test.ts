@@ -14,11 +14,20 @@ import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { makeReceipt, type Receipt } from "../../agent/ledger/receipt.ts";
 import { type Clearance, makeClearance } from "../../agent/signer/policy/clearance.ts";
-import { type IsolationState, isolationLevel, isolationState } from "../../agent/signer/process-hardening.ts";
+import {
+  type IsolationState,
+  isolationLevel,
+  isolationState,
+} from "../../agent/signer/process-hardening.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
 import { unlockVault, unlockWith, type Vault } from "../../agent/signer/vault/vault.ts";
 import { Bug } from "../../base/fault.ts";
-import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import {
+  openEnvelope,
+  publicKeyFromHex,
+  publicKeyHex,
+  sealEnvelope,
+} from "../../protocol/envelope.ts";
 
 const phrase = "test test test test test test test test test test test junk";
 const hotWallet = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/0'/0/0");
@@ -26,21 +35,43 @@ const deposits = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/1'");
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 function contents(): KeystoreContents {
-  const accounts = deriveAccounts(Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex"), ["evm"]);
-  return { wallet: walletOf(accounts), networks: ["eip155:1"], accounts, signerSeed: new Secret(new Uint8Array(32).fill(7)) };
+  const accounts = deriveAccounts(
+    Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex"),
+    ["evm"],
+  );
+  return {
+    wallet: walletOf(accounts),
+    networks: ["eip155:1"],
+    accounts,
+    signerSeed: new Secret(new Uint8Array(32).fill(7)),
+  };
 }
 
 const digestOf = (n: number): string => createHash("sha256").update(`digest ${n}`).digest("hex");
 const transactionId = "00112233445566778899aabbccddeeff";
 const what = { transactionId, attempt: 1, digest: digestOf(1), isCancel: false } as const;
-const fields = { ...what, family: "evm", account: hotWallet.address, addressIndex: null, seq: 5 } as const;
+const fields = {
+  ...what,
+  family: "evm",
+  account: hotWallet.address,
+  addressIndex: null,
+  seq: 5,
+} as const;
 
-function signed(vault: Vault, cleared: Partial<typeof fields> | object, recorded: object = {}): Uint8Array {
-  const [signature] = vault.sign(makeClearance({ ...fields, ...cleared }), makeReceipt({ ...fields, ...recorded }));
+function signed(
+  vault: Vault,
+  cleared: Partial<typeof fields> | object,
+  recorded: object = {},
+): Uint8Array {
+  const [signature] = vault.sign(
+    makeClearance({ ...fields, ...cleared }),
+    makeReceipt({ ...fields, ...recorded }),
+  );
   return signature as Uint8Array;
 }
 
-const hexOf = (bytes: Buffer, from: number): string => `0x${bytes.toString("hex", from, from + 32)}`;
+const hexOf = (bytes: Buffer, from: number): string =>
+  `0x${bytes.toString("hex", from, from + 32)}`;
 
 describe("a vault", () => {
   it("knows its accounts and signs as ethers does, by either routine", () => {
@@ -66,8 +97,16 @@ describe("a vault", () => {
   });
 
   it("gives signatures with the low half of s over edge digests and keys, the same by either routine", () => {
-    const edges = ["00".repeat(32), "00".repeat(31).concat("01"), "ff".repeat(32), order.toString(16), (order - 1n).toString(16)];
-    const keys = [1n, 2n, order - 1n].map((key) => Buffer.from(key.toString(16).padStart(64, "0"), "hex"));
+    const edges = [
+      "00".repeat(32),
+      "00".repeat(31).concat("01"),
+      "ff".repeat(32),
+      order.toString(16),
+      (order - 1n).toString(16),
+    ];
+    const keys = [1n, 2n, order - 1n].map((key) =>
+      Buffer.from(key.toString(16).padStart(64, "0"), "hex"),
+    );
     for (const key of keys) {
       for (const digest of edges.map((edge) => Buffer.from(edge, "hex"))) {
         const signature = Buffer.from(signDigest(digest, key));
@@ -75,12 +114,18 @@ describe("a vault", () => {
         const isOver = BigInt(`0x${digest.toString("hex")}`) >= order;
         expect(Buffer.from(signByNoble(digest, key)).equals(signature)).toBe(!isOver);
         expect(
-          SigningKey.recoverPublicKey(digest, { r: hexOf(signature, 0), s: hexOf(signature, 32), v: 27 + (signature[64] ?? 0) }),
+          SigningKey.recoverPublicKey(digest, {
+            r: hexOf(signature, 0),
+            s: hexOf(signature, 32),
+            v: 27 + (signature[64] ?? 0),
+          }),
         ).toBe(new SigningKey(key).publicKey);
         expect(BigInt(`0x${signature.toString("hex", 32, 64)}`) <= order / 2n).toBe(true);
         if (isOver) continue;
         const expected = new SigningKey(key).sign(digest);
-        expect(`0x${signature.toString("hex")}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
+        expect(`0x${signature.toString("hex")}`).toBe(
+          `${expected.r}${expected.s.slice(2)}0${expected.yParity}`,
+        );
       }
     }
   });
@@ -110,7 +155,9 @@ describe("a vault", () => {
     for (const addressIndex of [0, 1, 2 ** 31 - 1]) {
       const { address, privateKey } = deposits.derivePath(`0/${addressIndex}`);
       const expected = new SigningKey(privateKey).sign(`0x${what.digest}`);
-      const signature = Buffer.from(signed(vault, { account: address, addressIndex })).toString("hex");
+      const signature = Buffer.from(signed(vault, { account: address, addressIndex })).toString(
+        "hex",
+      );
       expect(`0x${signature}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
       for (const other of [
         { account: address, addressIndex: addressIndex ^ 1 },
@@ -120,9 +167,9 @@ describe("a vault", () => {
         expect(() => signed(vault, other), JSON.stringify(other)).toThrow(Bug);
     }
     vault.lock();
-    expect(() => signed(vault, { account: deposits.derivePath("0/0").address, addressIndex: 0 })).toThrow(
-      expect.objectContaining({ code: "VAULT_LOCKED" }),
-    );
+    expect(() =>
+      signed(vault, { account: deposits.derivePath("0/0").address, addressIndex: 0 }),
+    ).toThrow(expect.objectContaining({ code: "VAULT_LOCKED" }));
   });
 
   it("takes no look-alike", () => {
@@ -135,7 +182,9 @@ describe("a vault", () => {
     expect(() => vault.sign(clearance, likeReceipt)).toThrow(Bug);
     expect(() => vault.sign(Object.create(clearance) as Clearance, receipt)).toThrow(Bug);
     expect(() => vault.sign(clearance, Object.create(receipt) as Receipt)).toThrow(Bug);
-    expect(() => vault.sign(receipt as unknown as Clearance, clearance as unknown as Receipt)).toThrow(Bug);
+    expect(() =>
+      vault.sign(receipt as unknown as Clearance, clearance as unknown as Receipt),
+    ).toThrow(Bug);
     expect(vault.sign(clearance, receipt).map(({ length }) => length)).toEqual([65]);
   });
 
@@ -143,13 +192,17 @@ describe("a vault", () => {
     const vault = unlockVault(contents());
     const frame = sealEnvelope("statement", { a: 1 }, vault.signerKey);
     const publicKey = publicKeyFromHex(publicKeyHex(vault.signerKey));
-    expect(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 1000 }).kind).toBe("statement");
+    expect(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 1000 }).kind).toBe(
+      "statement",
+    );
   });
 
   it("is of no use once locked, and prints nothing", () => {
     const vault = unlockVault(contents());
     const secret = hotWallet.privateKey.slice(2);
-    expect(inspect(vault, { depth: 9, showHidden: true }) + JSON.stringify(vault)).not.toContain(secret);
+    expect(inspect(vault, { depth: 9, showHidden: true }) + JSON.stringify(vault)).not.toContain(
+      secret,
+    );
     vault.lock();
     vault.lock();
     expect(() => signed(vault, {})).toThrow(expect.objectContaining({ code: "VAULT_LOCKED" }));
@@ -171,14 +224,20 @@ describe("the process with the keys", () => {
   /** A program that has `hardenProcess` and `readFileSync` at hand. */
   const script = (body: string): string[] => ["--input-type=module", "-e", `${bundle}\n${body}`];
   const start = (options: readonly string[], env: Record<string, string> = {}) =>
-    spawnSync(process.execPath, [...options, ...script("console.log(JSON.stringify(hardenProcess(process)))")], {
-      env: { PATH: process.env.PATH ?? "", ...env },
-      encoding: "utf8",
-    });
+    spawnSync(
+      process.execPath,
+      [...options, ...script("console.log(JSON.stringify(hardenProcess(process)))")],
+      {
+        env: { PATH: process.env.PATH ?? "", ...env },
+        encoding: "utf8",
+      },
+    );
 
   it("refuses NODE_OPTIONS and an inspector", () => {
     expect(start([]).stdout).toContain('"warnings":[]');
-    expect(start([], { NODE_OPTIONS: "--max-old-space-size=100" }).stderr).toContain("PROCESS_NODE_OPTIONS");
+    expect(start([], { NODE_OPTIONS: "--max-old-space-size=100" }).stderr).toContain(
+      "PROCESS_NODE_OPTIONS",
+    );
     expect(start(["--inspect=127.0.0.1:0"]).stderr).toContain("PROCESS_INSPECTOR");
     expect(start(["--max-old-space-size=100"]).stdout).toContain('"warnings":[]');
   });
@@ -214,7 +273,8 @@ describe("the process with the keys", () => {
       systemCallFilter: true,
       interfaces: [],
     };
-    const level = (change: Partial<IsolationState>): string => isolationLevel({ ...apart, ...change });
+    const level = (change: Partial<IsolationState>): string =>
+      isolationLevel({ ...apart, ...change });
     expect(level({})).toMatch(/^level 2: /);
     expect(level({ interfaces: ["eth0"] })).toBe("level 1: own user; network in reach");
     expect(level({ interfaces: null, noNewPrivileges: false, systemCallFilter: false })).toMatch(

@@ -6,7 +6,14 @@ import { describe, expect, it } from "vitest";
 import { Kit, other, shop, txParams } from "../../lab/kit/signer-kit.ts";
 
 /** Fields that only an operator sees. */
-const operatorsOwn = ["approvalDigest", "orderId", "decimal", "requestedAt", "expiresAt", "isCancelling"];
+const operatorsOwn = [
+  "approvalDigest",
+  "orderId",
+  "decimal",
+  "requestedAt",
+  "expiresAt",
+  "isCancelling",
+];
 
 describe("the courier's socket", () => {
   it("never answers a field of the operator's view; the operator's socket does", () => {
@@ -45,15 +52,24 @@ describe("the courier's socket", () => {
     ask("report", { after: 0 });
     const received = JSON.stringify([...said, kit.pushes]);
 
-    expect([view?.state, kit.pushes.some(({ push }) => push === "changed")]).toEqual(["approved", true]);
+    expect([view?.state, kit.pushes.some(({ push }) => push === "changed")]).toEqual([
+      "approved",
+      true,
+    ]);
     expect(digest).toMatch(/^[0-9a-f]{64}$/);
     expect(received).not.toContain(digest);
     expect(operatorsOwn.filter((field) => received.includes(`"${field}"`))).toEqual([]);
 
-    const shown = JSON.stringify([approved, kit.operate("list", { openOnly: false, limit: 9 }), kit.show(refused)]);
+    const shown = JSON.stringify([
+      approved,
+      kit.operate("list", { openOnly: false, limit: 9 }),
+      kit.show(refused),
+    ]);
     expect(operatorsOwn.filter((field) => !shown.includes(`"${field}"`))).toEqual(["isCancelling"]);
     const again = kit.request({ currency: "eth", amount: "1.5", mode: "manual" });
-    expect(JSON.stringify(kit.operate("show", { transactionId: again.transactionId }))).toContain(again.approvalDigest);
+    expect(JSON.stringify(kit.operate("show", { transactionId: again.transactionId }))).toContain(
+      again.approvalDigest,
+    );
     expect(again.approvalDigest).toMatch(/^[0-9a-f]{64}$/);
   });
 });

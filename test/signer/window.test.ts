@@ -24,13 +24,20 @@ class Exact {
   }
 
   sumAt(nowMs: number, span = spanMs): bigint {
-    return this.#entries.reduce((sum, { atMs, units }) => (atMs > nowMs - span ? sum + units : sum), 0n);
+    return this.#entries.reduce(
+      (sum, { atMs, units }) => (atMs > nowMs - span ? sum + units : sum),
+      0n,
+    );
   }
 }
 
 /** Thousands of times in a run: `expect` only for what is wrong. */
 function judge(window: SlidingWindow, exact: Exact, atMs: number): void {
-  const [sum, least, most] = [window.sumAt(atMs), exact.sumAt(atMs), exact.sumAt(atMs, spanMs + minuteMs)];
+  const [sum, least, most] = [
+    window.sumAt(atMs),
+    exact.sumAt(atMs),
+    exact.sumAt(atMs, spanMs + minuteMs),
+  ];
   if (sum < least) expect.unreachable(`${sum} counts less than the exact ${least}`);
   if (sum > most) expect.unreachable(`${sum} counts more than ${most} of the span and a minute`);
 }
@@ -82,9 +89,11 @@ function play(list: readonly Act[]): void {
       window = again;
     }
     judge(window, exact, nowMs);
-    for (const one of settled) if (window.unitsOf(one, nowMs) !== 0n) expect(window.unitsOf(one, nowMs)).toBe(0n);
+    for (const one of settled)
+      if (window.unitsOf(one, nowMs) !== 0n) expect(window.unitsOf(one, nowMs)).toBe(0n);
   }
-  for (let later = nowMs; later < nowMs + spanMs + 2 * minuteMs; later += 7_001) judge(window, exact, later);
+  for (let later = nowMs; later < nowMs + spanMs + 2 * minuteMs; later += 7_001)
+    judge(window, exact, later);
 }
 
 describe("a window", () => {
@@ -96,7 +105,11 @@ describe("a window", () => {
     const window = new SlidingWindow(spanMs);
     window.add("a", 10, 5n);
     window.add("b", 20, 7n);
-    expect([window.sumAt(10 + spanMs - 1), window.sumAt(10 + spanMs), window.sumAt(20 + spanMs)]).toEqual([12n, 7n, 0n]);
+    expect([
+      window.sumAt(10 + spanMs - 1),
+      window.sumAt(10 + spanMs),
+      window.sumAt(20 + spanMs),
+    ]).toEqual([12n, 7n, 0n]);
   });
 
   it("holds a settled amount to the end of its minute and the span, and keeps its id no longer", () => {

@@ -17,7 +17,8 @@ describe("an observation", () => {
 
   it("goes forward, except for a reorganisation, and ends permanently", () => {
     const { kit, transactionId, see } = released();
-    for (const stage of ["broadcast", "included", "broadcast", "included"]) expect(see(stage).withdrawal.state).toBe(stage);
+    for (const stage of ["broadcast", "included", "broadcast", "included"])
+      expect(see(stage).withdrawal.state).toBe(stage);
     expect(see("final", "reverted").withdrawal.state).toBe("reverted");
     const before = kit.records().length;
     expect(see("final", "reverted").ok).toBe(true);
@@ -33,7 +34,8 @@ describe("an observation", () => {
 
   it("of an end is taken a bounded number of times", () => {
     const { kit, see } = released();
-    for (let i = 0; i < 150; i++) expect(see("final", i % 2 === 0 ? "paid" : "reverted").ok).toBe(true);
+    for (let i = 0; i < 150; i++)
+      expect(see("final", i % 2 === 0 ? "paid" : "reverted").ok).toBe(true);
     for (let i = 0; i < 60; i++) see("final", i % 2 === 0 ? "paid" : "reverted");
     expect(see("final", "conflicted").code).toBe("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
     kit.acknowledge();
@@ -58,9 +60,15 @@ describe("an observation", () => {
     expect(see("final").code).toBe("WITHDRAWAL_OBSERVATION");
     expect(see("included", "paid").code).toBe("WITHDRAWAL_OBSERVATION");
     const fresh = kit.request().transactionId;
-    expect(kit.ask("observed", { transactionId: fresh, stage: "final", outcome: "conflicted", txHash: "", block: 0 }).code).toBe(
-      "WITHDRAWAL_NOT_RELEASED",
-    );
+    expect(
+      kit.ask("observed", {
+        transactionId: fresh,
+        stage: "final",
+        outcome: "conflicted",
+        txHash: "",
+        block: 0,
+      }).code,
+    ).toBe("WITHDRAWAL_NOT_RELEASED");
     expect(see("final", "conflicted", "").withdrawal.state).toBe("conflicted");
   });
 
@@ -68,7 +76,8 @@ describe("an observation", () => {
     const { see } = released();
     let refused = 0;
     for (let i = 0; i < 220; i++)
-      if (see(i % 2 === 0 ? "included" : "broadcast").code === "WITHDRAWAL_TOO_MANY_OBSERVATIONS") refused += 1;
+      if (see(i % 2 === 0 ? "included" : "broadcast").code === "WITHDRAWAL_TOO_MANY_OBSERVATIONS")
+        refused += 1;
     expect(refused).toBe(10); // every other one repeats the last that was recorded
     expect(see("final", "paid").ok).toBe(true);
   });
@@ -78,7 +87,8 @@ describe("the account's own count", () => {
   it("a count ahead of ours is an alarm at once and a lock when it stays for a minute", () => {
     const kit = new Kit();
     kit.handshake();
-    const count = (nonce: string, quorum = 2) => kit.ask("account", { chain: "local", slot: nonce, quorum });
+    const count = (nonce: string, quorum = 2) =>
+      kit.ask("account", { chain: "local", slot: nonce, quorum });
     expect(count("99").ok).toBe(true);
     kit.begin("5");
     expect(count("5").ok).toBe(true);
@@ -102,7 +112,8 @@ describe("a courier that once made nodes up", () => {
   it("silences honest ones after it for two minutes and no longer", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
-    const count = (nonce: string, quorum: number) => kit.ask("account", { chain: "local", slot: nonce, quorum });
+    const count = (nonce: string, quorum: number) =>
+      kit.ask("account", { chain: "local", slot: nonce, quorum });
     count("6", 5);
     const sign = () => kit.ask("sign", { transactionId, txParams });
     expect(sign().code).toBe("ACCOUNT_BEHIND");
@@ -117,7 +128,8 @@ describe("a courier that once made nodes up", () => {
   it("is believed itself as long as nobody says more: one of two nodes alone moves nothing", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
-    const count = (nonce: string, quorum: number) => kit.ask("account", { chain: "local", slot: nonce, quorum });
+    const count = (nonce: string, quorum: number) =>
+      kit.ask("account", { chain: "local", slot: nonce, quorum });
     for (let minute = 0; minute < 5; minute++) {
       count("5", 2);
       count("9", 1);
@@ -128,7 +140,8 @@ describe("a courier that once made nodes up", () => {
 });
 
 describe("while the chain counts past the ledger", () => {
-  const tell = (kit: Kit, nonce: string) => kit.ask("account", { chain: "local", slot: nonce, quorum: 2 });
+  const tell = (kit: Kit, nonce: string) =>
+    kit.ask("account", { chain: "local", slot: nonce, quorum: 2 });
 
   it("no new slot is assigned from the first report on; a withdrawal with a slot goes on", () => {
     const kit = new Kit().ready();
@@ -136,9 +149,14 @@ describe("while the chain counts past the ledger", () => {
     const { transactionId } = kit.request();
     tell(kit, "7");
     const detail = "the chain counts 7 transactions, the ledger 6";
-    expect(kit.ask("sign", { transactionId, txParams })).toMatchObject({ code: "ACCOUNT_BEHIND", detail });
+    expect(kit.ask("sign", { transactionId, txParams })).toMatchObject({
+      code: "ACCOUNT_BEHIND",
+      detail,
+    });
     expect(kit.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
-    expect(kit.ask("replace", { transactionId: assigned, above: 1, txParams }).withdrawal.attempts).toHaveLength(2);
+    expect(
+      kit.ask("replace", { transactionId: assigned, above: 1, txParams }).withdrawal.attempts,
+    ).toHaveLength(2);
     // A count that is lower again was a lag or a lie, and no longer stops the account.
     tell(kit, "6");
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal).toMatchObject({ slot: "6" });
@@ -158,11 +176,22 @@ describe("while the chain counts past the ledger", () => {
 
 describe("a nonce that was assigned and went to a foreign transaction", () => {
   const lose = (kit: Kit, transactionId: string) =>
-    kit.ask("observed", { transactionId, stage: "final", outcome: "conflicted", txHash: "", block: 0 });
+    kit.ask("observed", {
+      transactionId,
+      stage: "final",
+      outcome: "conflicted",
+      txHash: "",
+      block: 0,
+    });
   const two = () => {
     const kit = new Kit().ready();
     const [first, second] = [kit.pay(), kit.pay()];
-    return { kit, first: first.transactionId, second: second.transactionId, queued: kit.request().transactionId };
+    return {
+      kit,
+      first: first.transactionId,
+      second: second.transactionId,
+      queued: kit.request().transactionId,
+    };
   };
 
   it("is an alarm and a lock at once, though the chain counts no more than the ledger", () => {
@@ -179,16 +208,23 @@ describe("a nonce that was assigned and went to a foreign transaction", () => {
     expect(kit.pushes).toContainEqual({ push: "locked", code: "CHAIN_SLOT_FOREIGN" });
     const stopped = { code: "SIGNER_LOCKED", detail: "CHAIN_SLOT_FOREIGN" };
     expect(kit.ask("sign", { transactionId: queued, txParams })).toMatchObject(stopped);
-    expect(kit.ask("replace", { transactionId: second, above: 1, txParams })).toMatchObject(stopped);
+    expect(kit.ask("replace", { transactionId: second, above: 1, txParams })).toMatchObject(
+      stopped,
+    );
     expect(lose(kit, second).withdrawal.state).toBe("conflicted");
     kit.start();
     expect(kit.handshake().ok).toBe(true);
     expect(kit.ask("sign", { transactionId: queued, txParams })).toMatchObject(stopped);
     expect(kit.show(queued).state).toBe("approved");
-    expect(kit.operate("status").status).toMatchObject({ locked: "CHAIN_SLOT_FOREIGN", lockedDetail: detail });
+    expect(kit.operate("status").status).toMatchObject({
+      locked: "CHAIN_SLOT_FOREIGN",
+      lockedDetail: detail,
+    });
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
     kit.receive();
-    const alarms = kit.statements.flatMap(({ entries }) => entries.filter((entry) => entry.kind === "alarm"));
+    const alarms = kit.statements.flatMap(({ entries }) =>
+      entries.filter((entry) => entry.kind === "alarm"),
+    );
     expect(alarms).toMatchObject([
       { code: "CHAIN_SLOT_CONFLICTED", locked: false },
       { code: "CHAIN_SLOT_FOREIGN", locked: true },
@@ -206,24 +242,38 @@ describe("a nonce that was assigned and went to a foreign transaction", () => {
     expect(kit.ask("sign", { transactionId: queued, txParams }).withdrawal.slot).toBe("7");
   });
 
-  it.each([0, 1, 2, 3])("stops the account after a crash too, %i of the three lines kept", (kept) => {
-    const twin = two();
-    lose(twin.kit, twin.first);
-    const written = twin.kit.records().slice(-3);
-    const { kit, first, queued } = two();
-    const before = kit.records().length;
-    kit.send("observed", { transactionId: first, stage: "final", outcome: "conflicted", txHash: "", block: 0 });
-    const macBytes = kept < 3 ? 0 : ',"mac":""'.length + 64; // The last line has the MAC.
-    const lineBytes = (record: object): number => Buffer.byteLength(`${JSON.stringify(record)}\n`);
-    kit.crash(written.slice(0, kept).reduce((bytes, record) => bytes + lineBytes(record), macBytes));
-    // The mark in the state folder is durable first: a lock that the disk lost is recorded again.
-    expect(kit.records()).toHaveLength(before + (kept < 3 ? 1 : 3));
-    expect(kit.core.locked?.code).toBe("CHAIN_SLOT_FOREIGN");
-    expect(kit.show(first).state).toBe(kept < 3 ? "released" : "conflicted");
-    kit.handshake();
-    expect(lose(kit, first).withdrawal.state).toBe("conflicted");
-    expect(kit.ask("sign", { transactionId: queued, txParams }).detail).toBe("CHAIN_SLOT_FOREIGN");
-  });
+  it.each([0, 1, 2, 3])(
+    "stops the account after a crash too, %i of the three lines kept",
+    (kept) => {
+      const twin = two();
+      lose(twin.kit, twin.first);
+      const written = twin.kit.records().slice(-3);
+      const { kit, first, queued } = two();
+      const before = kit.records().length;
+      kit.send("observed", {
+        transactionId: first,
+        stage: "final",
+        outcome: "conflicted",
+        txHash: "",
+        block: 0,
+      });
+      const macBytes = kept < 3 ? 0 : ',"mac":""'.length + 64; // The last line has the MAC.
+      const lineBytes = (record: object): number =>
+        Buffer.byteLength(`${JSON.stringify(record)}\n`);
+      kit.crash(
+        written.slice(0, kept).reduce((bytes, record) => bytes + lineBytes(record), macBytes),
+      );
+      // The mark in the state folder is durable first: a lock that the disk lost is recorded again.
+      expect(kit.records()).toHaveLength(before + (kept < 3 ? 1 : 3));
+      expect(kit.core.locked?.code).toBe("CHAIN_SLOT_FOREIGN");
+      expect(kit.show(first).state).toBe(kept < 3 ? "released" : "conflicted");
+      kit.handshake();
+      expect(lose(kit, first).withdrawal.state).toBe("conflicted");
+      expect(kit.ask("sign", { transactionId: queued, txParams }).detail).toBe(
+        "CHAIN_SLOT_FOREIGN",
+      );
+    },
+  );
 
   it("is not accepted before the handshake: a restored ledger has another reason to stop", () => {
     const { kit, first } = two();

@@ -8,12 +8,22 @@ import { describe, expect, it } from "vitest";
 import { noPast } from "../../agent/ledger/archive.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
-import { isFinal, isUnfinished, type State, type Step, states, step } from "../../agent/signer/state/machine.ts";
+import {
+  isFinal,
+  isUnfinished,
+  type State,
+  type Step,
+  states,
+  step,
+} from "../../agent/signer/state/machine.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
 import { hotWallet, Kit, own, settings, shop, txParams } from "../../lab/kit/signer-kit.ts";
 
-const lines = readFileSync(new URL("../../agent/signer/state/machine.ts", import.meta.url), "utf8").split("\n");
+const lines = readFileSync(
+  new URL("../../agent/signer/state/machine.ts", import.meta.url),
+  "utf8",
+).split("\n");
 
 describe("the drawn machine", () => {
   const start = lines.findIndex((line) => line.startsWith(" * state "));
@@ -26,14 +36,19 @@ describe("the drawn machine", () => {
     expect(steps).toHaveLength(14);
   });
 
-  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))("goes from %s where the drawing goes", (state, drawn) => {
-    expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
-  });
+  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))(
+    "goes from %s where the drawing goes",
+    (state, drawn) => {
+      expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
+    },
+  );
 
   it("ends where no step leads to anything but an end, and counts as unfinished what has a slot", () => {
     const ends = ["paid", "reverted", "conflicted", "cancelled", "refused", "expired", "moved"];
     for (const [state, ...drawn] of rows) {
-      expect(isFinal(state as State)).toBe(drawn.every((cell) => cell === "." || ends.includes(cell)));
+      expect(isFinal(state as State)).toBe(
+        drawn.every((cell) => cell === "." || ends.includes(cell)),
+      );
       const assigned = ["intent", "signed", "released", "broadcast", "included", "quarantined"];
       expect(isUnfinished(state as State)).toBe(assigned.includes(state!));
     }
@@ -50,11 +65,15 @@ describe("slots", () => {
       ...{ chain: "local", network: "eip155:31337", address: hotWallet, nextSlot: "7" },
     });
     expect(kit.begin("7", 1).ok).toBe(true);
-    expect(kit.ask("adopt", { chain: "elsewhere", slot: "8", quorum: 9 }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    expect(kit.ask("adopt", { chain: "elsewhere", slot: "8", quorum: 9 }).code).toBe(
+      "ACCOUNT_NOT_ADOPTED",
+    );
     expect(kit.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(1);
     const nonces = [kit.ask("sign", { transactionId, txParams }).withdrawal.slot];
     for (let i = 0; i < 3; i++)
-      nonces.push(kit.ask("sign", { transactionId: kit.request().transactionId, txParams }).withdrawal.slot);
+      nonces.push(
+        kit.ask("sign", { transactionId: kit.request().transactionId, txParams }).withdrawal.slot,
+      );
     expect(nonces).toEqual(["7", "8", "9", "10"]);
     expect(kit.begin("7", 1).account.nextSlot).toBe("11");
   });
@@ -69,10 +88,15 @@ describe("slots", () => {
     expect(kit.statements.length).toBe(0);
     kit.receive();
     const entries = kit.statements.flatMap((statement) => statement.entries);
-    expect(entries.map((entry) => (entry.kind === "adopted" ? entry.slot : entry.kind))).toEqual(["5", "9007199254740991", "8"]);
+    expect(entries.map((entry) => (entry.kind === "adopted" ? entry.slot : entry.kind))).toEqual([
+      "5",
+      "9007199254740991",
+      "8",
+    ]);
     const { transactionId } = kit.request();
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("8");
-    for (const nonce of ["9", "7"]) expect(adopt(nonce)).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 8" });
+    for (const nonce of ["9", "7"])
+      expect(adopt(nonce)).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 8" });
     expect(kit.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(3);
   });
 
@@ -82,17 +106,30 @@ describe("slots", () => {
     const first = () => kit.operate("adopt", { chain: "local", slot: "" }).first;
     const network = "eip155:31337";
     expect(first()).toEqual({
-      ...{ chain: "local", network, account: hotWallet, adopted: "", isBegun: false, counted: "", quorum: 0 },
+      ...{
+        chain: "local",
+        network,
+        account: hotWallet,
+        adopted: "",
+        isBegun: false,
+        counted: "",
+        quorum: 0,
+      },
     });
     expect(kit.operate("adopt", { chain: "local", slot: "1000" }).code).toBe("ACCOUNT_NOT_ADOPTED");
-    expect(kit.ask("adopt", { chain: "local", slot: "1000", quorum: 9 }).code).toBe("ACCOUNT_FIRST_UNNAMED");
+    expect(kit.ask("adopt", { chain: "local", slot: "1000", quorum: 9 }).code).toBe(
+      "ACCOUNT_FIRST_UNNAMED",
+    );
     expect(first()).toMatchObject({ adopted: "", counted: "1000", quorum: 9 });
     expect(kit.operate("adopt", { chain: "local", slot: "7" }).code).toBe("ACCOUNT_FIRST_SLOT");
     expect(kit.operate("adopt", { chain: "elsewhere", slot: "7" }).code).toBe("CHAIN_UNKNOWN");
     expect(kit.kinds()).toEqual(["PAIRED"]);
     expect(kit.ask("hello").accounts[0]!.nextSlot).toBe("");
     kit.ask("adopt", { chain: "local", slot: "7", quorum: 2 });
-    expect(kit.operate("adopt", { chain: "local", slot: "7" }).first).toMatchObject({ adopted: "7", isBegun: false });
+    expect(kit.operate("adopt", { chain: "local", slot: "7" }).first).toMatchObject({
+      adopted: "7",
+      isBegun: false,
+    });
     expect(kit.operate("adopt", { chain: "local", slot: "7" }).ok).toBe(true);
     kit.ask("sign", { transactionId: kit.request().transactionId, txParams });
     expect(first()).toMatchObject({ adopted: "7", isBegun: true });
@@ -189,7 +226,10 @@ describe("slots", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
     const { withdrawal } = kit.ask("sign", { transactionId, txParams });
-    const again = kit.ask("sign", { transactionId, txParams: { ...txParams, maxFeePerGas: "9000000000" } });
+    const again = kit.ask("sign", {
+      transactionId,
+      txParams: { ...txParams, maxFeePerGas: "9000000000" },
+    });
     expect(again.withdrawal).toEqual(withdrawal);
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
@@ -205,9 +245,13 @@ describe("slots", () => {
       expect(kit.ask("sign", { transactionId, txParams: bad }).code).toBe("TRANSACTION_FIELD");
     }
     for (const bad of ["-1", "1.5", "01", "", 5, "9".repeat(40)]) {
-      expect(kit.ask("sign", { transactionId, txParams: { ...txParams, gasLimit: bad } }).code).toBe("JSON_SHAPE");
+      expect(
+        kit.ask("sign", { transactionId, txParams: { ...txParams, gasLimit: bad } }).code,
+      ).toBe("JSON_SHAPE");
     }
-    expect(kit.ask("sign", { transactionId: "00".repeat(16), txParams }).code).toBe("WITHDRAWAL_UNKNOWN");
+    expect(kit.ask("sign", { transactionId: "00".repeat(16), txParams }).code).toBe(
+      "WITHDRAWAL_UNKNOWN",
+    );
     expect(kit.ask("sign", { transactionId, txParams }).withdrawal.slot).toBe("5");
   });
 
@@ -217,7 +261,9 @@ describe("slots", () => {
     for (let i = 0; i < 513; i++) ids.push(kit.request({ amount: "0.01" }).transactionId);
     for (const transactionId of ids.slice(0, 512)) kit.send("sign", { transactionId, txParams });
     kit.settle();
-    expect(kit.ask("sign", { transactionId: ids[512], txParams })).toMatchObject({ code: "ACCOUNT_FULL" });
+    expect(kit.ask("sign", { transactionId: ids[512], txParams })).toMatchObject({
+      code: "ACCOUNT_FULL",
+    });
     kit.acknowledge();
     const first = kit.show(ids[0]!);
     const { txHash } = first.attempts[0]!;
@@ -249,8 +295,14 @@ describe("a replacement", () => {
     const { kit, transactionId } = released();
     const { withdrawal } = kit.ask("replace", { transactionId, above: 1, txParams: cheap });
     expect(withdrawal).toMatchObject({ state: "released", slot: "5" });
-    expect(withdrawal.attempts.map((attempt) => attempt.txParams?.maxFeePerGas)).toEqual(["2000000000", "2250000000"]);
-    expect(withdrawal.attempts.map((attempt) => attempt.txParams?.maxPriorityFeePerGas)).toEqual(["1000000000", "1125000000"]);
+    expect(withdrawal.attempts.map((attempt) => attempt.txParams?.maxFeePerGas)).toEqual([
+      "2000000000",
+      "2250000000",
+    ]);
+    expect(withdrawal.attempts.map((attempt) => attempt.txParams?.maxPriorityFeePerGas)).toEqual([
+      "1000000000",
+      "1125000000",
+    ]);
     expect(withdrawal.attempts[1]!.raw).toBeUndefined();
     const [first, second] = kit.records().filter((record) => record.kind === "INTENT");
     expect(second).toMatchObject({ slot: "5", address: shop, amountUnits: "1500000", attempt: 2 });
@@ -261,19 +313,25 @@ describe("a replacement", () => {
   it("rounds up, and raises a tip of nothing", () => {
     const kit = new Kit().ready();
     const { transactionId } = kit.request();
-    kit.ask("sign", { transactionId, txParams: { gasLimit: "65000", maxFeePerGas: "9", maxPriorityFeePerGas: "0" } });
+    kit.ask("sign", {
+      transactionId,
+      txParams: { gasLimit: "65000", maxFeePerGas: "9", maxPriorityFeePerGas: "0" },
+    });
     kit.acknowledge();
     const { attempts } = kit.ask("replace", {
       transactionId,
       above: 1,
       txParams: { ...cheap, maxPriorityFeePerGas: "0" },
     }).withdrawal;
-    expect(attempts[1]).toMatchObject({ txParams: { maxFeePerGas: "11", maxPriorityFeePerGas: "1" } });
+    expect(attempts[1]).toMatchObject({
+      txParams: { maxFeePerGas: "11", maxPriorityFeePerGas: "1" },
+    });
   });
 
   it("comes half a minute after the one before, for everybody", () => {
     const { kit, transactionId } = released();
-    const replace = (above: number) => kit.askAtOnce("replace", { transactionId, above, txParams: cheap });
+    const replace = (above: number) =>
+      kit.askAtOnce("replace", { transactionId, above, txParams: cheap });
     expect(replace(1).code).toBe("WITHDRAWAL_TOO_SOON");
     kit.now += 29_999;
     for (let again = 0; again < 20; again += 1) expect(replace(1).code).toBe("WITHDRAWAL_TOO_SOON");
@@ -295,74 +353,104 @@ describe("a replacement", () => {
 
   it("has no tip above the ceiling, but for the least step above one that an operator named", () => {
     const { kit, transactionId } = released();
-    const tipped = (gwei: number) => ({ ...cheap, maxFeePerGas: "60000000000", maxPriorityFeePerGas: `${gwei}000000000` });
-    expect(kit.ask("replace", { transactionId, above: 1, txParams: tipped(51) }).code).toBe("POLICY_TIP_ABOVE_MAX");
+    const tipped = (gwei: number) => ({
+      ...cheap,
+      maxFeePerGas: "60000000000",
+      maxPriorityFeePerGas: `${gwei}000000000`,
+    });
+    expect(kit.ask("replace", { transactionId, above: 1, txParams: tipped(51) }).code).toBe(
+      "POLICY_TIP_ABOVE_MAX",
+    );
     expect(kit.ask("replace", { transactionId, above: 1, txParams: tipped(50) }).ok).toBe(true);
     kit.acknowledge();
     // An eighth above fifty is above the ceiling.
-    expect(kit.ask("replace", { transactionId, above: 2, txParams: cheap }).code).toBe("POLICY_TIP_ABOVE_MAX");
+    expect(kit.ask("replace", { transactionId, above: 2, txParams: cheap }).code).toBe(
+      "POLICY_TIP_ABOVE_MAX",
+    );
     expect(kit.show(transactionId).attempts).toHaveLength(2);
   });
 
   it("asked twice is the one already made; one of an attempt that is not there yet is refused", () => {
     const { kit, transactionId } = released();
-    expect(kit.ask("replace", { transactionId, above: 2, txParams: cheap }).code).toBe("WITHDRAWAL_ATTEMPT_UNKNOWN");
+    expect(kit.ask("replace", { transactionId, above: 2, txParams: cheap }).code).toBe(
+      "WITHDRAWAL_ATTEMPT_UNKNOWN",
+    );
     const once = kit.ask("replace", { transactionId, above: 1, txParams: cheap }).withdrawal;
     expect(kit.ask("replace", { transactionId, above: 1, txParams }).withdrawal).toEqual(once);
-    expect(kit.ask("replace", { transactionId, above: 2, txParams: cheap }).code).toBe("WITHDRAWAL_NOT_RELEASED");
+    expect(kit.ask("replace", { transactionId, above: 2, txParams: cheap }).code).toBe(
+      "WITHDRAWAL_NOT_RELEASED",
+    );
     expect(kit.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
   });
 
   it("is refused before release, in a block, after the end, and beyond the courier's fourteen attempts", () => {
     const { kit, transactionId } = released();
     const fresh = kit.request().transactionId;
-    expect(kit.ask("replace", { transactionId: fresh, above: 1, txParams: cheap }).code).toBe("WITHDRAWAL_ATTEMPT_UNKNOWN");
+    expect(kit.ask("replace", { transactionId: fresh, above: 1, txParams: cheap }).code).toBe(
+      "WITHDRAWAL_ATTEMPT_UNKNOWN",
+    );
     kit.ask("sign", { transactionId: fresh, txParams });
-    expect(kit.ask("replace", { transactionId: fresh, above: 1, txParams: cheap }).code).toBe("WITHDRAWAL_NOT_RELEASED");
+    expect(kit.ask("replace", { transactionId: fresh, above: 1, txParams: cheap }).code).toBe(
+      "WITHDRAWAL_NOT_RELEASED",
+    );
     const { txHash } = kit.show(transactionId).attempts[0]!;
-    const observed = (stage: string, outcome = "") => kit.ask("observed", { transactionId, stage, outcome, txHash, block: 1 });
+    const observed = (stage: string, outcome = "") =>
+      kit.ask("observed", { transactionId, stage, outcome, txHash, block: 1 });
     observed("included");
-    expect(kit.ask("replace", { transactionId, above: 1, txParams: cheap }).code).toBe("WITHDRAWAL_INCLUDED");
+    expect(kit.ask("replace", { transactionId, above: 1, txParams: cheap }).code).toBe(
+      "WITHDRAWAL_INCLUDED",
+    );
     observed("broadcast");
     for (let above = 1; above < 14; above++) {
       expect(kit.ask("replace", { transactionId, above, txParams: cheap }).ok).toBe(true);
       kit.acknowledge();
     }
-    expect(kit.ask("replace", { transactionId, above: 14, txParams: cheap }).code).toBe("WITHDRAWAL_WAITS_FOR_OPERATOR");
+    expect(kit.ask("replace", { transactionId, above: 14, txParams: cheap }).code).toBe(
+      "WITHDRAWAL_WAITS_FOR_OPERATOR",
+    );
     observed("final", "paid");
     kit.acknowledge();
-    expect(kit.ask("replace", { transactionId, above: 20, txParams: cheap }).code).toBe("WITHDRAWAL_CLOSED");
+    expect(kit.ask("replace", { transactionId, above: 20, txParams: cheap }).code).toBe(
+      "WITHDRAWAL_CLOSED",
+    );
   });
 });
 
 describe("a checkpoint", () => {
-  it.each(seedsOfRun(share(6, 2)))("anywhere leads to the same state as the whole ledger (SEED=%i)", (seed) => {
-    const random = new Seeded(seed);
-    const kit = new Kit().ready();
-    for (let i = 0; i < 25; i++) {
-      kit.now += random.below(2_000_000);
-      const { transactionId, state, attempts } = random.chance(4)
-        ? kit.pay()
-        : kit.request({ amount: `${1 + random.below(900)}` });
-      if (state === "approved") kit.ask("sign", { transactionId, txParams });
-      if (random.chance(3)) kit.acknowledge();
-      const txHash = attempts[0]?.txHash ?? "";
-      if (state === "released") {
-        kit.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash, block: i });
-        kit.signer.tick();
+  it.each(seedsOfRun(share(6, 2)))(
+    "anywhere leads to the same state as the whole ledger (SEED=%i)",
+    (seed) => {
+      const random = new Seeded(seed);
+      const kit = new Kit().ready();
+      for (let i = 0; i < 25; i++) {
+        kit.now += random.below(2_000_000);
+        const { transactionId, state, attempts } = random.chance(4)
+          ? kit.pay()
+          : kit.request({ amount: `${1 + random.below(900)}` });
+        if (state === "approved") kit.ask("sign", { transactionId, txParams });
+        if (random.chance(3)) kit.acknowledge();
+        const txHash = attempts[0]?.txHash ?? "";
+        if (state === "released") {
+          kit.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash, block: i });
+          kit.signer.tick();
+        }
       }
-    }
-    const records = kit.records();
-    const rules = readRules(settings, own);
-    const whole = new Core(rules, noPast);
-    for (const record of records) whole.apply(record);
-    for (let i = 0; i < 8; i++) {
-      const cut = 1 + random.below(records.length);
-      const before = new Core(rules, noPast);
-      for (const record of records.slice(0, cut)) before.apply(record);
-      const after = new Core(rules, noPast, JSON.parse(JSON.stringify(before.snapshot())) as CoreSnapshot);
-      for (const record of records.slice(cut)) after.apply(record);
-      expect(JSON.stringify(after.snapshot())).toBe(JSON.stringify(whole.snapshot()));
-    }
-  });
+      const records = kit.records();
+      const rules = readRules(settings, own);
+      const whole = new Core(rules, noPast);
+      for (const record of records) whole.apply(record);
+      for (let i = 0; i < 8; i++) {
+        const cut = 1 + random.below(records.length);
+        const before = new Core(rules, noPast);
+        for (const record of records.slice(0, cut)) before.apply(record);
+        const after = new Core(
+          rules,
+          noPast,
+          JSON.parse(JSON.stringify(before.snapshot())) as CoreSnapshot,
+        );
+        for (const record of records.slice(cut)) after.apply(record);
+        expect(JSON.stringify(after.snapshot())).toBe(JSON.stringify(whole.snapshot()));
+      }
+    },
+  );
 });

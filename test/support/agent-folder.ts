@@ -27,11 +27,17 @@ export class AgentFolder {
     const content = {
       gatewayUrl,
       ...secrets,
-      chains: { local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:9"], confirmations: 1 } },
+      chains: {
+        local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:9"], confirmations: 1 },
+      },
       currencies: {
         usdt: { chain: "local", decimal: 6, contract: usdt },
         eth: { chain: "local", decimal: 18 },
-        quiet: { chain: "local", decimal: 2, contract: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2" },
+        quiet: {
+          chain: "local",
+          decimal: 2,
+          contract: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
+        },
       },
       policy: {
         usdt: { maxPerWithdrawal: "100", maxPerDay: "1000", maxFee: "0.010", maxFeePerDay: "1" },
@@ -50,7 +56,15 @@ export class AgentFolder {
 
   /** Pairs as an operator does: pair.js, and the programs that it starts. */
   pairProcess(...args: string[]): Promise<Ran> {
-    return this.launcher("pair.js", "--config", this.config, "--state", this.state, "--yes", ...args);
+    return this.launcher(
+      "pair.js",
+      "--config",
+      this.config,
+      "--state",
+      this.state,
+      "--yes",
+      ...args,
+    );
   }
 
   /** A command in this process. */
@@ -67,12 +81,26 @@ export class AgentFolder {
   }
 
   launcher(file: string, ...args: string[]): Promise<Ran> {
-    return run(process.execPath, [join(projectRoot, file), ...args], { cwd: this.dir, logFile: this.log });
+    return run(process.execPath, [join(projectRoot, file), ...args], {
+      cwd: this.dir,
+      logFile: this.log,
+    });
   }
 
   crypto(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Started {
-    const words = [join(projectRoot, "crypto.js"), "--config", this.config, "--state", this.state, ...args];
-    return start(process.execPath, words, { cwd: this.dir, logFile: this.log, env: { ...process.env, ...env } });
+    const words = [
+      join(projectRoot, "crypto.js"),
+      "--config",
+      this.config,
+      "--state",
+      this.state,
+      ...args,
+    ];
+    return start(process.execPath, words, {
+      cwd: this.dir,
+      logFile: this.log,
+      env: { ...process.env, ...env },
+    });
   }
 
   /**
@@ -83,7 +111,10 @@ export class AgentFolder {
     for (const name of readdirSync(folder, { recursive: true }) as string[]) {
       const path = join(folder, name);
       if (path === this.log || !statSync(path).isFile()) continue;
-      found.set(name, `${(statSync(path).mode & 0o777).toString(8)} ${readFileSync(path, "latin1")}`);
+      found.set(
+        name,
+        `${(statSync(path).mode & 0o777).toString(8)} ${readFileSync(path, "latin1")}`,
+      );
     }
     return found;
   }

@@ -26,7 +26,8 @@ export const currencies = [
   { id: "eth", contract: "", decimal: 18 },
   { id: "usd", contract: token, decimal: 6 },
 ];
-const contractOf = (currency: string): string => currencies.find(({ id }) => id === currency)?.contract ?? "";
+const contractOf = (currency: string): string =>
+  currencies.find(({ id }) => id === currency)?.contract ?? "";
 
 // State of the test that runs.
 export let db: GatewayDatabase;
@@ -85,7 +86,12 @@ export function eachTestItsBooks(): void {
 
 /** The watcher has read every block. */
 export function read(block = chain.block): void {
-  db.store.database.run("INSERT OR REPLACE INTO cursors (network, block, hash) VALUES (?, ?, ?)", network, block, `${block}`);
+  db.store.database.run(
+    "INSERT OR REPLACE INTO cursors (network, block, hash) VALUES (?, ?, ?)",
+    network,
+    block,
+    `${block}`,
+  );
 }
 
 /** Another block, which the watcher reads. */
@@ -96,11 +102,20 @@ export function mine(count = 1): number {
 }
 
 const options = (change: Partial<ClosingOptions> = {}): ClosingOptions => ({
-  ...{ store: db.store, network, reader: chain, currencies, coin: "eth", merchant: null, isWhole: true },
+  ...{
+    store: db.store,
+    network,
+    reader: chain,
+    currencies,
+    coin: "eth",
+    merchant: null,
+    isWhole: true,
+  },
   ...{ clock: () => clock.nowMs, rest: async () => {} },
   ...change,
 });
-export const close = (change: Partial<ClosingOptions> = {}): Promise<Closed> => closeBooks(options(change));
+export const close = (change: Partial<ClosingOptions> = {}): Promise<Closed> =>
+  closeBooks(options(change));
 
 /** Each difference as "ADDRESS AMOUNT CURRENCY from BLOCK". */
 export const differences = ({ differences: rows }: Closed): readonly string[] =>
@@ -115,7 +130,10 @@ function nextId(): string {
 }
 
 /** A deposit address, with the request it was given out for. */
-export function issue(change: Partial<TransactionRow> = {}, isOurs = true): { readonly id: string; readonly address: string } {
+export function issue(
+  change: Partial<TransactionRow> = {},
+  isOurs = true,
+): { readonly id: string; readonly address: string } {
   const id = nextId();
   const address = `0x${"d".repeat(8)}${id}`;
   giveAddress(
@@ -135,18 +153,34 @@ export function keepPayment(
 ): void {
   db.store.database.run(
     "INSERT INTO payments VALUES (?, ?, -1, ?, ?, ?, ?, ?, 1, ?)",
-    ...[network, `hash ${nextId()}`, to.address, currency, units.toString(), block, `${block}`, to.id],
+    ...[
+      network,
+      `hash ${nextId()}`,
+      to.address,
+      currency,
+      units.toString(),
+      block,
+      `${block}`,
+      to.id,
+    ],
   );
 }
 
 /** A payment, on the chain and in the database. */
-export function pay(to: { readonly id: string; readonly address: string }, currency: string, units: bigint): number {
+export function pay(
+  to: { readonly id: string; readonly address: string },
+  currency: string,
+  units: bigint,
+): number {
   chain.move(to.address, currency, units);
   keepPayment(to, currency, units);
   return chain.block;
 }
 
-type Ended = Pick<TransactionRow, "operation" | "currency" | "depositAddress" | "receiverAddress" | "amountUnits" | "feeUnits"> &
+type Ended = Pick<
+  TransactionRow,
+  "operation" | "currency" | "depositAddress" | "receiverAddress" | "amountUnits" | "feeUnits"
+> &
   Partial<TransactionRow>;
 
 /** A withdrawal, sweep or top-up that ended on the chain, as the database holds it. */
@@ -154,33 +188,68 @@ export function keepEnded(row: Ended): string {
   const id = nextId();
   const txHash = `outgoing ${id}`;
   insertTransaction(db.store, {
-    ...{ id, orderId: `o-${id}`, network, status: 1, stage: "completed", txHash, finalBlock: chain.block },
+    ...{
+      id,
+      orderId: `o-${id}`,
+      network,
+      status: 1,
+      stage: "completed",
+      txHash,
+      finalBlock: chain.block,
+    },
     ...row,
   });
   return id;
 }
 
 /** A sweep of an address, with its fee in the coin. */
-export function sweep({ address }: { readonly address: string }, currency: string, units: bigint, fee: bigint): string {
+export function sweep(
+  { address }: { readonly address: string },
+  currency: string,
+  units: bigint,
+  fee: bigint,
+): string {
   chain.move(address, currency, -units);
   chain.move(address, "eth", -fee);
   chain.move(agent.hotWalletAddress, currency, units);
   const ends = { depositAddress: address, receiverAddress: agent.hotWalletAddress };
-  return keepEnded({ operation: "sweep", currency, ...ends, amountUnits: `${units}`, feeUnits: `${fee}` });
+  return keepEnded({
+    operation: "sweep",
+    currency,
+    ...ends,
+    amountUnits: `${units}`,
+    feeUnits: `${fee}`,
+  });
 }
 
 /** A top-up of an address for its sweep of a currency, with its fee. */
-export function topUp({ address }: { readonly address: string }, currency: string, units: bigint, fee: bigint): string {
+export function topUp(
+  { address }: { readonly address: string },
+  currency: string,
+  units: bigint,
+  fee: bigint,
+): string {
   chain.move(agent.hotWalletAddress, "eth", -units - fee);
   chain.move(address, "eth", units);
   const ends = { depositAddress: agent.hotWalletAddress, receiverAddress: address };
-  return keepEnded({ operation: "topup", currency, ...ends, amountUnits: `${units}`, feeUnits: `${fee}` });
+  return keepEnded({
+    operation: "topup",
+    currency,
+    ...ends,
+    amountUnits: `${units}`,
+    feeUnits: `${fee}`,
+  });
 }
 
 export const customer = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
 /** A payout from the hot wallet, with its fee. */
-export function payout(currency: string, units: bigint, fee: bigint, change: Partial<TransactionRow> = {}): string {
+export function payout(
+  currency: string,
+  units: bigint,
+  fee: bigint,
+  change: Partial<TransactionRow> = {},
+): string {
   chain.move(agent.hotWalletAddress, currency, -units);
   chain.move(agent.hotWalletAddress, "eth", -fee);
   const ends = { depositAddress: agent.hotWalletAddress, receiverAddress: customer };
@@ -202,14 +271,27 @@ export function outgoingForeign(currency: string, units: bigint, fee: bigint): s
   const txHash = `foreign ${nextId()}`;
   db.store.database.run(
     "INSERT INTO outgoing VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, 0)",
-    ...[network, agent.hotWalletAddress, `${made}`, txHash, chain.block, customer, contractOf(currency), units.toString()],
+    ...[
+      network,
+      agent.hotWalletAddress,
+      `${made}`,
+      txHash,
+      chain.block,
+      customer,
+      contractOf(currency),
+      units.toString(),
+    ],
   );
   return txHash;
 }
 
 /** A withdrawal that is signed and has not ended. */
 export function signed(number: number, change: Partial<TransactionRow> = {}): string {
-  const id = askWithdrawal(db.store, agent.id, 1_000 + number, { network, stage: "broadcast", ...change });
+  const id = askWithdrawal(db.store, agent.id, 1_000 + number, {
+    network,
+    stage: "broadcast",
+    ...change,
+  });
   const { depositAddress: account = agent.hotWalletAddress } = change;
   db.store.database.run(
     "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', ?, 0, '', NULL, 0)",

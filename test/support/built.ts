@@ -11,7 +11,9 @@ interface Stamp {
 }
 
 // Plain JavaScript, which the compiler is not asked to read.
-const { sourceStamp, stampFile } = (await import(new URL("../../cli/launch/stamp.js", import.meta.url).href)) as Stamp;
+const { sourceStamp, stampFile } = (await import(
+  new URL("../../cli/launch/stamp.js", import.meta.url).href
+)) as Stamp;
 const build = "node scripts/ensure.js";
 
 /** The build in dist/, by its stamp file: every build has its own. */
@@ -27,12 +29,17 @@ export function startsTheBuild(): void {
   let isOfTheseSources = true;
   beforeAll(() => {
     before = identity();
-    if (before === "") throw new Error(`dist/ is not built, and these tests start its programs: ${build}`);
+    if (before === "")
+      throw new Error(`dist/ is not built, and these tests start its programs: ${build}`);
     isOfTheseSources = readFileSync(stampFile, "utf8").trim() === sourceStamp();
   });
   afterEach(({ task }) => {
     if (task.result?.state !== "fail") return;
-    if (identity() !== before) throw new Error("dist/ was built again while this file ran: run it again before you look further");
-    if (!isOfTheseSources) throw new Error(`dist/ is not of these sources: ${build}, and run this file again`);
+    if (identity() !== before)
+      throw new Error(
+        "dist/ was built again while this file ran: run it again before you look further",
+      );
+    if (!isOfTheseSources)
+      throw new Error(`dist/ is not of these sources: ${build}, and run this file again`);
   });
 }

@@ -30,17 +30,27 @@ function bracketed(sql: string, word: string): readonly string[] {
 
 function tableOf(raw: Raw, name: string, sql: string): readonly string[] {
   const [kind] = rows(raw, `SELECT wr, strict FROM pragma_table_list WHERE name = '${name}'`);
-  const keys = rows(raw, `SELECT "table", "from", "to", on_update, on_delete FROM pragma_foreign_key_list('${name}')`);
-  const indexes = rows(raw, `SELECT name, "unique", origin, partial FROM pragma_index_list('${name}')`);
+  const keys = rows(
+    raw,
+    `SELECT "table", "from", "to", on_update, on_delete FROM pragma_foreign_key_list('${name}')`,
+  );
+  const indexes = rows(
+    raw,
+    `SELECT name, "unique", origin, partial FROM pragma_index_list('${name}')`,
+  );
   return [
     `table ${name} ${JSON.stringify(kind)}`,
-    ...rows(raw, `SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo('${name}') ORDER BY cid`).map(
-      (column) => `column ${name} ${JSON.stringify(column)}`,
-    ),
+    ...rows(
+      raw,
+      `SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo('${name}') ORDER BY cid`,
+    ).map((column) => `column ${name} ${JSON.stringify(column)}`),
     ...bracketed(spelled(sql), "CHECK").map((check) => `check ${name} ${check}`),
     ...keys.map((key) => `key ${name} ${JSON.stringify(key)}`),
     ...indexes.map((index) => {
-      const parts = rows(raw, `SELECT name, "desc", coll, key FROM pragma_index_xinfo('${index.name}')`);
+      const parts = rows(
+        raw,
+        `SELECT name, "desc", coll, key FROM pragma_index_xinfo('${index.name}')`,
+      );
       const shown = index.origin === "c" ? index.name : index.origin;
       return `index ${name} ${shown} ${index.unique} ${index.partial} ${JSON.stringify(parts)}`;
     }),
@@ -52,7 +62,10 @@ function tableOf(raw: Raw, name: string, sql: string): readonly string[] {
  * Tables, columns, types, defaults, checks, keys, indexes, triggers and views, a sorted line each.
  */
 export function catalogueOf(raw: Raw): readonly string[] {
-  const objects = rows(raw, "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
+  const objects = rows(
+    raw,
+    "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'",
+  );
   const lines = objects.flatMap(({ type, name, sql }) => {
     if (type === "table") return tableOf(raw, String(name), String(sql));
     // The condition of a partial index stands in its text alone.
@@ -63,15 +76,25 @@ export function catalogueOf(raw: Raw): readonly string[] {
 
 /** Every row of every table but the named ones, a line each. */
 export function contentOf(raw: Raw, without: readonly string[] = []): readonly string[] {
-  const tables = rows(raw, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name");
+  const tables = rows(
+    raw,
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+  );
   return tables
     .map(({ name }) => String(name))
     .filter((name) => !without.includes(name))
-    .flatMap((name) => rows(raw, `SELECT * FROM ${name}`).map((row) => `${name} ${JSON.stringify(row)}`));
+    .flatMap((name) =>
+      rows(raw, `SELECT * FROM ${name}`).map((row) => `${name} ${JSON.stringify(row)}`),
+    );
 }
 
 /** Makes the file `path` as a gateway of this version of the tables did, and fills it by `fill`. */
-export function databaseOfVersion(path: string, version: number, fill = "", steps: readonly Migration[] = migrations): void {
+export function databaseOfVersion(
+  path: string,
+  version: number,
+  fill = "",
+  steps: readonly Migration[] = migrations,
+): void {
   const raw = new DatabaseSync(path);
   for (const { sql } of steps.slice(0, version)) raw.exec(sql);
   const meta = raw.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");

@@ -42,7 +42,11 @@ export class CoinKit extends Kit {
 
   sign(transactionId: string, coins: readonly MadeCoin[], evidence?: readonly string[]): AnyAnswer {
     const txParams = this.offerOf(coins);
-    return this.ask("sign", { transactionId, txParams, evidence: evidence ?? evidenceFor(txParams, coins) });
+    return this.ask("sign", {
+      transactionId,
+      txParams,
+      evidence: evidence ?? evidenceFor(txParams, coins),
+    });
   }
 
   /** Signed, and the bytes released. */
@@ -68,7 +72,12 @@ export function coinKit(): CoinKit {
 }
 
 /** The next attempt at a higher rate, on these coins. */
-export function raised(kit: CoinKit, transactionId: string, coins: readonly MadeCoin[], rate = satPerKvB * 3n): TxParams {
+export function raised(
+  kit: CoinKit,
+  transactionId: string,
+  coins: readonly MadeCoin[],
+  rate = satPerKvB * 3n,
+): TxParams {
   const { attempts } = kit.show(transactionId);
   const wanted = { network, contract: "", destination: shop, tag: "", amountUnits: 100_000n };
   const market = { feeMarket: { satPerKvB: rate }, computeLimit: 1n, coins };
@@ -80,7 +89,9 @@ export function cancelled(kit: CoinKit, transactionId: string): void {
   const typed = fees.typed({ maxFee: "9" });
   if (!typed.ok) throw new Error(typed.problem);
   const wish = { transactionId, act: "cancel", txParams: typed.txParams };
-  const { plan } = kit.operate("manualReplacement", { ...wish, plan: null }) as unknown as { plan: object };
+  const { plan } = kit.operate("manualReplacement", { ...wish, plan: null }) as unknown as {
+    plan: object;
+  };
   expect(kit.operate("manualReplacement", { ...wish, plan })).toMatchObject({ ok: true });
   kit.acknowledge();
 }

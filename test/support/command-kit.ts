@@ -69,7 +69,10 @@ export function usesTheKit(): void {
     kit.state = join(kit.dir, "state");
     mkdirSync(join(kit.state, "run"), { recursive: true });
     mkdirSync(join(kit.state, "signer"));
-    writeFileSync(join(kit.state, "pairing.json"), JSON.stringify(pairedProgress(networks, currencies)));
+    writeFileSync(
+      join(kit.state, "pairing.json"),
+      JSON.stringify(pairedProgress(networks, currencies)),
+    );
     writeFileSync(join(kit.dir, "api.key"), apiKey, { mode: 0o600 });
     await kit.signer.open(join(kit.state, "run", "operator.sock"));
     kit.signer.asked.length = 0;
@@ -83,10 +86,17 @@ export function usesTheKit(): void {
 /**
  * Types one line. STATE and DIR stand for the kit's folders, ID for the withdrawal of the scenes.
  */
-export async function run(line: string, screen = new Screen()): Promise<{ code: number; text: string }> {
+export async function run(
+  line: string,
+  screen = new Screen(),
+): Promise<{ code: number; text: string }> {
   const words = line
     .split(" ")
-    .map((word) => (word === "ID" ? transactionId : word.replace(/STATE|DIR/, (name) => (name === "DIR" ? kit.dir : kit.state))));
+    .map((word) =>
+      word === "ID"
+        ? transactionId
+        : word.replace(/STATE|DIR/, (name) => (name === "DIR" ? kit.dir : kit.state)),
+    );
   const code = await runCommand(words, screen, kit.machine);
   return { code, text: screen.text };
 }

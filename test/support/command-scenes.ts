@@ -14,7 +14,16 @@ import type {
 } from "../../agent/socket/verbs.ts";
 import type { Machine, UnitView } from "../../cli/machine.ts";
 import { kit, nowMs, ordinary } from "./command-kit.ts";
-import { broadcast, firstNonce, held, outgoingTx, recoveryPlan, refusal, transactionId, well } from "./operator-socket.ts";
+import {
+  broadcast,
+  firstNonce,
+  held,
+  outgoingTx,
+  recoveryPlan,
+  refusal,
+  transactionId,
+  well,
+} from "./operator-socket.ts";
 
 const courierWell = well.courier as NonNullable<typeof well.courier>;
 const chain = courierWell.chains[0] as (typeof courierWell.chains)[number];
@@ -34,7 +43,11 @@ export const limits: LimitView = {
     tipUnit: "gwei",
   },
   ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
-  ...{ twoApproversAbove: "", manualReplaceAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+  ...{
+    twoApproversAbove: "",
+    manualReplaceAbove: "",
+    newDestination: { holdAbove: "", delayMinutes: 0 },
+  },
   sweeps: {
     maxFee: "0.01",
     maxFeePerDay: "0.05",
@@ -53,12 +66,30 @@ function linkDown(linkDetail: string): void {
 
 /** Begins and ends as the address of `held` does. */
 export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
-const waiting: WaitView = { until: 0, isNew: false, likeness: null, needsTwo: false, confirmed: null };
-const likeness = { address: held.address, at: held.requestedAt - 86_400_000, amount: "120", currency: held.currency };
+const waiting: WaitView = {
+  until: 0,
+  isNew: false,
+  likeness: null,
+  needsTwo: false,
+  confirmed: null,
+};
+const likeness = {
+  address: held.address,
+  at: held.requestedAt - 86_400_000,
+  amount: "120",
+  currency: held.currency,
+};
 /** A status that differs from a healthy one, with the transcripts' withdrawal. */
-export function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | null = {}): () => void {
+export function ill(
+  change: Partial<SignerStatus>,
+  courier: Partial<CourierStatus> | null = {},
+): () => void {
   return () => {
-    const status = { ...well, ...change, courier: courier === null ? null : { ...courierWell, ...courier } };
+    const status = {
+      ...well,
+      ...change,
+      courier: courier === null ? null : { ...courierWell, ...courier },
+    };
     kit.signer.answers = { ...kit.signer.answers, status: () => ({ status }) };
   };
 }
@@ -69,21 +100,42 @@ export function shown(change: Partial<OperatorView>, status: () => void = ill({}
     status();
     kit.signer.answers = {
       ...kit.signer.answers,
-      show: () => ({ withdrawal: { ...held, code: "", ...change }, history: [], wait: null, outgoing: [] }),
+      show: () => ({
+        withdrawal: { ...held, code: "", ...change },
+        history: [],
+        wait: null,
+        outgoing: [],
+      }),
     };
   };
 }
 
 const tronNetwork = "tron:0x2b6653dc";
 export const tronAttempt: AttemptView = {
-  ...{ attempt: 1, txHash: "9f".repeat(32), txParams: {}, feeMax: "16635625", signedAt: 1795210805000 },
+  ...{
+    attempt: 1,
+    txHash: "9f".repeat(32),
+    txParams: {},
+    feeMax: "16635625",
+    signedAt: 1795210805000,
+  },
   validUntilMs: 1795211102000,
 };
 export const tronWithdrawal: OperatorView = {
   ...broadcast,
-  ...{ transactionId, currency: "usdt-trc20", decimal: 6, amount: "125.5", amountUnits: "125500000", slot: "7" },
+  ...{
+    transactionId,
+    currency: "usdt-trc20",
+    decimal: 6,
+    amount: "125.5",
+    amountUnits: "125500000",
+    slot: "7",
+  },
   ...{ chain: "tron", network: tronNetwork, contract: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
-  ...{ address: "TJwautzSyEAYgRJ2tdM5qDpPeqHGMJZQwi", account: "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" },
+  ...{
+    address: "TJwautzSyEAYgRJ2tdM5qDpPeqHGMJZQwi",
+    account: "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH",
+  },
 };
 const bound = { slot: "41", attempts: broadcast.attempts };
 const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
@@ -117,7 +169,10 @@ const long = { requestedAt: nowMs - 7_200_000, changedAt: nowMs - 3_600_000 };
 export const states: Readonly<Record<string, () => void>> = {
   "held above": shown({ state: "held", code: "POLICY_HOLD_ABOVE" }),
   "held manual": shown({ state: "held", code: "POLICY_MANUAL", mode: "manual", address: "" }),
-  "held after a recovery": shown({ state: "held", code: "RECOVERY_HOLD" }, ill({ recovery: "RECOVERY_HOLD" })),
+  "held after a recovery": shown(
+    { state: "held", code: "RECOVERY_HOLD" },
+    ill({ recovery: "RECOVERY_HOLD" }),
+  ),
   "held after a recovery that is over": shown({ state: "held", code: "RECOVERY_HOLD" }),
   approved: shown({ state: "approved", changedAt: nowMs - 1000 }),
   "approved without funds": shown({ state: "approved" }, waits("funds")),
@@ -143,11 +198,16 @@ export const states: Readonly<Record<string, () => void>> = {
   "released that no node takes": shown({ state: "released", ...bound }, waits("no node takes it")),
   "released and refused by every node": shown(
     { state: "released", ...bound },
-    waits("offered, no node took it: http://10.0.0.7:8545: tx fee (2.10 ether) exceeds the configured cap (1.00 ether)"),
+    waits(
+      "offered, no node took it: http://10.0.0.7:8545: tx fee (2.10 ether) exceeds the configured cap (1.00 ether)",
+    ),
   ),
   broadcast: shown({ state: "broadcast", ...bound }),
   "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
-  "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),
+  "broadcast behind a gap": shown(
+    { state: "broadcast", ...bound },
+    waits("nonce 40 of the account comes first"),
+  ),
   "broadcast too cheap": shown({ state: "broadcast", ...bound }, waits("funds for a higher fee")),
   "broadcast that ends by expiry": shown(
     { state: "broadcast", ...bound },
@@ -158,15 +218,26 @@ export const states: Readonly<Record<string, () => void>> = {
     waits("waits for chain time 12:05:30 (UTC), now 12:08:10; NODE_DISAGREE: receipt"),
   ),
   "void without funds": shown({ state: "broadcast", ...bound }, waits("funds for another attempt")),
-  "a sweep is void without funds": shown({ state: "broadcast", mode: "sweep", ...bound }, waits("funds for another attempt")),
+  "a sweep is void without funds": shown(
+    { state: "broadcast", mode: "sweep", ...bound },
+    waits("funds for another attempt"),
+  ),
   "void and would revert": shown(
     { ...tronWithdrawal, state: "broadcast", attempts: [{ ...tronAttempt, voidBy: "both" }] },
     waits("the chain would revert it"),
   ),
   "broadcast where none bids": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7" }),
-  "broadcast where none bids, long ago": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7", ...long }),
+  "broadcast where none bids, long ago": shown({
+    state: "broadcast",
+    network: "tron:0x2b6653dc",
+    slot: "7",
+    ...long,
+  }),
   included: shown({ state: "included", ...bound }),
-  "included and read back differently": shown({ state: "included", ...bound }, waits("COURIER_TOKEN_MOVED")),
+  "included and read back differently": shown(
+    { state: "included", ...bound },
+    waits("COURIER_TOKEN_MOVED"),
+  ),
   paid: shown({ state: "paid", ...bound }),
   reverted: shown({ state: "reverted", ...bound }),
   conflicted: shown({ state: "conflicted", ...bound }),
@@ -188,7 +259,8 @@ export const states: Readonly<Record<string, () => void>> = {
   cancelled: shown({ state: "cancelled", isOver: true, ...bound }),
 };
 
-const unit = (change: UnitView): ReadonlyMap<string, UnitView> => new Map([["autowithdraw-signer.service", change]]);
+const unit = (change: UnitView): ReadonlyMap<string, UnitView> =>
+  new Map([["autowithdraw-signer.service", change]]);
 const exitReason = {
   role: "signer" as const,
   code: "KEYSTORE_ENCKEY",
@@ -202,9 +274,14 @@ const exitReason = {
  */
 function ending(voidBy: AttemptView["voidBy"], isCancelling = false): () => void {
   const attempt = { ...tronAttempt, ...(voidBy === undefined ? {} : { voidBy }) };
-  const withdrawal: OperatorView = { ...tronWithdrawal, attempts: [attempt], ...(isCancelling ? { isCancelling } : {}) };
+  const withdrawal: OperatorView = {
+    ...tronWithdrawal,
+    attempts: [attempt],
+    ...(isCancelling ? { isCancelling } : {}),
+  };
   const words = "waits for chain time 21:47:02 (UTC), now 21:44:15";
-  const alive = "attempt 1 ends at 2026-11-20T21:45:02.000Z by the chain's own time: nobody has called it void";
+  const alive =
+    "attempt 1 ends at 2026-11-20T21:45:02.000Z by the chain's own time: nobody has called it void";
   return () => {
     ill({}, { waiting: voidBy === undefined ? [{ transactionId, why: words }] : [] })();
     kit.signer.answers = {
@@ -244,11 +321,19 @@ function nobody(change: Partial<Machine>): () => Promise<void> {
   };
 }
 
-const underUnits = (view: UnitView, words: Machine["exitReason"] = () => []): (() => Promise<void>) =>
+const underUnits = (
+  view: UnitView,
+  words: Machine["exitReason"] = () => [],
+): (() => Promise<void>) =>
   nobody({ isUnderUnits: () => true, units: () => unit(view), exitReason: words });
 
 function withoutCredential(isThere: Machine["isThere"]): () => Promise<void> {
-  const view = { ActiveState: "failed", SubState: "failed", Result: "exit-code", ExecMainStatus: "243" };
+  const view = {
+    ActiveState: "failed",
+    SubState: "failed",
+    Result: "exit-code",
+    ExecMainStatus: "243",
+  };
   return nobody({ isUnderUnits: () => true, units: () => unit(view), isThere });
 }
 
@@ -277,48 +362,89 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "disk nearly full": ill({ freeBytes: 200_000_000 }),
   "disk failed": ill({ ledgerWritable: false }),
   "disk read-only": ill({ ledgerWritable: false, ledgerReadOnly: true }),
-  "orders wait for the disk": ill({}, { linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
+  "orders wait for the disk": ill(
+    {},
+    { linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" },
+  ),
   "one waits for the disk": waits("LEDGER_DISK_FULL"),
   "signer is root": ill({ isolation: "level 0: one user, and it is root" }),
   "courier gone": ill({ courierConnected: false }),
   "courier not caught up yet": ill({}, null),
   "just started": ill({ startedAt: nowMs - 2_000, courierConnected: false }, null),
   "courier silent": ill({}, { at: nowMs - 300_000 }),
-  "no coin for fees": ill({}, { chains: well.courier?.chains.map((chain) => ({ ...chain, nativeBalance: "0" })) ?? [] }),
-  "looser since yesterday": ill({ policyLooser: ["eth maxPerDay 20, was 10"], policyChangedAt: nowMs - 25 * 3_600_000 }),
+  "no coin for fees": ill(
+    {},
+    { chains: well.courier?.chains.map((chain) => ({ ...chain, nativeBalance: "0" })) ?? [] },
+  ),
+  "looser since yesterday": ill({
+    policyLooser: ["eth maxPerDay 20, was 10"],
+    policyChangedAt: nowMs - 25 * 3_600_000,
+  }),
   "the token refuses": waits("COURIER_TOKEN_REFUSES"),
   "clocks apart": ill(
     {},
     {
       link: "down",
-      linkDetail: "LINK_REFUSED: CLOCK_SKEW: 121 minutes apart: here 2026-11-20T21:40:03Z, at the gateway 2026-11-20T19:39:03Z",
+      linkDetail:
+        "LINK_REFUSED: CLOCK_SKEW: 121 minutes apart: here 2026-11-20T21:40:03Z, at the gateway 2026-11-20T19:39:03Z",
     },
   ),
-  "newer epoch": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4003 epoch" }),
-  "locked at the gateway": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4004 locked" }),
-  "gateway forgot": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4009 behind" }),
+  "newer epoch": ill(
+    {},
+    { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4003 epoch" },
+  ),
+  "locked at the gateway": ill(
+    {},
+    { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4004 locked" },
+  ),
+  "gateway forgot": ill(
+    {},
+    { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4009 behind" },
+  ),
   "wrong chain": ill(
     {},
     {
       chains: [
-        { ...chain, ok: false, detail: "NODE_WRONG_CHAIN; http://10.0.0.7:8545 NODE_WRONG_CHAIN: chain id 5 instead of 1" },
+        {
+          ...chain,
+          ok: false,
+          detail:
+            "NODE_WRONG_CHAIN; http://10.0.0.7:8545 NODE_WRONG_CHAIN: chain id 5 instead of 1",
+        },
       ],
     },
   ),
   "nodes disagree": ill({}, { chains: [{ ...chain, ok: false, detail: "NODE_DISAGREE" }] }),
-  "account with code": ill({}, { chains: [{ ...chain, ok: false, detail: "COURIER_ACCOUNT_CODE" }] }),
-  "forked ledger": ill({ locked: "LEDGER_FORKED", lockedDetail: "record 18 has another hash at the gateway" }),
+  "account with code": ill(
+    {},
+    { chains: [{ ...chain, ok: false, detail: "COURIER_ACCOUNT_CODE" }] },
+  ),
+  "forked ledger": ill({
+    locked: "LEDGER_FORKED",
+    lockedDetail: "record 18 has another hash at the gateway",
+  }),
   "new ledger": ill({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "begun again" }),
-  "foreign nonce": ill({ locked: "CHAIN_SLOT_FOREIGN", lockedDetail: "eip155:1 counts 44, the ledger 41" }),
+  "foreign nonce": ill({
+    locked: "CHAIN_SLOT_FOREIGN",
+    lockedDetail: "eip155:1 counts 44, the ledger 41",
+  }),
   "forked jobs": ill({ locked: "LEDGER_FORKED", lockedDetail: "job 7" }),
   "one is stuck": ill({ stuck: stuckAt({}) }),
   "one is stuck above its limits": ill(
     { stuck: stuckAt({}) },
-    { waiting: [{ transactionId: stuckAt({}).transactionId, why: "fee POLICY_FEE_ABOVE_WITHDRAWAL" }] },
+    {
+      waiting: [
+        { transactionId: stuckAt({}).transactionId, why: "fee POLICY_FEE_ABOVE_WITHDRAWAL" },
+      ],
+    },
   ),
   "one is stuck on a chain that stands still": ill(
     { stuck: stuckAt({}) },
-    { chains: [{ ...chain, ok: false, detail: "NODE_STALE: no node of ethereum shows a new block" }] },
+    {
+      chains: [
+        { ...chain, ok: false, detail: "NODE_STALE: no node of ethereum shows a new block" },
+      ],
+    },
   ),
   "a cancelled one is stuck": ill({ stuck: stuckAt({ isCancelling: true }) }),
   "one that was told over is stuck": ill({ stuck: stuckAt({ state: "paid" }) }),
@@ -327,7 +453,11 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   paused: ill({ paused: { at: nowMs - 60_000, approver: "ann" } }),
   "a currency is stopped": () => {
     const place = { chain: "ethereum", network: "eip155:1", currency: "usdt-erc20" };
-    ill({ stopped: [{ ...place, at: nowMs - 60_000, approver: "courier", txHashes: [`0x${"ab".repeat(32)}`] }] })();
+    ill({
+      stopped: [
+        { ...place, at: nowMs - 60_000, approver: "courier", txHashes: [`0x${"ab".repeat(32)}`] },
+      ],
+    })();
     kit.signer.answers = { ...kit.signer.answers, pause: ({ paused }) => ({ paused }) };
   },
   "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
@@ -337,17 +467,29 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
     const quarantined: OperatorView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL" };
     kit.signer.answers = {
       ...kit.signer.answers,
-      list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
+      list: () => ({
+        withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }],
+      }),
     };
   },
   "nobody is waited for": ill({ counts: { ...well.counts, held: 0 } }),
   "ended with a reason": nobody({ exitReason: () => [exitReason] }),
-  "stopped on purpose": underUnits({ ActiveState: "inactive", SubState: "void", Result: "success", ExecMainStatus: "0" }),
+  "stopped on purpose": underUnits({
+    ActiveState: "inactive",
+    SubState: "void",
+    Result: "success",
+    ExecMainStatus: "0",
+  }),
   "failed with a reason": underUnits(
     { ActiveState: "failed", SubState: "failed", Result: "exit-code", ExecMainStatus: "2" },
     () => [exitReason],
   ),
-  "failed without a word": underUnits({ ActiveState: "failed", SubState: "failed", Result: "signal", ExecMainStatus: "9" }),
+  "failed without a word": underUnits({
+    ActiveState: "failed",
+    SubState: "failed",
+    Result: "signal",
+    ExecMainStatus: "9",
+  }),
   "credential of another machine": withoutCredential(() => true),
   "no credential": withoutCredential((path) => !path.endsWith("encKey.cred")),
   "no config for the units": withoutCredential((path) => !path.endsWith("config.json")),
@@ -357,7 +499,12 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   ),
   starting: underUnits({ ActiveState: "active", SubState: "running", ExecMainStatus: "0" }),
   "no service manager answers": nobody({ isUnderUnits: () => true }),
-  "killed from outside": underUnits({ ActiveState: "inactive", SubState: "void", Result: "signal", ExecMainStatus: "15" }),
+  "killed from outside": underUnits({
+    ActiveState: "inactive",
+    SubState: "void",
+    Result: "signal",
+    ExecMainStatus: "15",
+  }),
 };
 
 /** The scripted answers of the signer in each scene. A transcript names one by `# scene:`. */
@@ -366,7 +513,8 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     kit.signer.answers = {
       status: () => ({ status: well }),
       list: ({ openOnly, limit }) => ({
-        withdrawals: openOnly === true ? [held, broadcast].slice(0, limit as number) : [held, broadcast],
+        withdrawals:
+          openOnly === true ? [held, broadcast].slice(0, limit as number) : [held, broadcast],
       }),
       show: ({ transactionId: id }) => {
         const withdrawal = [held, broadcast].find((one) => one.transactionId === id);
@@ -386,14 +534,18 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   "used before": () => {
     kit.signer.answers = {
-      adopt: ({ slot }) => ({ first: slot === "" ? firstNonce : { ...firstNonce, adopted: String(slot) } }),
+      adopt: ({ slot }) => ({
+        first: slot === "" ? firstNonce : { ...firstNonce, adopted: String(slot) },
+      }),
     };
   },
   "not counted yet": () => {
     kit.signer.answers = { adopt: () => ({ first: { ...firstNonce, counted: "", quorum: 0 } }) };
   },
   "begun long ago": () => {
-    kit.signer.answers = { adopt: () => ({ first: { ...firstNonce, adopted: "5", isBegun: true } }) };
+    kit.signer.answers = {
+      adopt: () => ({ first: { ...firstNonce, adopted: "5", isBegun: true } }),
+    };
   },
   empty: () => {
     kit.signer.answers = { list: () => ({ withdrawals: [] }) };
@@ -403,10 +555,19 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       ...courierWell,
       link: "down" as const,
       linkDetail: "LINK_SOCKET: ECONNREFUSED",
-      chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
+      chains: [
+        {
+          ...chain,
+          ok: false,
+          detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED",
+          nativeBalance: "",
+        },
+      ],
       waiting: [{ transactionId, why: "funds: 3200.5 usdt-erc20 needed, 100 there" }],
     };
-    kit.signer.answers = { status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }) };
+    kit.signer.answers = {
+      status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }),
+    };
   },
   released: () => linkDown("LINK_ENDED: closed by the gateway, 4001 refused"),
   replaced: () => linkDown("LINK_ENDED: closed by the gateway, 4000 replaced"),
@@ -416,13 +577,25 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   waits: () => {
     const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_WAITS" }] };
     const counts = { ...well.counts, held: 0, broadcast: 0, approved: 1, quarantined: 1 };
-    const quarantined: OperatorView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL", attempts: [] };
+    const quarantined: OperatorView = {
+      ...broadcast,
+      state: "quarantined",
+      code: "POLICY_MANUAL",
+      attempts: [],
+    };
     kit.signer.answers = {
-      status: () => ({ status: { ...well, courier, counts, policyLooser: ["eth maxPerDay 20, was 10"] } }),
+      status: () => ({
+        status: { ...well, courier, counts, policyLooser: ["eth maxPerDay 20, was 10"] },
+      }),
       list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
       show: ({ transactionId: id }) => {
         const withdrawal = id === transactionId ? { ...held, code: "RECOVERY_HOLD" } : quarantined;
-        return { withdrawal, history: [], wait: { ...waiting, isNew: true }, outgoing: [outgoingTx] };
+        return {
+          withdrawal,
+          history: [],
+          wait: { ...waiting, isNew: true },
+          outgoing: [outgoingTx],
+        };
       },
       refuse: () => refusal("WITHDRAWAL_HAS_SLOT", "nonce 41"),
       finish: () => ({ held: 0, quarantined: 1, outgoing: [] }),
@@ -437,18 +610,29 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     };
   },
   asking: () => {
-    const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
+    const courier = {
+      ...courierWell,
+      chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }],
+    };
     kit.signer.answers = { status: () => ({ status: { ...well, courier } }) };
   },
   decided: () => {
     kit.signer.answers = {
-      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [], wait: null, outgoing: [] }),
+      show: () => ({
+        withdrawal: { ...broadcast, transactionId },
+        history: [],
+        wait: null,
+        outgoing: [],
+      }),
       approve: () => refusal("WITHDRAWAL_NOT_HELD", "broadcast"),
       refuse: () => refusal("WITHDRAWAL_HAS_SLOT", "nonce 41"),
     };
   },
   locked: () => {
-    const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
+    const locked = {
+      locked: "LEDGER_BEHIND_GATEWAY",
+      lockedDetail: "the gateway holds record 25, the ledger ends at 18",
+    };
     kit.signer.answers = {
       status: () => ({ status: { ...well, ...locked } }),
       show: () => ({ withdrawal: held, history: [], wait: waiting, outgoing: [] }),
@@ -456,7 +640,10 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     };
   },
   offered: () => {
-    const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
+    const locked = {
+      locked: "LEDGER_BEHIND_GATEWAY",
+      lockedDetail: "the gateway holds record 25, the ledger ends at 18",
+    };
     kit.signer.answers = {
       status: () => ({ status: { ...well, ...locked, recovery: "RECOVERY_OFFERED" } }),
       recover: ({ digest }) => ({ plan: recoveryPlan, done: digest !== "" }),
@@ -465,7 +652,9 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   recovering: () => {
     kit.signer.answers = {
-      status: () => ({ status: { ...well, recovery: "RECOVERY_HOLD", counts: { ...well.counts, quarantined: 1 } } }),
+      status: () => ({
+        status: { ...well, recovery: "RECOVERY_HOLD", counts: { ...well.counts, quarantined: 1 } },
+      }),
       recover: () => refusal("RECOVERY_NONE", ""),
       finish: () => ({ held: 1, quarantined: 1, outgoing: [outgoingTx] }),
     };
@@ -475,9 +664,17 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     kit.signer.answers = {
       show: ({ address }) => {
         const isTwin = String(address) === twin;
-        return { withdrawal, history: [], wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null }, outgoing: [] };
+        return {
+          withdrawal,
+          history: [],
+          wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null },
+          outgoing: [],
+        };
       },
-      approve: ({ address }) => ({ withdrawal: { ...withdrawal, address, state: "approved", code: "" }, wait: null }),
+      approve: ({ address }) => ({
+        withdrawal: { ...withdrawal, address, state: "approved", code: "" },
+        wait: null,
+      }),
     };
   },
   // Two operators are wanted; the first yes is there as soon as somebody has given it.
@@ -491,9 +688,18 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
         const first = wait?.confirmed?.approver ?? "";
         const by = `by ${approver} (claimed: the socket does not prove names)`;
         if (first === "") {
-          wait = { ...waiting, needsTwo: true, confirmed: { approver: String(approver), address: held.address, at: nowMs } };
+          wait = {
+            ...waiting,
+            needsTwo: true,
+            confirmed: { approver: String(approver), address: held.address, at: nowMs },
+          };
           withdrawal = { ...held, code: "POLICY_CONFIRMED", changedAt: nowMs };
-          history.push({ seq: 19, at: nowMs, kind: "CONFIRMED", detail: `the first yes of two, ${by}, to ${held.address}` });
+          history.push({
+            seq: 19,
+            at: nowMs,
+            kind: "CONFIRMED",
+            detail: `the first yes of two, ${by}, to ${held.address}`,
+          });
         } else if (first !== approver) {
           wait = null;
           withdrawal = { ...held, state: "approved", code: "", changedAt: nowMs };
@@ -506,17 +712,38 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   alike: () => {
     const withdrawal: OperatorView = { ...held, address: twin, code: "POLICY_LOOKALIKE" };
-    kit.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness }, outgoing: [] }) };
+    kit.signer.answers = {
+      show: () => ({
+        withdrawal,
+        history: [],
+        wait: { ...waiting, isNew: true, likeness },
+        outgoing: [],
+      }),
+    };
   },
   delayed: () => {
     const withdrawal: OperatorView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.requestedAt + 3_600_000;
-    kit.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, outgoing: [] }) };
+    kit.signer.answers = {
+      show: () => ({
+        withdrawal,
+        history: [],
+        wait: { ...waiting, isNew: true, until },
+        outgoing: [],
+      }),
+    };
   },
   "delayed beyond": () => {
     const withdrawal: OperatorView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.expiresAt + 3_600_000;
-    kit.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, outgoing: [] }) };
+    kit.signer.answers = {
+      show: () => ({
+        withdrawal,
+        history: [],
+        wait: { ...waiting, isNew: true, until },
+        outgoing: [],
+      }),
+    };
   },
   manualReplacement: () => {
     const withdrawal = broadcast;
@@ -528,10 +755,15 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       manualReplacement: ({ act, plan }) => {
         const attempt = withdrawal.attempts.length + 1;
         const baseFeePerGas = act === "cancel" ? "1000000000000" : "25000000000";
-        const feeMarket = { baseFeePerGas, maxPriorityFeePerGas: "1000000000", maxPriorityFeePerGasHigh: "1000000000" };
+        const feeMarket = {
+          baseFeePerGas,
+          maxPriorityFeePerGas: "1000000000",
+          maxPriorityFeePerGasHigh: "1000000000",
+        };
         const gasLimit = act === "cancel" ? "21000" : (first?.txParams?.gasLimit ?? "");
         const fees = { gasLimit, maxFeePerGas: "60000000001", maxPriorityFeePerGas: "3000000001" };
-        if (plan === null || first === undefined) return { withdrawal, plan: { act, attempt, txParams: fees }, feeMarket };
+        if (plan === null || first === undefined)
+          return { withdrawal, plan: { act, attempt, txParams: fees }, feeMarket };
         const made = {
           ...first,
           txParams: fees,
@@ -539,16 +771,28 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
           attempt,
           txHash: `0x${"5e".repeat(32)}`,
         };
-        return { withdrawal: { ...withdrawal, attempts: [...withdrawal.attempts, made] }, plan, feeMarket };
+        return {
+          withdrawal: { ...withdrawal, attempts: [...withdrawal.attempts, made] },
+          plan,
+          feeMarket,
+        };
       },
     };
   },
   "alive where none bids": ending(undefined),
   "cancelled where none bids": ending(undefined, true),
   "void where none bids": ending("both"),
-  "one of many void is an operator's": ill({ manualReplace: { transactionId, network: tronNetwork, slot: "7", attempts: 2 } }),
+  "one of many void is an operator's": ill({
+    manualReplace: { transactionId, network: tronNetwork, slot: "7", attempts: 2 },
+  }),
   "a limit has no room for another attempt": ill({
-    noRoom: { transactionId, network: tronNetwork, slot: "7", attempts: 2, code: "POLICY_ABOVE_HOUR" },
+    noRoom: {
+      transactionId,
+      network: tronNetwork,
+      slot: "7",
+      attempts: 2,
+      code: "POLICY_ABOVE_HOUR",
+    },
   }),
   "one of three nodes is out": ill({}, oneOut),
   "one is stuck where none bids": ill({ stuck: stuckAt({ network: tronNetwork, slot: "7" }) }),

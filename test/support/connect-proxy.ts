@@ -15,7 +15,10 @@ export interface ConnectProxy {
  * @param user "NAME:PASSWORD" that it wants, "" for none; `refuses` are hosts that it passes nobody
  * to
  */
-export async function startConnectProxy(user = "", refuses: readonly string[] = []): Promise<ConnectProxy> {
+export async function startConnectProxy(
+  user = "",
+  refuses: readonly string[] = [],
+): Promise<ConnectProxy> {
   const asked: string[] = [];
   const open = new Set<Socket>();
   const server = createServer((_request, response) => response.writeHead(501).end());
@@ -26,7 +29,9 @@ export async function startConnectProxy(user = "", refuses: readonly string[] = 
     asked.push(authority);
     const wanted = `Basic ${Buffer.from(user).toString("base64")}`;
     if (user !== "" && request.headers["proxy-authorization"] !== wanted) {
-      near.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="x"\r\n\r\n');
+      near.end(
+        'HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="x"\r\n\r\n',
+      );
       return;
     }
     const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(authority) ?? [];

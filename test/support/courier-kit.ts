@@ -38,7 +38,15 @@ import { envelopeKinds, type Job, kindsKnown } from "../../protocol/messages.ts"
 import { parseHeartbeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { type KeyPair, keyPair } from "./link-gateway.ts";
 
-const linkTimes = { baseMs: 20, capMs: 200, handshakeMs: 2000, heartbeatMs: 1000, deadMs: 3000, settledMs: 1000, closeMs: 200 };
+const linkTimes = {
+  baseMs: 20,
+  capMs: 200,
+  handshakeMs: 2000,
+  heartbeatMs: 1000,
+  deadMs: 3000,
+  settledMs: 1000,
+  closeMs: 200,
+};
 const signerSettings: SignerSettings = {
   ...kitSettings,
   policy: { eth: { maxPerWithdrawal: "2", maxPerDay: "1000", maxFee: "0.1", maxFeePerDay: "10" } },
@@ -53,7 +61,11 @@ class KitGateway {
   loses = 0;
   lost = 0;
   readonly sockets = new Set<WebSocket>();
-  readonly statements: { readonly after: number; readonly head: number; readonly isHandshakeDone: boolean }[] = [];
+  readonly statements: {
+    readonly after: number;
+    readonly head: number;
+    readonly isHandshakeDone: boolean;
+  }[] = [];
   connections = 0;
   /** Statements that showed the gateway a gap in its records. */
   gaps = 0;
@@ -71,7 +83,11 @@ class KitGateway {
   }
 
   async start(): Promise<void> {
-    const server = new WebSocketServer({ host: "127.0.0.1", port: this.#port, perMessageDeflate: false });
+    const server = new WebSocketServer({
+      host: "127.0.0.1",
+      port: this.#port,
+      perMessageDeflate: false,
+    });
     await new Promise((resolve) => server.once("listening", resolve));
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
@@ -81,7 +97,9 @@ class KitGateway {
   async stop(): Promise<void> {
     this.#live = null;
     for (const socket of this.sockets) socket.terminate();
-    await new Promise((resolve) => (this.#server === null ? resolve(null) : this.#server.close(resolve)));
+    await new Promise((resolve) =>
+      this.#server === null ? resolve(null) : this.#server.close(resolve),
+    );
     this.#server = null;
   }
 
@@ -103,12 +121,15 @@ class KitGateway {
     socket.on("error", () => undefined);
     const { gateway } = this.kit;
     const nonce = `${this.connections}`.padStart(64, "0");
-    socket.send(sealEnvelope("challenge", { nonce, kinds: kindsKnown, at: Date.now() }, gateway.key));
+    socket.send(
+      sealEnvelope("challenge", { nonce, kinds: kindsKnown, at: Date.now() }, gateway.key),
+    );
     let isHandshakeDone = false;
     socket.on("message", (data: Buffer) => {
       if (!isHandshakeDone) {
         const hello = parseHello(
-          openEnvelope(data, { kind: "hello", publicKey: this.linkKey.publicKey, bytesMax: 4096 }).payload,
+          openEnvelope(data, { kind: "hello", publicKey: this.linkKey.publicKey, bytesMax: 4096 })
+            .payload,
         );
         if (hello.answers !== nonce) throw new Error("the hello answers another challenge");
         isHandshakeDone = true;
@@ -116,7 +137,8 @@ class KitGateway {
         socket.send(gateway.welcome(hello.nonce, { challenge: nonce, at: Date.now() }));
         const { texts } = gateway;
         const answered = this.kit.core.chain.sequence;
-        if (texts.length > answered) socket.send(gateway.jobs(texts.slice(answered, answered + 200), { at: Date.now() }));
+        if (texts.length > answered)
+          socket.send(gateway.jobs(texts.slice(answered, answered + 200), { at: Date.now() }));
         return;
       }
       this.#take(socket, data, nonce);
@@ -126,8 +148,17 @@ class KitGateway {
   #take(socket: WebSocket, data: Buffer, nonce: string): void {
     const { gateway } = this.kit;
     if (data[1] === 7) {
-      parseHeartbeat(openEnvelope(data, { kind: "heartbeat", publicKey: this.linkKey.publicKey, bytesMax: 4096 }).payload);
-      socket.send(sealEnvelope("heartbeat", { agent: agentId, head: gateway.stored, at: Date.now() }, gateway.key));
+      parseHeartbeat(
+        openEnvelope(data, { kind: "heartbeat", publicKey: this.linkKey.publicKey, bytesMax: 4096 })
+          .payload,
+      );
+      socket.send(
+        sealEnvelope(
+          "heartbeat",
+          { agent: agentId, head: gateway.stored, at: Date.now() },
+          gateway.key,
+        ),
+      );
       return;
     }
     if (data[1] === envelopeKinds.question) return;
@@ -137,7 +168,9 @@ class KitGateway {
       return;
     }
     const publicKey = createPublicKey(vault.signerKey);
-    const statement = parseStatement(openEnvelope(data, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+    const statement = parseStatement(
+      openEnvelope(data, { kind: "statement", publicKey, bytesMax: 262_144 }).payload,
+    );
     const stored = gateway.stored?.seq ?? 0;
     if (statement.after > stored) {
       this.gaps += 1;
@@ -154,7 +187,8 @@ class KitGateway {
       }
       gateway.stored = statement.head;
     }
-    if (this.acknowledges && gateway.stored !== null) socket.send(gateway.ack(gateway.stored, { at: Date.now() }));
+    if (this.acknowledges && gateway.stored !== null)
+      socket.send(gateway.ack(gateway.stored, { at: Date.now() }));
   }
 }
 
@@ -259,7 +293,9 @@ export class CourierKit {
       answer(this.tamper(verb, { ...said, id } as unknown as Answer));
       return;
     }
-    this.signer.send(verb, body, (given) => answer(this.tamper(verb, { ...given, id } as unknown as Answer)));
+    this.signer.send(verb, body, (given) =>
+      answer(this.tamper(verb, { ...given, id } as unknown as Answer)),
+    );
     this.signer.settle();
   }
 
@@ -278,14 +314,21 @@ export class CourierKit {
 
   startCourier(): void {
     const { settings } = this;
-    const nodes = createEvmNodes({ urls: this.#nodes, chainId: 31337, confirmations: 2, timeoutMs: 1000 });
+    const nodes = createEvmNodes({
+      urls: this.#nodes,
+      chainId: 31337,
+      confirmations: 2,
+      timeoutMs: 1000,
+    });
     const monotonic = () => performance.now() + this.aheadMs;
     this.courier = createCourier({
       agent: agentId,
       address: linkAddress(settings.gatewayUrl),
       gatewayKey: createPublicKey(this.signer.gateway.key),
       linkKey: this.linkKey.privateKey,
-      chainAccess: new Map([["local", createChainAccess(createSender(nodes, [], monotonic), monotonic)]]),
+      chainAccess: new Map([
+        ["local", createChainAccess(createSender(nodes, [], monotonic), monotonic)],
+      ]),
       currencies: settings.currencies,
       readBack: createReadBack(settings),
       software: "test",
@@ -301,7 +344,8 @@ export class CourierKit {
       log: pino({ level: "debug" }, { write: (line: string) => this.logged.push(line) }),
       metrics: this.metrics,
       alertMonitor: this.alertMonitor,
-      connectSigner: () => createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 2000 }),
+      connectSigner: () =>
+        createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 2000 }),
       onReady: () => undefined,
       onFatal: (fault) => this.bugs.push(fault),
       onBug: (error) => this.bugs.push(error),
@@ -315,7 +359,9 @@ export class CourierKit {
 
   view(transactionId: string): OperatorView | null {
     const withdrawal = this.signer.core.book.find(transactionId);
-    return withdrawal === undefined || withdrawal.state === "requested" ? null : this.signer.show(transactionId);
+    return withdrawal === undefined || withdrawal.state === "requested"
+      ? null
+      : this.signer.show(transactionId);
   }
 
   stateOf(transactionId: string): string {

@@ -24,7 +24,8 @@ export function startsAnvil(): void {
 }
 
 /** Another address each time, which nobody has paid yet. */
-export const receiver = () => `0xb0b000000000000000000000000000000000${(++last).toString(16).padStart(4, "0")}`;
+export const receiver = () =>
+  `0xb0b000000000000000000000000000000000${(++last).toString(16).padStart(4, "0")}`;
 
 /**
  * A courier between its neighbours, on the chain unless other nodes are named; no test may leave a
@@ -42,5 +43,7 @@ export async function kitOn(nodes: readonly string[] = [anvil.url]): Promise<Cou
 /** Until each of them is paid. @throws with what was logged */
 export const paid = (kit: CourierKit, ...ids: readonly string[]) =>
   until(() => ids.every((id) => kit.stateOf(id) === "paid")).catch(() => {
-    throw new Error(`${ids.map((id) => kit.stateOf(id)).join(" ")}\n${kit.logged.slice(-30).join("")}`);
+    throw new Error(
+      `${ids.map((id) => kit.stateOf(id)).join(" ")}\n${kit.logged.slice(-30).join("")}`,
+    );
   });

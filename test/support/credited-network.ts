@@ -9,7 +9,13 @@ import type { Block, FoundLog } from "../../chains/evm/answers.ts";
 import { bloomOf } from "../../chains/evm/bloom.ts";
 import { createTransfers } from "../../chains/evm/node-logs.ts";
 import { transferTopic } from "../../chains/evm/token-reads.ts";
-import type { AddressBook, BalanceQuestion, DetectedPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import type {
+  AddressBook,
+  BalanceQuestion,
+  DetectedPayment,
+  WatchedBlock,
+  WatcherNodes,
+} from "../../chains/nodes.ts";
 import { addressBytes, addressOfBytes } from "../../chains/tron/address.ts";
 import * as tronAnswers from "../../chains/tron/answers.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
@@ -84,7 +90,13 @@ export class TestNetwork {
     const id = this.#nextId();
     const address = this.#isTron ? tronAddress : `0x${id.padStart(40, "d")}`;
     const given = { id, address, place: this.#made, agent: isOurs ? this.agent.id : null };
-    giveAddress(this.db.store, given, { network: this.network, currency: "eth", createdAt: 0, expiresAt: 1e15, ...change });
+    giveAddress(this.db.store, given, {
+      network: this.network,
+      currency: "eth",
+      createdAt: 0,
+      expiresAt: 1e15,
+      ...change,
+    });
     return { id, address };
   }
 
@@ -97,7 +109,15 @@ export class TestNetwork {
 
   sign(transactionId: string, txHash: string, agent = this.agent): void {
     const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, '', NULL, 0)";
-    this.db.store.database.run(sql, transactionId, agent.id, this.network, agent.hotWalletAddress, `${this.#made}`, txHash);
+    this.db.store.database.run(
+      sql,
+      transactionId,
+      agent.id,
+      this.network,
+      agent.hotWalletAddress,
+      `${this.#made}`,
+      txHash,
+    );
   }
 
   change(id: string, sql: string): void {
@@ -106,7 +126,11 @@ export class TestNetwork {
 
   mine(...moves: readonly Move[]): number {
     this.#made += 1;
-    this.#blocks.push({ hash: `0x${this.#made.toString(16).padStart(64, "0")}`, moves, atMs: this.clock });
+    this.#blocks.push({
+      hash: `0x${this.#made.toString(16).padStart(64, "0")}`,
+      moves,
+      atMs: this.clock,
+    });
     return this.top;
   }
 
@@ -139,13 +163,25 @@ export class TestNetwork {
 
   /** The addresses that the books name, each with its unexplained difference. */
   async reconcile(): Promise<readonly string[]> {
-    const currencies = this.#watched().currencies.map(({ id, contract, decimal }) => ({ id, contract, decimal }));
+    const currencies = this.#watched().currencies.map(({ id, contract, decimal }) => ({
+      id,
+      contract,
+      decimal,
+    }));
     const closed = await closeBooks({
-      ...{ store: this.db.store, network: this.network, reader: this.#reader(false), currencies, coin: "eth", merchant: null },
+      ...{
+        store: this.db.store,
+        network: this.network,
+        reader: this.#reader(false),
+        currencies,
+        coin: "eth",
+        merchant: null,
+      },
       ...{ isWhole: true, clock: () => this.clock, rest: async () => {} },
     });
     return closed.differences.map(
-      ({ address, currency: id, expectedUnits, foundUnits }) => `${address} ${BigInt(foundUnits) - BigInt(expectedUnits)} ${id}`,
+      ({ address, currency: id, expectedUnits, foundUnits }) =>
+        `${address} ${BigInt(foundUnits) - BigInt(expectedUnits)} ${id}`,
     );
   }
 
@@ -161,7 +197,13 @@ export class TestNetwork {
   #watched(): WatchedChain {
     const all = [currency("eth", ""), ...(this.#isTron ? [] : [currency("usd", token)])];
     const reader = this.#reader(this.#isTron);
-    return watchedBy({ db: this.db, network: this.network, reader, currencies: all, clock: () => this.clock });
+    return watchedBy({
+      db: this.db,
+      network: this.network,
+      reader,
+      currencies: all,
+      clock: () => this.clock,
+    });
   }
 
   #reader(tellsNewestBalances: boolean): WatcherNodes {
@@ -173,34 +215,54 @@ export class TestNetwork {
       finalTip: async () => id(this.final),
       status: () => [],
       timestamp: async (number: number) => Math.ceil((this.#blocks[number]?.atMs ?? 0) / 1000),
-      block: async (number: number) => ({ ...id(number), parentHash: this.#hash(number - 1), content: null }),
+      block: async (number: number) => ({
+        ...id(number),
+        parentHash: this.#hash(number - 1),
+        content: null,
+      }),
       outgoing: () => ({ found: [], unread: [] }),
-      payments: async (blocks: readonly WatchedBlock[], _contracts: readonly string[], list: AddressBook) => ({
+      payments: async (
+        blocks: readonly WatchedBlock[],
+        _contracts: readonly string[],
+        list: AddressBook,
+      ) => ({
         found: await this.#payments(blocks, list),
         unread: [],
       }),
       balances: async (asked: readonly BalanceQuestion[], block: number) =>
         asked.map(({ account, contract }) =>
-          good(this.#balance(account, contract, tellsNewestBalances ? this.final + this.ahead : block)),
+          good(
+            this.#balance(account, contract, tellsNewestBalances ? this.final + this.ahead : block),
+          ),
         ),
-      balance: async (account: string, contract: string, block: number) => this.#balance(account, contract, block),
+      balance: async (account: string, contract: string, block: number) =>
+        this.#balance(account, contract, block),
       wereUsed: async (accounts: readonly string[]) => accounts.map(() => good(false)),
     } as unknown as WatcherNodes;
   }
 
   #balance(account: string, contract: string, block: number): bigint {
     const moves = this.#blocks.slice(0, block + 1).flatMap(({ moves }) => moves);
-    const own = moves.filter((one) => one.address === account && (one.contract ?? "") === contract && one.note === undefined);
+    const own = moves.filter(
+      (one) =>
+        one.address === account && (one.contract ?? "") === contract && one.note === undefined,
+    );
     return own.reduce((sum, { units }) => sum + units, 0n);
   }
 
-  async #payments(blocks: readonly WatchedBlock[], list: AddressBook): Promise<readonly DetectedPayment[]> {
+  async #payments(
+    blocks: readonly WatchedBlock[],
+    list: AddressBook,
+  ): Promise<readonly DetectedPayment[]> {
     const tokens = await this.#tokens(blocks);
     const found = blocks.flatMap((block) => [...this.#coins(block), ...this.#entries(block)]);
     return [...found, ...tokens].filter(({ address }) => list.has(address));
   }
 
-  #named({ number }: { readonly number: number }, isToken: boolean): readonly (Move & { readonly txHash: string })[] {
+  #named(
+    { number }: { readonly number: number },
+    isToken: boolean,
+  ): readonly (Move & { readonly txHash: string })[] {
     const moves = this.#blocks[number]?.moves ?? [];
     return moves.flatMap((one) =>
       one.txHash !== undefined && one.note === undefined && (one.contract !== undefined) === isToken
@@ -226,7 +288,11 @@ export class TestNetwork {
       },
     }));
     const id = block.toString(16).padStart(64, "0");
-    const receipt = tronAnswers.readReceipt({ id, blockNumber: block, internal_transactions: listed });
+    const receipt = tronAnswers.readReceipt({
+      id,
+      blockNumber: block,
+      internal_transactions: listed,
+    });
     return (receipt?.internal ?? []).map(({ receiverKey, amountSun: amountUnits }, at) => ({
       ...{
         txHash: id,
@@ -251,8 +317,21 @@ export class TestNetwork {
       readonly hash: string;
     }): readonly FoundLog[] =>
       this.#named({ number: block }, true).map(({ txHash, address, units: amountUnits }) => {
-        const log = { address: token, topics: [transferTopic], blockNumber: block, blockHash } as unknown as FoundLog;
-        moves.set(log, { txHash, index: 0, address, contract: token, amountUnits, block, blockHash });
+        const log = {
+          address: token,
+          topics: [transferTopic],
+          blockNumber: block,
+          blockHash,
+        } as unknown as FoundLog;
+        moves.set(log, {
+          txHash,
+          index: 0,
+          address,
+          contract: token,
+          amountUnits,
+          block,
+          blockHash,
+        });
         return log;
       });
     const find = createTransfers({
@@ -261,7 +340,11 @@ export class TestNetwork {
     });
     const headers = blocks.map((block): Block => {
       const has = this.#named(block, true).length > 0;
-      const content = { timestamp: 0, bloom: has ? bloom : "0".repeat(512), transactions: has ? [{}] : [] };
+      const content = {
+        timestamp: 0,
+        bloom: has ? bloom : "0".repeat(512),
+        transactions: has ? [{}] : [],
+      };
       return { ...block, ...content } as unknown as Block;
     });
     const logs = await find(headers, [token]);

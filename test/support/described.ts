@@ -27,8 +27,16 @@ interface Response {
 interface DescribedOperation {
   readonly operationId: string;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters?: readonly { readonly name?: string; readonly in?: string; readonly schema?: { examples?: unknown[] } }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema; readonly example: object }>> };
+  readonly parameters?: readonly {
+    readonly name?: string;
+    readonly in?: string;
+    readonly schema?: { examples?: unknown[] };
+  }[];
+  readonly requestBody?: {
+    readonly content: Readonly<
+      Record<string, { readonly schema: Schema; readonly example: object }>
+    >;
+  };
   readonly responses: Readonly<Record<string, Response>>;
 }
 
@@ -40,7 +48,9 @@ export interface DescribedPath {
 
 interface Description {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
-  readonly webhooks: Readonly<Record<string, { readonly post: DescribedOperation & { readonly summary: string } }>>;
+  readonly webhooks: Readonly<
+    Record<string, { readonly post: DescribedOperation & { readonly summary: string } }>
+  >;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly parameters: Readonly<Record<string, object>>;
@@ -56,7 +66,16 @@ export async function readDescription(gateway: TestGateway) {
   for (const schema of Object.values(document.components.schemas))
     if (schema.oneOf === undefined) schema.additionalProperties ??= false;
   const ajv = new Ajv2020({ strict: true, strictRequired: true, allErrors: true });
-  ajv.addVocabulary(["openapi", "info", "servers", "tags", "paths", "webhooks", "components", "example"]);
+  ajv.addVocabulary([
+    "openapi",
+    "info",
+    "servers",
+    "tags",
+    "paths",
+    "webhooks",
+    "components",
+    "example",
+  ]);
   ajv.addFormat("date-time", true);
   ajv.addSchema(document, "service");
   /**
@@ -70,7 +89,11 @@ export async function readDescription(gateway: TestGateway) {
   const codes = new Map<string, Set<string>>(); // seen, by operation
   const fields = new Map<string, Set<string>>(); // seen, by schema
   const paths: DescribedPath[] = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase() as "GET", path, operation })),
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase() as "GET",
+      path,
+      operation,
+    })),
   );
 
   function keep(map: Map<string, Set<string>>, name: string, values: readonly string[]): void {
@@ -81,9 +104,12 @@ export async function readDescription(gateway: TestGateway) {
 
   /** Keeps which fields of which schemas a body had, however deep. */
   function keepFields(schema: Schema, body: unknown): void {
-    if (schema.items !== undefined) for (const item of body as unknown[]) keepFields(schema.items, item);
+    if (schema.items !== undefined)
+      for (const item of body as unknown[]) keepFields(schema.items, item);
     // The body decides between two forms: an error has a code.
-    const forms = (schema.anyOf ?? []).filter((form) => (nameOf(form) === "Error") === Object.hasOwn(body as object, "code"));
+    const forms = (schema.anyOf ?? []).filter(
+      (form) => (nameOf(form) === "Error") === Object.hasOwn(body as object, "code"),
+    );
     for (const form of forms) keepFields(form, body);
     for (const part of schema.allOf ?? []) if (part.$ref !== undefined) keepFields(part, body);
     if (schema.$ref !== undefined) {
@@ -103,11 +129,22 @@ export async function readDescription(gateway: TestGateway) {
     fields,
     /** Whether an order is one that the operation's schema takes. */
     takes({ method, path }: DescribedPath, order: object): boolean {
-      const place = pointer("paths", path, method.toLowerCase(), "requestBody", "content", "application/json", "schema");
+      const place = pointer(
+        "paths",
+        path,
+        method.toLowerCase(),
+        "requestBody",
+        "content",
+        "application/json",
+        "schema",
+      );
       return fitting(`#/${place}`)(order) === true;
     },
     /** Fails unless the answer is one that the operation may give. */
-    judge({ method, path, operation }: DescribedPath, { status, body, text, headers }: Answered): void {
+    judge(
+      { method, path, operation }: DescribedPath,
+      { status, body, text, headers }: Answered,
+    ): void {
       const about = `${operation.operationId} answers ${status} ${text.slice(0, 300)}`;
       const response = operation.responses[status];
       expect(response, `${about}: the status is not documented`).toBeDefined();
@@ -115,7 +152,16 @@ export async function readDescription(gateway: TestGateway) {
       const schema = response?.content?.[type]?.schema;
       expect(schema, `${about}: ${type} is not documented`).toBeDefined();
       if (type === "application/json") {
-        const place = pointer("paths", path, method.toLowerCase(), "responses", `${status}`, "content", type, "schema");
+        const place = pointer(
+          "paths",
+          path,
+          method.toLowerCase(),
+          "responses",
+          `${status}`,
+          "content",
+          type,
+          "schema",
+        );
         const fits = fitting(`#/${place}`);
         expect(fits(body) ? [] : fits.errors, about).toEqual([]);
         keepFields(schema ?? {}, body);
@@ -131,7 +177,15 @@ export async function readDescription(gateway: TestGateway) {
         const fits = fitting(`${$ref}/schema`);
         expect(fits(headers[nameOf({ $ref })]) ? [] : fits.errors, `${type}: ${$ref}`).toEqual([]);
       }
-      const place = pointer("webhooks", type, "post", "requestBody", "content", "application/json", "schema");
+      const place = pointer(
+        "webhooks",
+        type,
+        "post",
+        "requestBody",
+        "content",
+        "application/json",
+        "schema",
+      );
       const fits = fitting(`#/${place}`);
       expect(fits(JSON.parse(body)) ? [] : fits.errors, `${type}: ${body}`).toEqual([]);
       keepFields(webhook?.requestBody?.content["application/json"]?.schema ?? {}, JSON.parse(body));
@@ -140,7 +194,9 @@ export async function readDescription(gateway: TestGateway) {
     codesOf({ responses }: DescribedOperation): readonly string[] {
       const named = Object.values(responses).flatMap(({ content = {} }) =>
         (content["application/json"]?.schema.allOf ?? []).flatMap(
-          ({ properties }) => ((properties?.code as { enum?: readonly string[] } | undefined)?.enum ?? []) as readonly string[],
+          ({ properties }) =>
+            ((properties?.code as { enum?: readonly string[] } | undefined)?.enum ??
+              []) as readonly string[],
         ),
       );
       return ["200", ...named];
@@ -151,7 +207,9 @@ export async function readDescription(gateway: TestGateway) {
 /** Writes bytes as they are; gives the one answer that comes back before the connection ends. */
 export function rawAnswer(gateway: TestGateway, head: string): Promise<Answered> {
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1", () => socket.write(head));
+    const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1", () =>
+      socket.write(head),
+    );
     let got = "";
     socket.on("data", (part) => {
       got += part.toString("utf8");
@@ -160,11 +218,19 @@ export function rawAnswer(gateway: TestGateway, head: string): Promise<Answered>
       const [top = "", text = ""] = got.split("\r\n\r\n");
       const [first = "", ...lines] = top.split("\r\n");
       const headers = Object.fromEntries(
-        lines.map((line) => [line.split(":")[0]?.toLowerCase() ?? "", line.slice(line.indexOf(":") + 2)]),
+        lines.map((line) => [
+          line.split(":")[0]?.toLowerCase() ?? "",
+          line.slice(line.indexOf(":") + 2),
+        ]),
       );
       // A body in chunks stands between its length and a zero.
       const json = text.slice(text.indexOf("{"), text.lastIndexOf("}") + 1);
-      resolve({ status: Number(first.split(" ")[1]), headers, text: json, body: json === "" ? null : JSON.parse(json) });
+      resolve({
+        status: Number(first.split(" ")[1]),
+        headers,
+        text: json,
+        body: json === "" ? null : JSON.parse(json),
+      });
     });
     socket.on("error", reject);
   });

@@ -77,9 +77,15 @@ export class DoctorKit {
 
   async open(): Promise<void> {
     const { state } = this;
-    for (const folder of [join(this.dir, "etc"), join(state.signer, "ledger"), state.courier, state.run])
+    for (const folder of [
+      join(this.dir, "etc"),
+      join(state.signer, "ledger"),
+      state.courier,
+      state.run,
+    ])
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-    for (const folder of [state.root, state.signer, join(state.signer, "ledger")]) chmodSync(folder, 0o700);
+    for (const folder of [state.root, state.signer, join(state.signer, "ledger")])
+      chmodSync(folder, 0o700);
     this.writeKeystore(state.signer, well.wallet);
     const own = { mode: 0o600 };
     writeFileSync(join(state.signer, "ledger", "00000001.jsonl"), "{}\n", own);
@@ -129,8 +135,18 @@ export class DoctorKit {
     const limits = { maxPerWithdrawal: "10", maxPerDay: "50", maxFee: "0.01", maxFeePerDay: "0.5" };
     return {
       gatewayUrl: this.gatewayUrl,
-      chains: { local: { family: "evm", chainId: 31337, nodes: this.nodes.map((node) => node.url), confirmations: 1 } },
-      currencies: { eth: { chain: "local", decimal: 18 }, usdt: { chain: "local", decimal: 6, contract: usdt } },
+      chains: {
+        local: {
+          family: "evm",
+          chainId: 31337,
+          nodes: this.nodes.map((node) => node.url),
+          confirmations: 1,
+        },
+      },
+      currencies: {
+        eth: { chain: "local", decimal: 18 },
+        usdt: { chain: "local", decimal: 6, contract: usdt },
+      },
       policy: { eth: limits, usdt: limits },
     };
   }
@@ -155,7 +171,14 @@ export class DoctorKit {
   writeKeystore(folder: string, wallet: string): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const kdf = { name: "hkdf", salt: "11".repeat(32) };
-    const text = { version: 1, wallet, networks: ["eip155:31337"], kdf, boxNonce: "22".repeat(24), box: "33".repeat(186) };
+    const text = {
+      version: 1,
+      wallet,
+      networks: ["eip155:31337"],
+      kdf,
+      boxNonce: "22".repeat(24),
+      box: "33".repeat(186),
+    };
     writeFileSync(join(folder, "keystore.json"), JSON.stringify(text), { mode: 0o600 });
   }
 
@@ -244,7 +267,15 @@ function limitOf(currency: string): LimitView {
   return {
     network: "eip155:1",
     contract: "",
-    ...{ currency, maxPerWithdrawal: "10", maxPerHour: "", maxPerDay: "50", holdAbove: "", maxFee: "0.01", maxFeePerDay: "0.5" },
+    ...{
+      currency,
+      maxPerWithdrawal: "10",
+      maxPerHour: "",
+      maxPerDay: "50",
+      holdAbove: "",
+      maxFee: "0.01",
+      maxFeePerDay: "0.5",
+    },
     ...{
       maxTip: "50",
       tipUnit: "gwei",
@@ -261,15 +292,24 @@ function limitOf(currency: string): LimitView {
   };
 }
 
-function answered(chain: Chain, { method, params }: RpcCall): { result: unknown } | { error: { code: number; message: string } } {
+function answered(
+  chain: Chain,
+  { method, params }: RpcCall,
+): { result: unknown } | { error: { code: number; message: string } } {
   const hexed = (value: number): string => `0x${value.toString(16)}`;
   switch (method) {
     case "eth_chainId":
       return { result: hexed(chain.chainId) };
     case "eth_getBlockByNumber": {
-      const number = params[0] === "latest" || params[0] === "finalized" ? chain.block : Number(params[0]);
+      const number =
+        params[0] === "latest" || params[0] === "finalized" ? chain.block : Number(params[0]);
       const timestamp = hexed(Math.floor(chain.blockAtMs / 1000));
-      const block = { hash: chain.hash, parentHash: `0x${"cd".repeat(32)}`, baseFeePerGas: "0x1", transactions: [] };
+      const block = {
+        hash: chain.hash,
+        parentHash: `0x${"cd".repeat(32)}`,
+        baseFeePerGas: "0x1",
+        transactions: [],
+      };
       return { result: { ...block, number: hexed(number), timestamp } };
     }
     case "eth_getCode":

@@ -44,7 +44,15 @@ export class EsploraChain {
 
   /** `genesis`: hash of the first block, whose bytes nobody asks for. */
   constructor(genesis: string, atMs: number) {
-    this.blocks = [{ number: 0, hash: genesis, timestamp: Math.floor(atMs / 1000), transactions: [], bytes: Buffer.alloc(0) }];
+    this.blocks = [
+      {
+        number: 0,
+        hash: genesis,
+        timestamp: Math.floor(atMs / 1000),
+        transactions: [],
+        bytes: Buffer.alloc(0),
+      },
+    ];
   }
 
   get top(): Made {
@@ -66,7 +74,9 @@ export class EsploraChain {
     const number = before + 1;
     const mark = Buffer.from(`block ${number}`).toString("hex");
     const length = Buffer.from([mark.length / 2]).toString("hex");
-    const reward = readCoinRaw(`0200000001${zeros}ffffffff${length}${mark}ffffffff0100000000000000000151${"00000000"}`);
+    const reward = readCoinRaw(
+      `0200000001${zeros}ffffffff${length}${mark}ffffffff0100000000000000000151${"00000000"}`,
+    );
     const transactions = [reward as CoinTransaction, ...this.pool.splice(0)];
     const timestamp = Math.floor(atMs / 1000);
     const header = Buffer.alloc(80);
@@ -74,15 +84,26 @@ export class EsploraChain {
     header.write(rootOf(transactions.map(({ hash }) => reversed(hash))), 36, "hex");
     header.writeUInt32LE(timestamp, 68);
     const count = Buffer.from([transactions.length]);
-    const bytes = Buffer.concat([header, count, ...transactions.map(({ raw }) => Buffer.from(raw, "hex"))]);
-    this.blocks.push({ number, hash: reversed(twice(header).toString("hex")), timestamp, transactions, bytes });
+    const bytes = Buffer.concat([
+      header,
+      count,
+      ...transactions.map(({ raw }) => Buffer.from(raw, "hex")),
+    ]);
+    this.blocks.push({
+      number,
+      hash: reversed(twice(header).toString("hex")),
+      timestamp,
+      transactions,
+      bytes,
+    });
   }
 
   answer(path: string): Answer {
     const [, kind = "", name = "", part = "", last = ""] = path.split("/");
     if (path === "/blocks/tip/hash") return text(this.top.hash);
     if (path === "/fee-estimates") return json({ 1: 3, 2: 3, 3: 3, 6: 3 });
-    if (kind === "block-height") return this.blocks[Number(name)] ? text((this.blocks[Number(name)] as Made).hash) : absent;
+    if (kind === "block-height")
+      return this.blocks[Number(name)] ? text((this.blocks[Number(name)] as Made).hash) : absent;
     if (kind === "block") return this.#block(name, part);
     if (kind === "tx") return this.#transaction(name, part, last);
     return kind === "address" ? this.#address(name, part, last) : absent;
@@ -98,7 +119,9 @@ export class EsploraChain {
   }
 
   #placed(): readonly Placed[] {
-    const inBlocks = this.blocks.flatMap((block) => block.transactions.map((one) => ({ one, block })));
+    const inBlocks = this.blocks.flatMap((block) =>
+      block.transactions.map((one) => ({ one, block })),
+    );
     return [...inBlocks, ...this.pool.map((one) => ({ one, block: null }))];
   }
 
@@ -106,30 +129,46 @@ export class EsploraChain {
     const all = this.#placed();
     const found = all.find(({ one }) => one.hash === hash);
     if (part === "outspend") {
-      const spend = all.find(({ one }) => one.inputs.some(({ coin }) => coin === `${hash}:${last}`));
+      const spend = all.find(({ one }) =>
+        one.inputs.some(({ coin }) => coin === `${hash}:${last}`),
+      );
       return json(
-        spend === undefined ? { spent: false } : { spent: true, txid: spend.one.hash, vin: 0, status: statusOf(spend) },
+        spend === undefined
+          ? { spent: false }
+          : { spent: true, txid: spend.one.hash, vin: 0, status: statusOf(spend) },
       );
     }
-    if (part === "status") return json(found === undefined ? { confirmed: false } : statusOf(found));
+    if (part === "status")
+      return json(found === undefined ? { confirmed: false } : statusOf(found));
     return found === undefined ? absent : text(found.one.raw);
   }
 
   #address(address: string, part: string, which: string): Answer {
     const script = scriptOf(address);
-    const mine = this.#placed().filter(({ one }) => one.outputs.some((output) => output.script === script));
+    const mine = this.#placed().filter(({ one }) =>
+      one.outputs.some((output) => output.script === script),
+    );
     if (part === "utxo")
       return json(
         mine.flatMap((placed) =>
           placed.one.outputs.flatMap((output, vout) =>
             output.script === script
-              ? [{ txid: placed.one.hash, vout, value: Number(output.units), status: statusOf(placed) }]
+              ? [
+                  {
+                    txid: placed.one.hash,
+                    vout,
+                    value: Number(output.units),
+                    status: statusOf(placed),
+                  },
+                ]
               : [],
           ),
         ),
       );
     if (part === "txs") {
-      const chosen = mine.filter(({ block }) => (which === "mempool" ? block === null : which !== "chain" || block !== null));
+      const chosen = mine.filter(({ block }) =>
+        which === "mempool" ? block === null : which !== "chain" || block !== null,
+      );
       return json(chosen.map((placed) => shown(placed)));
     }
     const funded = mine.filter(({ block }) => block !== null);
@@ -140,7 +179,9 @@ export class EsploraChain {
 }
 
 const statusOf = ({ block }: Placed): object =>
-  block === null ? { confirmed: false } : { confirmed: true, block_height: block.number, block_hash: block.hash };
+  block === null
+    ? { confirmed: false }
+    : { confirmed: true, block_height: block.number, block_hash: block.hash };
 
 function shown(placed: Placed): object {
   const { one } = placed;
@@ -148,7 +189,10 @@ function shown(placed: Placed): object {
     ...{ txid: coin.split(":")[0], vout: Number(coin.split(":")[1]), is_coinbase: false },
     prevout: { scriptpubkey: `0014${"ee".repeat(20)}`, value: 1_000_000 },
   }));
-  const vout = one.outputs.map((output) => ({ scriptpubkey: output.script, value: Number(output.units) }));
+  const vout = one.outputs.map((output) => ({
+    scriptpubkey: output.script,
+    value: Number(output.units),
+  }));
   return { txid: one.hash, vin, vout, status: statusOf(placed) };
 }
 

@@ -6,7 +6,12 @@ import { afterEach } from "vitest";
 import { signDigest as sign } from "../../agent/signer/vault/curve.ts";
 import { AgentError } from "../../base/fault.ts";
 import { createEvmNodes, type EvmNodes, type EvmNodesOptions } from "../../chains/evm/node.ts";
-import { attachSignature, buildTransfer, digestOf, type Transfer } from "../../chains/evm/transaction.ts";
+import {
+  attachSignature,
+  buildTransfer,
+  digestOf,
+  type Transfer,
+} from "../../chains/evm/transaction.ts";
 import { type FakeNode, type FakeNodeOptions, startFakeNode } from "../../lab/kit/fake-node.ts";
 
 export const receiver = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -28,7 +33,13 @@ export function closesItsNodes(): void {
 }
 
 export function nodesOf(urls: readonly string[], options: Partial<EvmNodesOptions> = {}): EvmNodes {
-  const nodes = createEvmNodes({ urls, chainId: 31337, confirmations: 3, timeoutMs: 20_000, ...options });
+  const nodes = createEvmNodes({
+    urls,
+    chainId: 31337,
+    confirmations: 3,
+    timeoutMs: 20_000,
+    ...options,
+  });
   closers.push(nodes.close);
   return nodes;
 }
@@ -49,7 +60,10 @@ export async function codeOf(act: Promise<unknown>): Promise<string> {
   }
 }
 
-export function signed(change: Partial<Transfer> & { readonly nonce: bigint }): { raw: string; txHash: string } {
+export function signed(change: Partial<Transfer> & { readonly nonce: bigint }): {
+  raw: string;
+  txHash: string;
+} {
   const unsigned = buildTransfer({
     chainId: 31337n,
     contract: "",
@@ -60,7 +74,11 @@ export function signed(change: Partial<Transfer> & { readonly nonce: bigint }): 
     maxPriorityFeePerGas: 10n ** 9n,
     ...change,
   });
-  const { raw, txHash } = attachSignature(unsigned, sign(digestOf(unsigned), hotWalletKey), hotWallet.address);
+  const { raw, txHash } = attachSignature(
+    unsigned,
+    sign(digestOf(unsigned), hotWalletKey),
+    hotWallet.address,
+  );
   return { raw: hex(raw), txHash };
 }
 

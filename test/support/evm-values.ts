@@ -9,19 +9,22 @@ import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 
 export const seed = seedsOfRun(1)[0]!;
 const chance = new Seeded(seed);
-const randomBytes = (length: number): Uint8Array => Uint8Array.from({ length }, () => chance.below(256));
+const randomBytes = (length: number): Uint8Array =>
+  Uint8Array.from({ length }, () => chance.below(256));
 export const random = {
   /** 0 … limit - 1 */
   below: (limit: number): number => chance.below(limit),
   bytes: randomBytes,
   /** Every bit length is as likely as any other, so that the borders of the encodings are met. */
-  bits: (max: number): bigint => BigInt(hex(randomBytes(32))) >> BigInt(256 - (1 + chance.below(max))),
+  bits: (max: number): bigint =>
+    BigInt(hex(randomBytes(32))) >> BigInt(256 - (1 + chance.below(max))),
 };
 
 export const vectors = <T>(name: string): T =>
   JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), "utf8")) as T;
 export const hex = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString("hex")}`;
-export const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text.replace(/^0x/, ""), "hex"));
+export const bytes = (text: string): Uint8Array =>
+  Uint8Array.from(Buffer.from(text.replace(/^0x/, ""), "hex"));
 export const codeOf = (act: () => unknown): string => {
   try {
     act();
@@ -48,8 +51,14 @@ interface TransferVector {
 
 export const transferVectors = vectors<{ vectors: readonly TransferVector[] }>("eip1559").vectors;
 
-export function transferOf({ contract, destination, ...numbers }: TransferVector["transfer"]): Transfer {
-  const integers = Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, BigInt(text)]));
+export function transferOf({
+  contract,
+  destination,
+  ...numbers
+}: TransferVector["transfer"]): Transfer {
+  const integers = Object.fromEntries(
+    Object.entries(numbers).map(([name, text]) => [name, BigInt(text)]),
+  );
   return { contract, destination, ...integers } as unknown as Transfer;
 }
 
@@ -63,4 +72,8 @@ export const plain: Transfer = {
   maxFeePerGas: 50n,
   maxPriorityFeePerGas: 2n,
 };
-export const token: Transfer = { ...plain, contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", gasLimit: 65_000n };
+export const token: Transfer = {
+  ...plain,
+  contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+  gasLimit: 65_000n,
+};

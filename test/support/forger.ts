@@ -10,7 +10,11 @@ import { MemoryDisk } from "../../lab/kit/ledger-disk.ts";
 import { outsidersSeal, testSeal } from "../../lab/kit/ledger-seal.ts";
 
 /** How a forged line is closed. */
-export const closings = ["a MAC of zeros", "a MAC of another key", "the wallet's own MAC of another line"] as const;
+export const closings = [
+  "a MAC of zeros",
+  "a MAC of another key",
+  "the wallet's own MAC of another line",
+] as const;
 type Closing = (typeof closings)[number] | "the wallet's own key";
 
 export const firstSegment = "00000001.jsonl";
@@ -22,7 +26,11 @@ export function linesIn(disk: MemoryDisk, file = firstSegment): string[] {
     .split("\n");
 }
 
-export function withLines(disk: MemoryDisk, lines: readonly string[], file = firstSegment): MemoryDisk {
+export function withLines(
+  disk: MemoryDisk,
+  lines: readonly string[],
+  file = firstSegment,
+): MemoryDisk {
   return MemoryDisk.of([...disk.files, [file, Buffer.from(`${lines.join("\n")}\n`)] as const]);
 }
 

@@ -82,11 +82,13 @@ async function openTron(name: string): Promise<HourChain> {
   const { lines, blockMs } = presetNamed(name);
   const node = new TronNode({ startAtMs: begunMs - 40 * blockMs, fronts: [{}, {}] });
   const [first] = node.chain.blocks;
-  if (first !== undefined) node.chain.blocks[0] = { ...first, id: first.id.slice(0, -8) + String(lines.chainId).slice(2) };
+  if (first !== undefined)
+    node.chain.blocks[0] = { ...first, id: first.id.slice(0, -8) + String(lines.chainId).slice(2) };
   await Promise.all(node.fronts.map((front) => front.listen()));
   for (const [, { lines: currency }] of currenciesOn(name)) {
     const { contract = "", symbol, decimal: decimals } = currency;
-    if (contract !== "") node.deploy({ address: contract, kind: "usdt", name: symbol, symbol, decimals });
+    if (contract !== "")
+      node.deploy({ address: contract, kind: "usdt", name: symbol, symbol, decimals });
   }
   return {
     urls: node.urls,
@@ -112,18 +114,25 @@ async function openEvm(name: string): Promise<HourChain> {
   const lag = Math.round((finalSeconds * 1_000) / blockMs);
   const chain = new FakeChain(Math.floor(begunMs / 1_000));
   const times = [begunMs - (lag + 1) * blockMs];
-  const decimals = new Map(currenciesOn(name).map(([, { lines: of }]) => [of.contract ?? "", of.decimal]));
+  const decimals = new Map(
+    currenciesOn(name).map(([, { lines: of }]) => [of.contract ?? "", of.decimal]),
+  );
   for (const contract of decimals.keys()) chain.contracts.add(contract);
   const answer = (method: string, params: readonly unknown[]): unknown => {
     if (method === "eth_chainId") return hex(Number(lines.chainId));
     if (method === "eth_estimateGas") return hex(21_000);
     if (method === "eth_maxPriorityFeePerGas") return hex(1_000_000_000);
-    const place = params.map((one) => (one === "finalized" ? hex(Math.max(0, chain.top - lag)) : one));
+    const place = params.map((one) =>
+      one === "finalized" ? hex(Math.max(0, chain.top - lag)) : one,
+    );
     if (method === "eth_call") return called(place[0] as { to: string; data: string }, decimals);
     if (method === "eth_getCode" && place[0] === multicallAddress) return "0x60";
     const told = chain.answer(method, place);
     if (method !== "eth_getBlockByNumber" || told === null) return told;
-    return { ...(told as object), timestamp: hex(Math.floor((times[Number((told as { number: string }).number)] ?? 0) / 1_000)) };
+    return {
+      ...(told as object),
+      timestamp: hex(Math.floor((times[Number((told as { number: string }).number)] ?? 0) / 1_000)),
+    };
   };
   const node = () =>
     startFakeNode({
@@ -147,7 +156,10 @@ async function openEvm(name: string): Promise<HourChain> {
 }
 
 /** Calls of tokens and of the contract that tells many balances; nobody holds a token. */
-function called({ to, data }: { to: string; data: string }, decimals: ReadonlyMap<string, number>): string {
+function called(
+  { to, data }: { to: string; data: string },
+  decimals: ReadonlyMap<string, number>,
+): string {
   if (data === "0x313ce567") return `0x${word(decimals.get(to) ?? 6)}`;
   if (to.toLowerCase() !== multicallAddress.toLowerCase()) return `0x${word(0)}`;
   const count = Number.parseInt(data.slice(10 + 64, 10 + 128), 16);

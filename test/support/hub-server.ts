@@ -51,15 +51,25 @@ export function eachTestItsHub(): void {
 export const answers: { question: HubOptions["answerQuestion"] } = { question: async () => null };
 
 /** `run` names the process of the hub; a proxy of `trustProxy` gives the origin of a connection. */
-export async function start(limits: Partial<LinkLimits> = {}, run = "first run", trustProxy: string[] = []): Promise<void> {
+export async function start(
+  limits: Partial<LinkLimits> = {},
+  run = "first run",
+  trustProxy: string[] = [],
+): Promise<void> {
   server = createServer((_request, response) => response.end());
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   port = (server.address() as AddressInfo).port;
   signals = createSignals();
   told = [];
-  signals.on("decided", ({ transactionId }) => told.push(`decided ${Number(`0x${transactionId}`)}`));
-  signals.on("changed", ({ transactionId }) => told.push(`changed ${Number(`0x${transactionId}`)}`));
-  signals.on("agent", ({ agent, online }) => told.push(`${agent[0]} ${online ? "online" : "offline"}`));
+  signals.on("decided", ({ transactionId }) =>
+    told.push(`decided ${Number(`0x${transactionId}`)}`),
+  );
+  signals.on("changed", ({ transactionId }) =>
+    told.push(`changed ${Number(`0x${transactionId}`)}`),
+  );
+  signals.on("agent", ({ agent, online }) =>
+    told.push(`${agent[0]} ${online ? "online" : "offline"}`),
+  );
   const gatewayKey = gateway.privateKey;
   const config = { trustProxy };
   callLevel(db.store.database, run);
@@ -83,7 +93,8 @@ export async function stop(): Promise<void> {
   await new Promise<void>((done) => server.close(() => done()));
 }
 
-export const connect = (who: AgentKeys = keys, from?: string): LinkAgent => new LinkAgent(port, who, gateway.publicKey, from);
+export const connect = (who: AgentKeys = keys, from?: string): LinkAgent =>
+  new LinkAgent(port, who, gateway.publicKey, from);
 
 export async function handshake(): Promise<LinkAgent> {
   const agent = connect();
@@ -91,14 +102,22 @@ export async function handshake(): Promise<LinkAgent> {
   return agent;
 }
 
-export const decision = (transactionId: string, verdict: DecisionEntry["decision"], code = ""): EntryBody => ({
+export const decision = (
+  transactionId: string,
+  verdict: DecisionEntry["decision"],
+  code = "",
+): EntryBody => ({
   kind: "decision",
   transactionId,
   decision: verdict,
   code,
   address: receiver,
 });
-export const signed = (transactionId: string, slot: string, change: Partial<SignedEntry> = {}): EntryBody => ({
+export const signed = (
+  transactionId: string,
+  slot: string,
+  change: Partial<SignedEntry> = {},
+): EntryBody => ({
   kind: "signed",
   transactionId,
   attempt: 1,
@@ -109,11 +128,15 @@ export const signed = (transactionId: string, slot: string, change: Partial<Sign
   feeMax: "21000",
   ...change,
 });
-export const observed = (transactionId: string, stage: "broadcast" | "included" | "final"): EntryBody => ({
+export const observed = (
+  transactionId: string,
+  stage: "broadcast" | "included" | "final",
+): EntryBody => ({
   kind: "observed",
   transactionId,
   stage,
   outcome: stage === "final" ? "paid" : "",
   txHash: "0x01",
 });
-export const audit = (): { act: string; detail: string }[] => db.store.database.all("SELECT act, detail FROM audit ORDER BY id");
+export const audit = (): { act: string; detail: string }[] =>
+  db.store.database.all("SELECT act, detail FROM audit ORDER BY id");

@@ -15,9 +15,21 @@ import { rightClock } from "../../gateway/own-clock.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
 import { ChainWatch } from "../../gateway/watcher/watcher.ts";
-import { type GatewayDatabase, gatewayDatabase, giveAddress, pairAgent, silentLog } from "../../lab/kit/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  giveAddress,
+  pairAgent,
+  silentLog,
+} from "../../lab/kit/gateway-database.ts";
 import { fixedSeed } from "../../lab/store-fixture/setting.ts";
-import { begunMs, currenciesOn, type HourChain, openHourChain, presetNamed } from "./hour-chains.ts";
+import {
+  begunMs,
+  currenciesOn,
+  type HourChain,
+  openHourChain,
+  presetNamed,
+} from "./hour-chains.ts";
 
 const dayMs = 86_400_000;
 
@@ -46,10 +58,12 @@ export class IdlePrograms {
     this.#db = gatewayDatabase();
     const network = networkOf(lines.family, lines.chainId);
     const { store } = this.#db;
-    const accounts = namedAccounts(deriveAccounts(fixedSeed("an idle hour"), [family.name])).map((one) => ({
-      ...one,
-      firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
-    }));
+    const accounts = namedAccounts(deriveAccounts(fixedSeed("an idle hour"), [family.name])).map(
+      (one) => ({
+        ...one,
+        firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
+      }),
+    );
     const hot = accounts.find(({ purpose }) => purpose === "hot")?.id ?? "";
     const { id: agent } = pairAgent(store, "a", hot);
     const currencies = currenciesOn(name).map(
@@ -75,18 +89,43 @@ export class IdlePrograms {
         store,
         { id: "d1", address: deposits.firstAddress, place: 0, agent },
         {
-          ...{ createdAt: begunMs - dayMs, changedAt: begunMs - dayMs, expiresAt: begunMs - dayMs / 2, network },
-          ...{ currency: currencies[0]?.id ?? "", status: 1, stage: "completed", amountUnits: "100000" },
+          ...{
+            createdAt: begunMs - dayMs,
+            changedAt: begunMs - dayMs,
+            expiresAt: begunMs - dayMs / 2,
+            network,
+          },
+          ...{
+            currency: currencies[0]?.id ?? "",
+            status: 1,
+            stage: "completed",
+            amountUnits: "100000",
+          },
         },
       );
     chain.fund(hot, begunMs);
     const configured = { ...lines, network, nodes: chain.urls } as unknown as GatewayChain;
     const clock = (): number => this.nowMs;
     const common = { chain: configured, log: () => {}, clock };
-    this.#sender = openSender({ ...common, tokens: currencies.filter(({ contract }) => contract !== "") });
+    this.#sender = openSender({
+      ...common,
+      tokens: currencies.filter(({ contract }) => contract !== ""),
+    });
     const byId = Object.fromEntries(currencies.map((one) => [one.id, one]));
-    const config = { chains: {}, currencies: byId, lifetimes: { withdrawalHours: 24 }, sweepsAtOnce: 50 } as never;
-    const shared = { store, signals: createSignals(), log: silentLog, clock, run: "one run", config };
+    const config = {
+      chains: {},
+      currencies: byId,
+      lifetimes: { withdrawalHours: 24 },
+      sweepsAtOnce: 50,
+    } as never;
+    const shared = {
+      store,
+      signals: createSignals(),
+      log: silentLog,
+      clock,
+      run: "one run",
+      config,
+    };
     this.#watch = new ChainWatch(
       "one",
       configured,

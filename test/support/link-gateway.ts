@@ -5,8 +5,20 @@
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
-import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
-import { type EnvelopeKind, type Head, type Hello, kindsKnown, type Welcome } from "../../protocol/messages.ts";
+import {
+  openEnvelope,
+  privateKeyFromSeed,
+  publicKeyFromHex,
+  publicKeyHex,
+  sealEnvelope,
+} from "../../protocol/envelope.ts";
+import {
+  type EnvelopeKind,
+  type Head,
+  type Hello,
+  kindsKnown,
+  type Welcome,
+} from "../../protocol/messages.ts";
 import { parseHello } from "../../protocol/payloads.ts";
 
 export interface KeyPair {
@@ -58,7 +70,11 @@ export interface LinkGateway {
 }
 
 export async function startLinkGateway(options: LinkGatewayOptions): Promise<LinkGateway> {
-  const server = new WebSocketServer({ host: "127.0.0.1", port: options.port ?? 0, perMessageDeflate: true });
+  const server = new WebSocketServer({
+    host: "127.0.0.1",
+    port: options.port ?? 0,
+    perMessageDeflate: true,
+  });
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;
   const peers: Peer[] = [];
@@ -77,7 +93,11 @@ export async function startLinkGateway(options: LinkGatewayOptions): Promise<Lin
         peer.frames.push(data);
         return;
       }
-      const { payload } = openEnvelope(data, { kind: "hello", publicKey: options.linkKey.publicKey, bytesMax: 65_536 });
+      const { payload } = openEnvelope(data, {
+        kind: "hello",
+        publicKey: options.linkKey.publicKey,
+        bytesMax: 65_536,
+      });
       peer.hello = parseHello(payload);
       if (peer.hello.answers !== nonce) throw new Error("the hello answers another challenge");
       const frame = welcomeFrame(options, peer.hello);
@@ -92,7 +112,8 @@ export async function startLinkGateway(options: LinkGatewayOptions): Promise<Lin
     options,
     peers,
     welcomes,
-    send: (kind, payload, key = options.key) => peers.at(-1)?.socket.send(sealEnvelope(kind, payload, key.privateKey)),
+    send: (kind, payload, key = options.key) =>
+      peers.at(-1)?.socket.send(sealEnvelope(kind, payload, key.privateKey)),
     close: () =>
       new Promise((resolve) => {
         for (const socket of server.clients) socket.terminate();

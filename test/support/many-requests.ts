@@ -10,7 +10,9 @@ export function requestMany(kit: Kit, count: number, change: Partial<Job> = {}):
   for (let left = count; left > 0; left -= inFrame) {
     const some = Math.min(left, inFrame);
     for (let made = 0; made < some; made += 1) kit.gateway.job(change, kit.now);
-    const { ok, code } = kit.admit(kit.gateway.jobs(kit.gateway.texts.slice(-some), { at: kit.now }));
+    const { ok, code } = kit.admit(
+      kit.gateway.jobs(kit.gateway.texts.slice(-some), { at: kit.now }),
+    );
     if (!ok) throw new Error(`jobs are refused: ${code}`);
   }
 }

@@ -29,7 +29,11 @@ export const paired: RecordBody & { kind: "PAIRED" } = {
 /** Nine records of one withdrawal, of every kind that carries text, lists and nested objects. */
 export function bodies(n: number): readonly RecordBody[] {
   const transactionId = id(n);
-  const money = { contract: "", address: `0x${hex(`to ${n}`, 20)}`, amountUnits: String(10n ** 18n + BigInt(n)) };
+  const money = {
+    contract: "",
+    address: `0x${hex(`to ${n}`, 20)}`,
+    amountUnits: String(10n ** 18n + BigInt(n)),
+  };
   const digest = hex(`digest ${n}`, 32);
   return [
     {
@@ -41,7 +45,15 @@ export function bodies(n: number): readonly RecordBody[] {
       signature: hex(`signature ${n}`, 64),
     },
     { kind: "HELD", transactionId, code: "POLICY_MANUAL" },
-    { kind: "APPROVED", transactionId, by: "operator", approver: "ann", chain: "local", network: "eip155:1", ...money },
+    {
+      kind: "APPROVED",
+      transactionId,
+      by: "operator",
+      approver: "ann",
+      chain: "local",
+      network: "eip155:1",
+      ...money,
+    },
     {
       kind: "INTENT",
       transactionId,
@@ -50,14 +62,36 @@ export function bodies(n: number): readonly RecordBody[] {
       account: `0x${hex("account", 20)}`,
       slot: String(n),
       ...money,
-      txParams: { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" },
+      txParams: {
+        gasLimit: "21000",
+        maxFeePerGas: "2000000000",
+        maxPriorityFeePerGas: "1000000000",
+      },
       feeMax: "42000000000000",
       digest,
       unsigned: hex(`unsigned ${n}`, 48),
     },
-    { kind: "SIGNED", transactionId, attempt: 1, digest, txHash: `0x${hex(`tx ${n}`, 32)}`, raw: hex(`raw ${n}`, 64) },
-    { kind: "RELEASED", acked: { seq: 3, hash: hex("acked", 32) }, released: [{ transactionId, attempt: 1 }] },
-    { kind: "OBSERVED", transactionId, stage: "final", outcome: "paid", txHash: `0x${hex(`tx ${n}`, 32)}`, block: 7 },
+    {
+      kind: "SIGNED",
+      transactionId,
+      attempt: 1,
+      digest,
+      txHash: `0x${hex(`tx ${n}`, 32)}`,
+      raw: hex(`raw ${n}`, 64),
+    },
+    {
+      kind: "RELEASED",
+      acked: { seq: 3, hash: hex("acked", 32) },
+      released: [{ transactionId, attempt: 1 }],
+    },
+    {
+      kind: "OBSERVED",
+      transactionId,
+      stage: "final",
+      outcome: "paid",
+      txHash: `0x${hex(`tx ${n}`, 32)}`,
+      block: 7,
+    },
     { kind: "REPORTED", acked: { seq: 3, hash: hex("acked", 32) } },
     { kind: "ALARM", code: "NODE_DISAGREE", detail: "two nodes, two answers" },
   ];
@@ -82,7 +116,11 @@ export function reopen(
   return openLedger({ disk, seal: testSeal, clock: () => time.now, ...options });
 }
 
-export function write(disk: MemoryDisk, ledger: Ledger, records: readonly RecordBody[]): readonly LedgerRecord[] {
+export function write(
+  disk: MemoryDisk,
+  ledger: Ledger,
+  records: readonly RecordBody[],
+): readonly LedgerRecord[] {
   const written = ledger.append(records);
   let result: AgentError | null | undefined;
   ledger.flush((error) => {

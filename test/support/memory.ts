@@ -13,7 +13,10 @@ export function findInMemory(pid: number, patterns: Readonly<Record<string, Buff
  * How often each pattern is there; those that are not are left out. One across two readings of a
  * region is missed by neither.
  */
-export function countInMemory(pid: number, patterns: Readonly<Record<string, Buffer>>): Record<string, number> {
+export function countInMemory(
+  pid: number,
+  patterns: Readonly<Record<string, Buffer>>,
+): Record<string, number> {
   const found: Record<string, number> = {};
   const file = openSync(`/proc/${pid}/mem`, "r");
   const chunkBytes = 8 * 1024 * 1024;
@@ -34,7 +37,11 @@ export function countInMemory(pid: number, patterns: Readonly<Record<string, Buf
         }
         const view = chunk.subarray(0, got);
         for (const [name, pattern] of Object.entries(patterns)) {
-          for (let place = view.indexOf(pattern); place >= 0 && place < chunkBytes; place = view.indexOf(pattern, place + 1)) {
+          for (
+            let place = view.indexOf(pattern);
+            place >= 0 && place < chunkBytes;
+            place = view.indexOf(pattern, place + 1)
+          ) {
             found[name] = (found[name] ?? 0) + 1;
           }
         }

@@ -24,7 +24,11 @@ export async function startNameServer(answers: {
     head.writeUInt16BE(0, 10);
     const records = addresses.map((address) => {
       const bytes = isFour ? Buffer.from(address.split(".").map(Number)) : bytesOfSix(address);
-      const kind = [Buffer.from("c00c", "hex"), query.subarray(end - 4, end), Buffer.from("00000000", "hex")];
+      const kind = [
+        Buffer.from("c00c", "hex"),
+        query.subarray(end - 4, end),
+        Buffer.from("00000000", "hex"),
+      ];
       return Buffer.concat([...kind, Buffer.from([0, bytes.length]), bytes]);
     });
     socket.send(Buffer.concat([head, ...records]), from.port, from.address);
@@ -36,7 +40,8 @@ export async function startNameServer(answers: {
 /** An address with at most one `::`, as 16 bytes. */
 function bytesOfSix(address: string): Buffer {
   const [front = "", back = ""] = address.split("::");
-  const groups = (text: string): string[] => (text === "" ? [] : text.split(":").map((group) => group.padStart(4, "0")));
+  const groups = (text: string): string[] =>
+    text === "" ? [] : text.split(":").map((group) => group.padStart(4, "0"));
   const [first, last] = [groups(front), groups(back)];
   const gap = Array.from({ length: 8 - first.length - last.length }, () => "0000");
   return Buffer.from([...first, ...gap, ...last].join(""), "hex");

@@ -33,7 +33,10 @@ export function isEnded(socket: Socket): Promise<void> {
 }
 
 /** A client that says `first` and never closes. */
-export function openNeverClosing(place: NetConnectOpts, first: string | Uint8Array = ""): Promise<Socket> {
+export function openNeverClosing(
+  place: NetConnectOpts,
+  first: string | Uint8Array = "",
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ ...place, allowHalfOpen: true });
     socket.once("error", reject);
@@ -70,7 +73,9 @@ export async function listenNeverClosing(
     port: typeof address === "object" && address !== null ? address.port : 0,
     next: () => {
       const first = arrived.shift();
-      return first !== undefined ? Promise.resolve(first) : new Promise((resolve) => waiting.push(resolve));
+      return first !== undefined
+        ? Promise.resolve(first)
+        : new Promise((resolve) => waiting.push(resolve));
     },
   };
 }

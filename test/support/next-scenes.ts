@@ -17,24 +17,46 @@ const over = "waits for chain time 23:59:58 (UTC), now 00:01:12";
 const operators = "WITHDRAWAL_WAITS_FOR_OPERATOR";
 
 /** The limits of a currency where an operator has the next attempt made above this amount. */
-const above = (manualReplaceAbove: string): LimitView => ({ ...limits, currency: "usdt-trc20", manualReplaceAbove });
+const above = (manualReplaceAbove: string): LimitView => ({
+  ...limits,
+  currency: "usdt-trc20",
+  manualReplaceAbove,
+});
 
 /** The courier gives this reason, and the signer these limits. */
 const waitsBy = (why: string, manualReplaceAbove: string): (() => void) =>
-  ill({ limits: [above(manualReplaceAbove)] }, { waiting: why === "" ? [] : [{ transactionId, why }] });
+  ill(
+    { limits: [above(manualReplaceAbove)] },
+    { waiting: why === "" ? [] : [{ transactionId, why }] },
+  );
 
 /** One withdrawal with the last records of its history. */
-function told(change: Partial<OperatorView>, kinds: readonly (readonly [string, string])[], status: () => void): () => void {
-  const history: readonly LedgerLine[] = kinds.map(([kind, detail], at) => ({ seq: 12 + at, at: nowMs - 60_000, kind, detail }));
+function told(
+  change: Partial<OperatorView>,
+  kinds: readonly (readonly [string, string])[],
+  status: () => void,
+): () => void {
+  const history: readonly LedgerLine[] = kinds.map(([kind, detail], at) => ({
+    seq: 12 + at,
+    at: nowMs - 60_000,
+    kind,
+    detail,
+  }));
   return () => {
     shown(change, status)();
     const withdrawal = { ...held, code: "", ...change };
-    kit.signer.answers = { ...kit.signer.answers, show: () => ({ withdrawal, history, wait: null, outgoing: [] }) };
+    kit.signer.answers = {
+      ...kit.signer.answers,
+      show: () => ({ withdrawal, history, wait: null, outgoing: [] }),
+    };
   };
 }
 
 const made = ["INTENT", "attempt 1, payment 7"] as const;
-const ordered = ["MANUAL_REPLACEMENT", "replace by alice (claimed: the socket does not prove names)"] as const;
+const ordered = [
+  "MANUAL_REPLACEMENT",
+  "replace by alice (claimed: the socket does not prove names)",
+] as const;
 
 /** Whose the next attempt is, as far as the limits and the ledger say. */
 export const nextScenes: Scenes = {
@@ -56,9 +78,20 @@ export const nextScenes: Scenes = {
   ),
   "ends later, and ran out": shown({ ...moving, expiresAt: nowMs - 1000 }, waitsBy(ahead, "")),
   "its time is over": shown(moving, waitsBy(over, "200")),
-  "waits for the gateway's word": shown(moving, waitsBy("waits for the gateway's word that no block takes it any more", "100")),
-  "void, and an operator's": told({ ...moving, attempts: [voidAttempt] }, [made], waitsBy(operators, "100")),
-  "void, and an operator's, not said yet": told({ ...moving, attempts: [voidAttempt] }, [made], waitsBy("", "100")),
+  "waits for the gateway's word": shown(
+    moving,
+    waitsBy("waits for the gateway's word that no block takes it any more", "100"),
+  ),
+  "void, and an operator's": told(
+    { ...moving, attempts: [voidAttempt] },
+    [made],
+    waitsBy(operators, "100"),
+  ),
+  "void, and an operator's, not said yet": told(
+    { ...moving, attempts: [voidAttempt] },
+    [made],
+    waitsBy("", "100"),
+  ),
   "void, and an operator has ordered the next": told(
     { ...moving, attempts: [voidAttempt] },
     [made, ordered],
@@ -74,9 +107,21 @@ export const nextScenes: Scenes = {
     [made, ordered, ["INTENT", "attempt 2, payment 7"]],
     waitsBy(operators, "100"),
   ),
-  "void and cancelled": shown({ ...moving, attempts: [voidAttempt], isCancelling: true }, waitsBy(operators, "100")),
-  "an operator's where a fee is bid": shown({ state: "broadcast", slot: "41" }, waitsBy(operators, "")),
-  "ended by a cancel": shown({ ...moving, state: "expired", code: "JOB_EXPIRED", attempts: [voidAttempt], isCancelling: true }),
+  "void and cancelled": shown(
+    { ...moving, attempts: [voidAttempt], isCancelling: true },
+    waitsBy(operators, "100"),
+  ),
+  "an operator's where a fee is bid": shown(
+    { state: "broadcast", slot: "41" },
+    waitsBy(operators, ""),
+  ),
+  "ended by a cancel": shown({
+    ...moving,
+    state: "expired",
+    code: "JOB_EXPIRED",
+    attempts: [voidAttempt],
+    isCancelling: true,
+  }),
   "ended by a cancel before anything was signed": shown({
     ...{ ...moving, state: "expired", code: "JOB_EXPIRED", attempts: [], isCancelling: true },
   }),
@@ -100,12 +145,29 @@ const topUp: OperatorView = {
   },
   ...{ amount: "16.635625", amountUnits: "16635625" },
 };
-const cancelledOne: OperatorView = { ...moving, transactionId: "6b".repeat(16), orderId: "order-1002", isCancelling: true };
-const unsigned = { state: "refused", slot: "", attempts: [], account: "", code: "POLICY_SWEEP_OFF" } as const;
+const cancelledOne: OperatorView = {
+  ...moving,
+  transactionId: "6b".repeat(16),
+  orderId: "order-1002",
+  isCancelling: true,
+};
+const unsigned = {
+  state: "refused",
+  slot: "",
+  attempts: [],
+  account: "",
+  code: "POLICY_SWEEP_OFF",
+} as const;
 
 const beyond: OperatorView = {
   ...broadcast,
-  ...{ mode: "sweep", slot: "1000000", code: "SWEEP_UNREACHABLE", left: "", orderId: `${broadcast.account}/1` },
+  ...{
+    mode: "sweep",
+    slot: "1000000",
+    code: "SWEEP_UNREACHABLE",
+    left: "",
+    orderId: `${broadcast.account}/1`,
+  },
 };
 
 /** A top-up that moves; its amount is of the native coin. */
@@ -114,7 +176,13 @@ function toppingUp(): void {
   const list = [topUp, sweep, moving, cancelledOne];
   kit.signer.answers = {
     ...kit.signer.answers,
-    list: () => ({ withdrawals: [...list, { ...cancelledOne, state: "expired" }, { ...cancelledOne, state: "paid" }] }),
+    list: () => ({
+      withdrawals: [
+        ...list,
+        { ...cancelledOne, state: "expired" },
+        { ...cancelledOne, state: "paid" },
+      ],
+    }),
     show: () => ({ withdrawal: topUp, history: [], wait: null, outgoing: [] }),
     manualReplacement: ({ act }) => ({
       withdrawal: topUp,
@@ -127,8 +195,21 @@ function toppingUp(): void {
 const bitcoin = "bip122:000000000019d6689c085ae165831e93";
 const [pin, beside] = ["a1", "b2"].map((byte) => `${byte.repeat(32)}:0`);
 const coined: OperatorView = {
-  ...{ ...broadcast, transactionId, currency: "btc", chain: "bitcoin", network: bitcoin, decimal: 8, amount: "0.001" },
-  ...{ amountUnits: "100000", address: "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", slot: "7", code: "COIN_UNKNOWN" },
+  ...{
+    ...broadcast,
+    transactionId,
+    currency: "btc",
+    chain: "bitcoin",
+    network: bitcoin,
+    decimal: 8,
+    amount: "0.001",
+  },
+  ...{
+    amountUnits: "100000",
+    address: "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4",
+    slot: "7",
+    code: "COIN_UNKNOWN",
+  },
   attempts: broadcast.attempts.map((one) => ({
     ...{ ...one, feeMax: "1000", txHash: "9f".repeat(32) },
     txParams: { coins: `${pin}:90000,${beside}:80000`, changeSat: "69000", feeSat: "1000" },
@@ -140,12 +221,23 @@ function uncoined(left: string): () => void {
   return () => {
     const withdrawal = { ...coined, left };
     const plan = { slot: "7", counted: "", pin: `${pin}:90000`, owed: [`${beside}:80000`] };
-    ill({ unreachable: { transactionId, network: bitcoin, slot: "7", count: 1, code: "COIN_UNKNOWN", left } })();
+    ill({
+      unreachable: {
+        transactionId,
+        network: bitcoin,
+        slot: "7",
+        count: 1,
+        code: "COIN_UNKNOWN",
+        left,
+      },
+    })();
     kit.signer.answers = {
       ...kit.signer.answers,
       show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
       end: ({ slot }) =>
-        slot === "" ? { withdrawal, plan } : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
+        slot === ""
+          ? { withdrawal, plan }
+          : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
     };
   };
 }
@@ -154,7 +246,12 @@ function uncoined(left: string): () => void {
 export const internalScenes: Scenes = {
   "a top-up moves": toppingUp,
   "a top-up is approved by an operator": () => {
-    const withdrawal: OperatorView = { ...topUp, state: "held", code: "RECOVERY_HOLD", attempts: [] };
+    const withdrawal: OperatorView = {
+      ...topUp,
+      state: "held",
+      code: "RECOVERY_HOLD",
+      attempts: [],
+    };
     kit.signer.answers = {
       show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
       approve: () => ({ withdrawal: { ...withdrawal, state: "approved", code: "" }, wait: null }),
@@ -162,23 +259,40 @@ export const internalScenes: Scenes = {
   },
   "a sweep is refused": shown({ ...sweep, ...unsigned, address: "", transactionId }),
   "a top-up is refused": shown({ ...topUp, ...unsigned, address: "", code: "POLICY_ABOVE_DAY" }),
-  "a sweep ran out": shown({ ...sweep, ...unsigned, state: "expired", code: "JOB_EXPIRED", transactionId }),
+  "a sweep ran out": shown({
+    ...sweep,
+    ...unsigned,
+    state: "expired",
+    code: "JOB_EXPIRED",
+    transactionId,
+  }),
   "a sweep was reverted": shown({ ...sweep, state: "reverted", transactionId }),
   "a sweep that the chain cannot reach": () => {
     const withdrawal = beyond;
     const plan = { slot: "1000000", counted: "0" };
     ill({
-      unreachable: { transactionId, network: broadcast.network, slot: "1000000", count: 2, code: "SWEEP_UNREACHABLE", left: "" },
+      unreachable: {
+        transactionId,
+        network: broadcast.network,
+        slot: "1000000",
+        count: 2,
+        code: "SWEEP_UNREACHABLE",
+        left: "",
+      },
     })();
     kit.signer.answers = {
       ...kit.signer.answers,
       show: () => ({ withdrawal, history: [], wait: null, outgoing: [] }),
       end: ({ slot }) =>
-        slot === "" ? { withdrawal, plan } : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
+        slot === ""
+          ? { withdrawal, plan }
+          : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
     };
   },
   "a sweep that an operator ended": shown({ ...beyond, state: "expired", isOver: true }),
-  "a payment whose coin no node shows": uncoined("the courier's nodes have not shown its coin for 7 hours of 24"),
+  "a payment whose coin no node shows": uncoined(
+    "the courier's nodes have not shown its coin for 7 hours of 24",
+  ),
   "a payment whose coin no node has shown for a day": uncoined(""),
   "a payment that an operator ended": shown({ ...coined, state: "expired", isOver: true }),
   "a sweep waits for its top-up": shown(

@@ -4,7 +4,9 @@
 import { afterAll, beforeAll } from "vitest";
 import { type Answered, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
 
-const many = { limits: { failedAuthPerTenMinutes: 100_000, readsPerSecond: 100_000, writesPerSecond: 100_000 } };
+const many = {
+  limits: { failedAuthPerTenMinutes: 100_000, readsPerSecond: 100_000, writesPerSecond: 100_000 },
+};
 export let gateway: TestGateway;
 
 /** To be called once at the head of a test file. */
@@ -18,7 +20,14 @@ export function oneGateway(): void {
 /** The operation that every good token may ask for. */
 export const path = "/api/v1/supportedCurrency";
 
-export function knock(token: string | undefined, more: Record<string, string> = {}): Promise<Answered> {
-  const headers = { "Content-Type": "application/json", ...(token === undefined ? {} : { signatureToken: token }), ...more };
+export function knock(
+  token: string | undefined,
+  more: Record<string, string> = {},
+): Promise<Answered> {
+  const headers = {
+    "Content-Type": "application/json",
+    ...(token === undefined ? {} : { signatureToken: token }),
+    ...more,
+  };
   return gateway.send(path, { headers });
 }

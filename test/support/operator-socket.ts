@@ -5,7 +5,12 @@
 import { createServer, type Server } from "node:net";
 import { createInterface } from "node:readline";
 import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
-import type { OperatorView, OutgoingView, RecoveryPlan, SignerStatus } from "../../agent/socket/verbs.ts";
+import type {
+  OperatorView,
+  OutgoingView,
+  RecoveryPlan,
+  SignerStatus,
+} from "../../agent/socket/verbs.ts";
 
 interface Asked {
   readonly verb: string;
@@ -24,9 +29,11 @@ export class OperatorSocket {
       createInterface({ input: socket }).on("line", (line) => {
         const { id, ...asked } = JSON.parse(line) as Asked & { readonly id: number };
         this.asked.push(asked as Asked);
-        const answer = this.answers[asked.verb as string]?.(asked as Asked) ?? refusal("SOCKET_FORMAT", "");
+        const answer =
+          this.answers[asked.verb as string]?.(asked as Asked) ?? refusal("SOCKET_FORMAT", "");
         // A promise stands for a signer that hangs.
-        if (!(answer instanceof Promise)) socket.write(`${JSON.stringify({ id, ok: true, ...answer })}\n`);
+        if (!(answer instanceof Promise))
+          socket.write(`${JSON.stringify({ id, ok: true, ...answer })}\n`);
       });
       socket.on("error", () => {});
     });
@@ -92,7 +99,11 @@ export const broadcast: OperatorView = {
     {
       attempt: 1,
       txHash: "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
-      txParams: { gasLimit: "21000", maxFeePerGas: "30000000000", maxPriorityFeePerGas: "1000000000" },
+      txParams: {
+        gasLimit: "21000",
+        maxFeePerGas: "30000000000",
+        maxPriorityFeePerGas: "1000000000",
+      },
       feeMax: "630000000000000",
       signedAt: 1795210805000,
     },
@@ -172,13 +183,23 @@ export const well: SignerStatus = {
 
 /** A payment that nobody remembers. */
 export const outgoingTx: OutgoingView = {
-  ...{ network: "eip155:1", slot: "43", block: 21000000, contract: "", units: "250000000000000000" },
+  ...{
+    network: "eip155:1",
+    slot: "43",
+    block: 21000000,
+    contract: "",
+    units: "250000000000000000",
+  },
   ...{ txHash: `0x${"5e".repeat(32)}`, receiver: broadcast.address },
 };
 
 /** An account that was used before this agent came. */
 export const firstNonce: FirstSlotView = {
-  ...{ chain: "local", network: "eip155:31337", account: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94" },
+  ...{
+    chain: "local",
+    network: "eip155:31337",
+    account: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",
+  },
   ...{ adopted: "", isBegun: false, counted: "5", quorum: 2 },
 };
 
@@ -200,21 +221,49 @@ export const recoveryPlan: RecoveryPlan = {
   gatewayHead: { seq: 25, hash: "e5".repeat(32) },
   ...{ bothRestored: false, isHere: false },
   accounts: [
-    { network: "eip155:1", account: hotWalletAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
-    { network: "eip155:8453", account: hotWalletAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
+    {
+      network: "eip155:1",
+      account: hotWalletAddress,
+      ledgerNext: "41",
+      gatewayNext: "42",
+      chainCount: "44",
+      next: "44",
+    },
+    {
+      network: "eip155:8453",
+      account: hotWalletAddress,
+      ledgerNext: "3",
+      gatewayNext: "",
+      chainCount: "",
+      next: "3",
+    },
   ],
   withdrawals: [
     {
-      ...{ transactionId: broadcast.transactionId, orderId: "order-1000", currency: "eth", amount: "0.25" },
+      ...{
+        transactionId: broadcast.transactionId,
+        orderId: "order-1000",
+        currency: "eth",
+        amount: "0.25",
+      },
       ...{ address: broadcast.address, here: "", isContested: false, code: "", slot: "41" },
       txHashes: ["0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b"],
     },
     {
       ...{ transactionId, orderId: "order-1001", currency: "usdt-erc20", amount: "3200.5" },
-      ...{ address: held.address, here: "broadcast", isContested: true, code: "SLOT_CONTESTED", slot: "40", txHashes: [] },
+      ...{
+        address: held.address,
+        here: "broadcast",
+        isContested: true,
+        code: "SLOT_CONTESTED",
+        slot: "40",
+        txHashes: [],
+      },
     },
   ],
-  unknown: [{ limitGroup: "eth", count: 1, amount: "0.25", maxPerHour: "1", maxPerDay: "2", above: 0 }],
+  unknown: [
+    { limitGroup: "eth", count: 1, amount: "0.25", maxPerHour: "1", maxPerDay: "2", above: 0 },
+  ],
   ...{ kept: 2, left: 3, outgoing: [] },
 };
 

@@ -21,7 +21,10 @@ import { parseQuestion, parseSightings } from "../../protocol/sightings.ts";
  * The outcome in the words of a vector: the value, or the code. A crash of any other kind is no
  * outcome.
  */
-export function outcomeOf(run: () => unknown): { readonly outcome: string; readonly value?: unknown } {
+export function outcomeOf(run: () => unknown): {
+  readonly outcome: string;
+  readonly value?: unknown;
+} {
   try {
     return { outcome: "ok", value: run() };
   } catch (error) {

@@ -20,7 +20,11 @@ export function pairsOnce(): PairedCrypto {
   beforeAll(async () => {
     const gateway = new PairingGateway();
     await gateway.open();
-    agent.writeConfig(gateway.url, { mnemonic: knownMnemonic, apiKey: gateway.apiKey, encKey: agent.encKey });
+    agent.writeConfig(gateway.url, {
+      mnemonic: knownMnemonic,
+      apiKey: gateway.apiKey,
+      encKey: agent.encKey,
+    });
     const done = await agent.pair();
     if (done.code !== 0) throw new Error(done.output);
     await gateway.close();
@@ -41,7 +45,8 @@ export function pairsOnce(): PairedCrypto {
 
 /** Waits up to two minutes until the output has the text `times` times. */
 export function says(started: Started, text: string, times = 1): Promise<true> {
-  const isSaid = async (): Promise<true | undefined> => (started.output().split(text).length > times ? true : undefined);
+  const isSaid = async (): Promise<true | undefined> =>
+    started.output().split(text).length > times ? true : undefined;
   return until(text, 120_000, isSaid, started.output);
 }
 

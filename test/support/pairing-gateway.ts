@@ -82,11 +82,21 @@ export class PairingGateway {
       transcriptSignatureFits(transcript.linkKey, sealed.transcript, sealed.linkSignature) &&
       transcriptSignatureFits(transcript.signerKey, sealed.transcript, sealed.signerSignature) &&
       transcript.accounts.every((account, at) =>
-        families.evm.accounts.proofFits(account, accountDigestOf(sealed.transcript), sealed.proofs[at] ?? ""),
+        families.evm.accounts.proofFits(
+          account,
+          accountDigestOf(sealed.transcript),
+          sealed.proofs[at] ?? "",
+        ),
       );
     if (request.url !== "/agent/v1/pair" || !isProven) {
       response.writeHead(401, { "content-type": "application/json" });
-      response.end(JSON.stringify({ message: "The apiKey is not valid.", code: "pairing_key_invalid", requestId: "r2" }));
+      response.end(
+        JSON.stringify({
+          message: "The apiKey is not valid.",
+          code: "pairing_key_invalid",
+          requestId: "r2",
+        }),
+      );
       return;
     }
     this.ledgerEpoch += 1;

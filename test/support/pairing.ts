@@ -9,7 +9,8 @@ import { AgentFolder, knownMnemonic } from "./agent-folder.ts";
 import { startsTheBuild } from "./built.ts";
 import { PairingGateway } from "./pairing-gateway.ts";
 
-export const otherMnemonic = "legal winner thank year wave sausage worth useful legal winner thank yellow";
+export const otherMnemonic =
+  "legal winner thank year wave sausage worth useful legal winner thank yellow";
 // The running test's own: each test has others.
 export let gateway: PairingGateway;
 export let agent: AgentFolder;
@@ -29,7 +30,12 @@ export function eachTestItsPairing(): void {
 }
 
 export const fill = (changes: Readonly<Record<string, string>> = {}): string =>
-  agent.writeConfig(gateway.url, { mnemonic: knownMnemonic, apiKey: gateway.apiKey, encKey: agent.encKey, ...changes });
+  agent.writeConfig(gateway.url, {
+    mnemonic: knownMnemonic,
+    apiKey: gateway.apiKey,
+    encKey: agent.encKey,
+    ...changes,
+  });
 export const progress = (): { step: string; wallet: { signerKey: string } } =>
   JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8"));
 export const ledgerLines = (): string[] =>

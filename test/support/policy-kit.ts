@@ -8,7 +8,12 @@ import { Kit, type KitOptions, settings, txParams } from "../../lab/kit/signer-k
 
 export const minuteMs = 60_000;
 export const dayMs = 86_400_000;
-const generous = { maxPerWithdrawal: "1000000", maxPerDay: "1000000", maxFee: "1", maxFeePerDay: "1" };
+const generous = {
+  maxPerWithdrawal: "1000000",
+  maxPerDay: "1000000",
+  maxFee: "1",
+  maxFeePerDay: "1",
+};
 
 export function settingsWith(policy: Partial<PolicySettings>): SignerSettings {
   const one = { ...generous, ...policy };
@@ -28,12 +33,17 @@ export const outcome = (kit: Kit, amount: string, change: object = {}): string =
 };
 
 /** Signs an approved withdrawal, and has the courier observe it up to `end`. */
-export function seen(kit: Kit, transactionId: string, end: "paid" | "reverted" | "included" = "paid"): void {
+export function seen(
+  kit: Kit,
+  transactionId: string,
+  end: "paid" | "reverted" | "included" = "paid",
+): void {
   kit.ask("sign", { transactionId, txParams });
   kit.acknowledge();
   const txHash = kit.show(transactionId).attempts[0]!.txHash;
   kit.ask("observed", { transactionId, stage: "included", outcome: "", txHash, block: 9 });
-  if (end !== "included") kit.ask("observed", { transactionId, stage: "final", outcome: end, txHash, block: 9 });
+  if (end !== "included")
+    kit.ask("observed", { transactionId, stage: "final", outcome: end, txHash, block: 9 });
   kit.acknowledge();
 }
 
@@ -46,5 +56,10 @@ export function pay(kit: Kit, change: object = {}): void {
 }
 
 export function approve(kit: Kit, transactionId: string, approver = "ann", address = "") {
-  return kit.operate("approve", { transactionId, digest: kit.show(transactionId).approvalDigest, address, approver });
+  return kit.operate("approve", {
+    transactionId,
+    digest: kit.show(transactionId).approvalDigest,
+    address,
+    approver,
+  });
 }

@@ -54,7 +54,11 @@ export function onTerminal(
   cwd: string,
 ): Promise<{ code: number | null; output: string }> {
   const [program = "", ...args] = scriptWords(command);
-  const child = spawn(program, args, { cwd, stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, SHELL: "/bin/sh" } });
+  const child = spawn(program, args, {
+    cwd,
+    stdio: ["pipe", "pipe", "pipe"],
+    env: { ...process.env, SHELL: "/bin/sh" },
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (text: Buffer) => {

@@ -39,7 +39,9 @@ export class RecoveryKit {
 
   static async start(): Promise<RecoveryKit> {
     const kit = await startPairedKit({ inProcess: true, confirmations: 1 });
-    const [{ agentId = "" } = {}] = JSON.parse(await kit.operate("agents", "--json")) as { agentId?: string }[];
+    const [{ agentId = "" } = {}] = JSON.parse(await kit.operate("agents", "--json")) as {
+      agentId?: string;
+    }[];
     return new RecoveryKit(kit, agentId);
   }
 
@@ -52,8 +54,14 @@ export class RecoveryKit {
    * A command of the gateway's operator that may be refused: its exit code and what it says about
    * it.
    */
-  async gatewayOutcome(...args: string[]): Promise<{ readonly exitCode: number | null; readonly said: string }> {
-    const { code, output } = await runGatewayCommand([...args, "--config", this.kit.gatewayConfigPath]);
+  async gatewayOutcome(
+    ...args: string[]
+  ): Promise<{ readonly exitCode: number | null; readonly said: string }> {
+    const { code, output } = await runGatewayCommand([
+      ...args,
+      "--config",
+      this.kit.gatewayConfigPath,
+    ]);
     return { exitCode: code, said: output };
   }
 
@@ -65,7 +73,9 @@ export class RecoveryKit {
     const { stateDir, configPath, mnemonic, apiKey, encKey } = this.kit;
     rmSync(stateDir, { recursive: true });
     const config = JSON.parse(readFileSync(configPath, "utf8")) as object;
-    writeFileSync(configPath, JSON.stringify({ ...config, mnemonic, apiKey, encKey }), { mode: 0o600 });
+    writeFileSync(configPath, JSON.stringify({ ...config, mnemonic, apiKey, encKey }), {
+      mode: 0o600,
+    });
     const { code, output } = await this.kit.pair();
     if (code !== 0) throw new Error(`pair: ${output}`);
     const agents = (await this.gateway("agents")) as { agentId: string; unpairedAt: string }[];
@@ -73,14 +83,21 @@ export class RecoveryKit {
   }
 
   /** The JSON line of a command of the agent's operator, with its exit code. */
-  async operator<T>(...args: string[]): Promise<T & { readonly exitCode: number | null; readonly code: string }> {
+  async operator<T>(
+    ...args: string[]
+  ): Promise<T & { readonly exitCode: number | null; readonly code: string }> {
     const { code, output } = await this.kit.cli(...args, "--json");
     const line = output.split("\n").find((each) => each.startsWith("{"));
     if (line === undefined) throw new Error(`no JSON from ${args.join(" ")}: ${output}`);
     return { ...(JSON.parse(line) as T & { code: string }), exitCode: code };
   }
 
-  async status(): Promise<SignerStatus & { readonly exitCode: number | null; readonly problems: readonly { code: string }[] }> {
+  async status(): Promise<
+    SignerStatus & {
+      readonly exitCode: number | null;
+      readonly problems: readonly { code: string }[];
+    }
+  > {
     type Told = { status: SignerStatus; problems: readonly { code: string }[] };
     const { status, exitCode, problems } = await this.operator<Told>("status");
     return { ...status, exitCode, problems };
@@ -99,7 +116,12 @@ export class RecoveryKit {
   /** Asks for a withdrawal; gives its id. */
   async order(orderId: string, amount: string, to: string): Promise<string> {
     return until(`an answer to ${orderId}`, waitMs, async () => {
-      const { transactionId } = await this.shop.autoWithdraw({ currency: "eth", amount, receiver: to, orderId });
+      const { transactionId } = await this.shop.autoWithdraw({
+        currency: "eth",
+        amount,
+        receiver: to,
+        orderId,
+      });
       return transactionId === "" ? undefined : transactionId;
     });
   }
@@ -117,18 +139,27 @@ export class RecoveryKit {
   }
 
   async withdrawal(transactionId: string): Promise<OperatorView> {
-    return (await askOperator(stateFolder(this.kit.stateDir), "show", { transactionId })).withdrawal;
+    return (await askOperator(stateFolder(this.kit.stateDir), "show", { transactionId }))
+      .withdrawal;
   }
 
-  approve(transactionId: string): Promise<{ readonly exitCode: number | null; readonly code: string }> {
+  approve(
+    transactionId: string,
+  ): Promise<{ readonly exitCode: number | null; readonly code: string }> {
     return this.operator("approve", transactionId, "--yes");
   }
 
   /** Reads the shown plan, orders it, and returns the plan. */
   async recover(...flags: readonly string[]): Promise<RecoveryPlan> {
     const shown = await this.operator<{ done: boolean; plan: RecoveryPlan }>("recover", ...flags);
-    if (shown.plan === undefined || shown.exitCode !== 2) throw new Error(`recover: ${JSON.stringify(shown)}`);
-    const done = await this.operator<{ done: boolean }>("recover", ...flags, "--yes", shown.plan.digest);
+    if (shown.plan === undefined || shown.exitCode !== 2)
+      throw new Error(`recover: ${JSON.stringify(shown)}`);
+    const done = await this.operator<{ done: boolean }>(
+      "recover",
+      ...flags,
+      "--yes",
+      shown.plan.digest,
+    );
     if (!done.done || done.exitCode !== 0) throw new Error(`recover: ${JSON.stringify(done)}`);
     return shown.plan;
   }
@@ -166,7 +197,10 @@ export class RecoveryKit {
    * Every record with its signed bytes out of their box, as an operator with encKey may read them.
    */
   opened(): LedgerRecord[] {
-    const contents = openKeystoreIn(join(this.kit.stateDir, "signer"), Buffer.from(this.kit.encKey));
+    const contents = openKeystoreIn(
+      join(this.kit.stateDir, "signer"),
+      Buffer.from(this.kit.encKey),
+    );
     const seal = new LedgerSeal(ledgerKey(contents).bytes);
     wipeKeystore(contents);
     return this.records().map((record) => unboxed(record, seal, { file: "", line: record.seq }));

@@ -12,7 +12,10 @@ import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
 
-export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "outgoing">;
+export type Contents = Pick<
+  Recovery,
+  "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "outgoing"
+>;
 
 /** Everything on the signer's disk now, read past what the kit remembers. */
 export function ledgerOf(kit: Kit): readonly LedgerRecord[] {
@@ -34,31 +37,67 @@ export function databaseOf(kit: Kit): Contents {
     const attempts = signed
       .filter((record) => record.transactionId === transactionId)
       .map(({ txHash, attempt }) => {
-        const { feeMax = "0", validUntilMs, pin, isCancel } = withdrawal?.attempts[attempt - 1] ?? {};
+        const {
+          feeMax = "0",
+          validUntilMs,
+          pin,
+          isCancel,
+        } = withdrawal?.attempts[attempt - 1] ?? {};
         const cancel = isCancel === true ? { cancel: true as const } : {};
-        const excluded = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(pin === undefined ? {} : { pin }) };
+        const excluded = {
+          ...(validUntilMs === undefined ? {} : { validUntilMs }),
+          ...(pin === undefined ? {} : { pin }),
+        };
         return { txHash, feeMax, ...excluded, ...cancel };
       });
     const slot = attempts.length === 0 ? "" : (withdrawal?.slot ?? "");
     const network = withdrawal?.job.network ?? "";
-    if (slot !== "" && BigInt(slot) >= (next.get(network) ?? 0n)) next.set(network, BigInt(slot) + 1n);
+    if (slot !== "" && BigInt(slot) >= (next.get(network) ?? 0n))
+      next.set(network, BigInt(slot) + 1n);
     if (slot === "" || (withdrawal !== undefined && isFinal(withdrawal.state))) return [];
     const signature = signJob(text, kit.gateway.key);
-    return [{ job: text, signature, address: withdrawal?.address ?? "", account: hotWallet, slot, attempts }];
+    return [
+      {
+        job: text,
+        signature,
+        address: withdrawal?.address ?? "",
+        account: hotWallet,
+        slot,
+        attempts,
+      },
+    ];
   });
-  const accounts = [...next].map(([network, to]) => ({ network, account: hotWallet, next: to.toString() }));
+  const accounts = [...next].map(([network, to]) => ({
+    network,
+    account: hotWallet,
+    next: to.toString(),
+  }));
   return { held: stored, jobs: last, accounts, spent: [], withdrawals, ended: [], outgoing: [] };
 }
 
 /** The order with which the shop would get the job of this text again. */
 export function orderOf(text: string): { orderId: string; currency: string; amount: string } {
-  const { orderId, currency, amount } = JSON.parse(text) as { orderId: string; currency: string; amount: string };
+  const { orderId, currency, amount } = JSON.parse(text) as {
+    orderId: string;
+    currency: string;
+    amount: string;
+  };
   return { orderId, currency, amount };
 }
 
 /** One part of an order for the run under way; by default the complete order. */
-function orderFrame(kit: Kit, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
-  const base = { agent: agentId, wallet: kit.keys.wallet, ledgerEpoch: kit.core.paired.ledgerEpoch + 1, answers: kit.nonce };
+function orderFrame(
+  kit: Kit,
+  contents: Contents,
+  change: Partial<Recovery> = {},
+  key?: KeyObject,
+): Uint8Array {
+  const base = {
+    agent: agentId,
+    wallet: kit.keys.wallet,
+    ledgerEpoch: kit.core.paired.ledgerEpoch + 1,
+    answers: kit.nonce,
+  };
   const order = recoveryNameOf("", { ...base, ...contents, ...change, at: 0 });
   const part = { ...base, order, part: 1, parts: 1, ...contents, at: kit.now, ...change };
   return sealEnvelope("recovery", part, key ?? kit.gateway.key);
@@ -84,7 +123,9 @@ export function offer(kit: Kit, contents: Contents, change: Partial<Recovery> = 
 
 /** The plan of the order. */
 export function shown(kit: Kit, both = false): RecoveryPlan {
-  const answer = kit.operate("recover", { digest: "", bothRestored: both }) as AnyAnswer & { plan: RecoveryPlan };
+  const answer = kit.operate("recover", { digest: "", bothRestored: both }) as AnyAnswer & {
+    plan: RecoveryPlan;
+  };
   if (!answer.ok) throw new Error(`${answer.code} ${answer.detail}`);
   return answer.plan;
 }
@@ -92,7 +133,12 @@ export function shown(kit: Kit, both = false): RecoveryPlan {
 /**
  * The order is offered, shown and done; the gateway knows the new epoch and has no word of it yet.
  */
-export function recovered(kit: Kit, contents: Contents, change: Partial<Recovery> = {}, both = false): RecoveryPlan {
+export function recovered(
+  kit: Kit,
+  contents: Contents,
+  change: Partial<Recovery> = {},
+  both = false,
+): RecoveryPlan {
   offer(kit, contents, change);
   const plan = shown(kit, both);
   const done = kit.operate("recover", { digest: plan.digest, bothRestored: both });

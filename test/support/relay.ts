@@ -45,7 +45,9 @@ export async function startRelay(targetUrl: string): Promise<Relay> {
   });
   const hub = new WebSocketServer({ server, perMessageDeflate: false });
   hub.on("connection", (near, asked) => {
-    const far = new WebSocket(`${targetUrl.replace("http", "ws")}${asked.url}`, { perMessageDeflate: false });
+    const far = new WebSocket(`${targetUrl.replace("http", "ws")}${asked.url}`, {
+      perMessageDeflate: false,
+    });
     const waiting: Buffer[] = [];
     near.on("message", (data: Buffer) => {
       kept.push(data);

@@ -16,7 +16,9 @@ import { parseStatement } from "../../protocol/payloads.ts";
 import { RestoredKit } from "./restored-kit.ts";
 import { assertTaken } from "./taken.ts";
 
-const currencies = JSON.stringify([{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }]);
+const currencies = JSON.stringify([
+  { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" },
+]);
 const insertAgent = `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
   VALUES (?, ?, ?, 1, ?, ?, ?, '["eip155:31337"]', ?, 0)`;
 
@@ -34,7 +36,16 @@ export class RestoredAgentKit extends RestoredKit {
       const firstAddress = purpose === "hot" ? id : familyNamed(family)?.depositAddress(id, 0);
       return { family, purpose, id, firstAddress };
     });
-    database.run(insertAgent, agentId, merchant, wallet, key, key, JSON.stringify(accounts), currencies);
+    database.run(
+      insertAgent,
+      agentId,
+      merchant,
+      wallet,
+      key,
+      key,
+      JSON.stringify(accounts),
+      currencies,
+    );
   }
 
   get agent(): AgentRow {
@@ -48,12 +59,16 @@ export class RestoredAgentKit extends RestoredKit {
     const { jobSequence, jobHash } = this.agent;
     const jobs = { sequence: jobSequence, hash: jobSequence === 0 ? zeroHash : jobHash };
     const challenge = this.nowMs.toString(16).padStart(64, "0");
-    this.signer.admit(this.#seal("welcome", { wallet, challenge, answers: nonce, gatewayHead: this.#head(), jobs }));
+    this.signer.admit(
+      this.#seal("welcome", { wallet, challenge, answers: nonce, gatewayHead: this.#head(), jobs }),
+    );
     for (let round = 0; round < talkRounds; round += 1) {
-      for (const frame of this.signer.ask("report", { after: this.agent.headSeq }).frames) this.#take(frame);
+      for (const frame of this.signer.ask("report", { after: this.agent.headSeq }).frames)
+        this.#take(frame);
       const asked = askedCeiling(this.agent);
       const ceiling = asked === null ? {} : { ceiling: asked };
-      if (this.#head() !== null) this.signer.release(this.#seal("ack", { head: this.#head(), ended: [], ...ceiling }));
+      if (this.#head() !== null)
+        this.signer.release(this.#seal("ack", { head: this.#head(), ended: [], ...ceiling }));
     }
   }
 
@@ -64,17 +79,31 @@ export class RestoredAgentKit extends RestoredKit {
 
   #seal(kind: "welcome" | "ack", body: object): Uint8Array {
     const { ledgerEpoch } = this.agent;
-    return sealEnvelope(kind, { agent: agentId, ledgerEpoch, at: this.nowMs, ...body }, this.signer.gateway.key);
+    return sealEnvelope(
+      kind,
+      { agent: agentId, ledgerEpoch, at: this.nowMs, ...body },
+      this.signer.gateway.key,
+    );
   }
 
   #take(frame: Uint8Array): void {
-    const { payload } = openEnvelope(frame, { kind: "statement", publicKey: this.#signerKey, bytesMax: 262_144 });
+    const { payload } = openEnvelope(frame, {
+      kind: "statement",
+      publicKey: this.#signerKey,
+      bytesMax: 262_144,
+    });
     const statement = parseStatement(payload);
     const { run, marks, nowMs } = this;
     const showsHandshake = ({ handshake }: typeof statement): boolean => handshake !== "";
     const verdict = this.store.writeIfOk((database) => {
-      const applied = applyStatements(database, agentId, [statement], { isOwn: () => true, showsHandshake, run, nowMs });
-      const isCaughtUp = applied.ok && statement.handshake !== "" && keepCaughtUp(database, agentId, run);
+      const applied = applyStatements(database, agentId, [statement], {
+        isOwn: () => true,
+        showsHandshake,
+        run,
+        nowMs,
+      });
+      const isCaughtUp =
+        applied.ok && statement.handshake !== "" && keepCaughtUp(database, agentId, run);
       if (isCaughtUp) settleAgent(database, agentId, { marks, run, nowMs });
       return applied;
     });

@@ -13,7 +13,12 @@ import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { rightClock } from "../../gateway/own-clock.ts";
 import type { Service } from "../../gateway/service.ts";
-import { type AddressMarks, marksPathOf, openMarks, readMarks } from "../../gateway/store/address-marks.ts";
+import {
+  type AddressMarks,
+  marksPathOf,
+  openMarks,
+  readMarks,
+} from "../../gateway/store/address-marks.ts";
 import { copyStore } from "../../gateway/store/copy.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
 import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
@@ -58,7 +63,10 @@ export class RestoredKit {
     this.#node = await serveChain(this.chain);
     createStore(this.database, "", silentLog).close();
     this.store = openStore(this.database, silentLog);
-    this.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)", merchant);
+    this.store.database.run(
+      "INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)",
+      merchant,
+    );
     this.own(this.store);
     this.store.close();
     this.start();
@@ -68,7 +76,13 @@ export class RestoredKit {
   /** The merchant's own part: an account to receive. */
   own({ database }: Store): void {
     const firstDepositAddress = depositAddressOf(depositXpub, 0);
-    addReceivingKey(database, { merchant, family: "evm", xpub: depositXpub, firstDepositAddress, createdAt: 0 });
+    addReceivingKey(database, {
+      merchant,
+      family: "evm",
+      xpub: depositXpub,
+      firstDepositAddress,
+      createdAt: 0,
+    });
   }
 
   start(): void {
@@ -88,7 +102,16 @@ export class RestoredKit {
       while (store.write((database) => watchSkipped(database, 7, this.nowMs)) > 0);
       store.write((database) => endIfCaughtUp(database, (atMs) => (readAt(network) ?? 0) >= atMs));
     };
-    this.#watcher = startWatcher({ store, signals, config, log: silentLog, clock, run, pollMs: 2, onPass });
+    this.#watcher = startWatcher({
+      store,
+      signals,
+      config,
+      log: silentLog,
+      clock,
+      run,
+      pollMs: 2,
+      onPass,
+    });
     this.service = {
       random: (bytes: number) => randomBytes(bytes),
       ...{
@@ -151,7 +174,8 @@ export class RestoredKit {
     });
     const address = answer.kind === "data" ? String(JSON.parse(answer.body).address) : "";
     if (address !== "") this.left.set(address, (this.left.get(address) ?? new Set()).add(orderId));
-    const [code, reason] = answer.kind === "code" ? [answer.code, String(answer.extra.reason ?? "")] : ["", ""];
+    const [code, reason] =
+      answer.kind === "code" ? [answer.code, String(answer.extra.reason ?? "")] : ["", ""];
     return { address, reason, code };
   }
 
@@ -172,7 +196,12 @@ export class RestoredKit {
 
   pay(address: string, units = eth): void {
     this.#hashes += 1;
-    this.chain.mine({ hash: hashOf(`payment ${this.#hashes}`), from: outsider, to: address, value: units });
+    this.chain.mine({
+      hash: hashOf(`payment ${this.#hashes}`),
+      from: outsider,
+      to: address,
+      value: units,
+    });
   }
 
   /** Its node answers nothing. */
@@ -198,7 +227,9 @@ export class RestoredKit {
   }
 
   rows(): readonly TransactionRow[] {
-    return this.store.database.all("SELECT * FROM transactions WHERE operation = 'deposit' ORDER BY orderId");
+    return this.store.database.all(
+      "SELECT * FROM transactions WHERE operation = 'deposit' ORDER BY orderId",
+    );
   }
 
   payments(): readonly PaymentRow[] {
@@ -209,7 +240,8 @@ export class RestoredKit {
   paid(): ReadonlyMap<string, bigint> {
     const paid = new Map<string, bigint>();
     for (const { transactions } of this.chain.blocks) {
-      for (const { to, value = 0n } of transactions) if (this.left.has(to)) paid.set(to, (paid.get(to) ?? 0n) + value);
+      for (const { to, value = 0n } of transactions)
+        if (this.left.has(to)) paid.set(to, (paid.get(to) ?? 0n) + value);
     }
     return paid;
   }

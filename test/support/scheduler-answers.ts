@@ -7,7 +7,11 @@ import type { Meaning } from "../../chains/nodes.ts";
 import { type Driver, hashOf, idOf, only } from "./scheduler-views.ts";
 
 export const gasFor = (driver: Driver, sequence: number) =>
-  driver.feed({ kind: "gas", transactionId: idOf(sequence), answer: { ok: true, gasLimit: 21_000n } });
+  driver.feed({
+    kind: "gas",
+    transactionId: idOf(sequence),
+    answer: { ok: true, gasLimit: 21_000n },
+  });
 
 export const revertFor = (driver: Driver, sequence: number) =>
   driver.feed({
@@ -28,7 +32,12 @@ export const ownTransferFor = (driver: Driver, sequence: number, isRefused: bool
   });
 
 export const refused = (verb: "sign" | "replace" | "observed", sequence: number, code: string) =>
-  ({ kind: "answered", verb, transactionId: idOf(sequence), answer: { ok: false, code, effect: "none" } }) as const;
+  ({
+    kind: "answered",
+    verb,
+    transactionId: idOf(sequence),
+    answer: { ok: false, code, effect: "none" },
+  }) as const;
 
 const standings = {
   sent: { standing: "taken", meaning: "" },
@@ -49,11 +58,21 @@ export const sent = (
 ) => {
   const of = { transactionId: idOf(sequence), attempt };
   if (said === "misread") return driver.feed({ kind: "misread", ...of, detail: text });
-  return driver.feed({ kind: "sent", ...of, answers: [{ node: "http://one", ...standings[said], text }] });
+  return driver.feed({
+    kind: "sent",
+    ...of,
+    answers: [{ node: "http://one", ...standings[said], text }],
+  });
 };
 
 /** Every node that was asked refused the bytes. */
-export const declined = (driver: Driver, sequence: number, text: string, meaning: Meaning | "", attempt = 1) =>
+export const declined = (
+  driver: Driver,
+  sequence: number,
+  text: string,
+  meaning: Meaning | "",
+  attempt = 1,
+) =>
   driver.feed({
     kind: "sent",
     transactionId: idOf(sequence),
@@ -61,24 +80,42 @@ export const declined = (driver: Driver, sequence: number, text: string, meaning
     answers: [{ node: "http://one", standing: "refused", meaning, text }],
   });
 
-export const look = (driver: Driver, sequence: number, block: number | null, attempt = 1, isDoubtful = false) =>
+export const look = (
+  driver: Driver,
+  sequence: number,
+  block: number | null,
+  attempt = 1,
+  isDoubtful = false,
+) =>
   driver.feed({
     kind: "looked",
     chain: "local",
     found: [
       {
         transactionId: idOf(sequence),
-        location: block === null ? null : { txHash: hashOf(sequence, attempt), block, blockHash: `0x${block}` },
+        location:
+          block === null
+            ? null
+            : { txHash: hashOf(sequence, attempt), block, blockHash: `0x${block}` },
         isDoubtful,
       },
     ],
   });
 
-export const confirm = (driver: Driver, sequence: number, outcome: "paid" | "reverted" | "moved" | "cancelled") =>
+export const confirm = (
+  driver: Driver,
+  sequence: number,
+  outcome: "paid" | "reverted" | "moved" | "cancelled",
+) =>
   driver.feed({
     kind: "confirmed",
     chain: "local",
-    found: [{ transactionId: idOf(sequence), chainOutcome: { outcome, txHash: hashOf(sequence, 1), block: 9 } }],
+    found: [
+      {
+        transactionId: idOf(sequence),
+        chainOutcome: { outcome, txHash: hashOf(sequence, 1), block: 9 },
+      },
+    ],
   });
 
 /** The bodies of the chain's observations among the requests to the signer. */

@@ -10,7 +10,12 @@ import {
   type SchedulerState,
   step,
 } from "../../agent/courier/scheduler/scheduler.ts";
-import type { AttemptView, CourierAnswers, CourierView, WithdrawalState } from "../../agent/socket/verbs.ts";
+import type {
+  AttemptView,
+  CourierAnswers,
+  CourierView,
+  WithdrawalState,
+} from "../../agent/socket/verbs.ts";
 import { familyOf } from "../../chains/families.ts";
 
 export const account = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
@@ -18,7 +23,11 @@ const destination = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 export const gwei = 1_000_000_000n;
 /** The fee market of every block here, in wei per gas. */
-export const feeMarket = { baseFeePerGas: 10n * gwei, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei } as const;
+export const feeMarket = {
+  baseFeePerGas: 10n * gwei,
+  maxPriorityFeePerGas: gwei,
+  maxPriorityFeePerGasHigh: gwei,
+} as const;
 
 export function idOf(sequence: number): string {
   return sequence.toString(16).padStart(32, "0");
@@ -35,7 +44,11 @@ export function attemptOf(attempt: number, over: Partial<AttemptView> = {}): Att
   };
 }
 
-export function viewOf(sequence: number, state: WithdrawalState, over: Partial<CourierView> = {}): CourierView {
+export function viewOf(
+  sequence: number,
+  state: WithdrawalState,
+  over: Partial<CourierView> = {},
+): CourierView {
   const bound = !["held", "approved", "refused", "expired"].includes(state);
   return {
     transactionId: idOf(sequence),
@@ -62,7 +75,12 @@ export function viewOf(sequence: number, state: WithdrawalState, over: Partial<C
 }
 
 /** A view from `released` on: its attempts carry bytes. */
-export function sentView(sequence: number, state: WithdrawalState, attempts = 1, over: Partial<CourierView> = {}): CourierView {
+export function sentView(
+  sequence: number,
+  state: WithdrawalState,
+  attempts = 1,
+  over: Partial<CourierView> = {},
+): CourierView {
   const list = Array.from({ length: attempts }, (_, i) =>
     attemptOf(i + 1, { txHash: hashOf(sequence, i + 1), raw: `0x02${sequence}${i + 1}` }),
   );
@@ -73,7 +91,10 @@ export function hashOf(sequence: number, attempt: number): string {
   return `0x${`${sequence.toString(16)}${attempt.toString(16).padStart(4, "0")}`.padStart(64, "0")}`;
 }
 
-export function helloOf(open: readonly CourierView[], over: Partial<CourierAnswers["hello"]> = {}): CourierAnswers["hello"] {
+export function helloOf(
+  open: readonly CourierView[],
+  over: Partial<CourierAnswers["hello"]> = {},
+): CourierAnswers["hello"] {
   return {
     agent: "00".repeat(8),
     ledgerEpoch: 1,
@@ -119,13 +140,18 @@ export interface Driver {
   tick(ms: number): readonly SchedulerEffect[];
 }
 
-export function drive(open: readonly CourierView[], over: Partial<CourierAnswers["hello"]> = {}, inFlightMax?: number): Driver {
+export function drive(
+  open: readonly CourierView[],
+  over: Partial<CourierAnswers["hello"]> = {},
+  inFlightMax?: number,
+): Driver {
   const scheduler = createScheduler(inFlightMax === undefined ? {} : { inFlightMax });
   const driver: Driver = {
     scheduler,
     nowMs: 1000,
     feed: (event) => step(scheduler, event, driver.nowMs),
-    block: (number, txParams = {}) => driver.feed({ kind: "block", chain: "local", chainState: chainStateOf(number, txParams) }),
+    block: (number, txParams = {}) =>
+      driver.feed({ kind: "block", chain: "local", chainState: chainStateOf(number, txParams) }),
     tick(ms) {
       driver.nowMs += ms;
       return driver.feed({ kind: "tick" });
@@ -142,7 +168,8 @@ export function drive(open: readonly CourierView[], over: Partial<CourierAnswers
     hotWallet !== undefined &&
     hotWallet.nextSlot !== "" &&
     familyOf(hotWallet.network).slots.isCounted;
-  if (isCounted) driver.feed({ kind: "slotCounts", chain: "local", answer: { ok: true, ...nothingCounted } });
+  if (isCounted)
+    driver.feed({ kind: "slotCounts", chain: "local", answer: { ok: true, ...nothingCounted } });
   return driver;
 }
 
@@ -150,12 +177,16 @@ export function only<K extends SchedulerEffect["kind"]>(
   effects: readonly SchedulerEffect[],
   kind: K,
 ): Extract<SchedulerEffect, { kind: K }>[] {
-  return effects.filter((effect): effect is Extract<SchedulerEffect, { kind: K }> => effect.kind === kind);
+  return effects.filter(
+    (effect): effect is Extract<SchedulerEffect, { kind: K }> => effect.kind === kind,
+  );
 }
 
 /** `verb:sequence` of every request to the signer. */
 export function asked(effects: readonly SchedulerEffect[]): string[] {
-  return only(effects, "ask").map((effect) => `${effect.verb}:${Number.parseInt(effect.body.transactionId, 16)}`);
+  return only(effects, "ask").map(
+    (effect) => `${effect.verb}:${Number.parseInt(effect.body.transactionId, 16)}`,
+  );
 }
 
 /**
@@ -163,6 +194,9 @@ export function asked(effects: readonly SchedulerEffect[]): string[] {
  */
 export function feeOf(effects: readonly SchedulerEffect[]): bigint {
   const [ask] = only(effects, "ask");
-  const txParams = ask !== undefined && "txParams" in ask.body ? (ask.body.txParams as Readonly<Record<string, string>>) : {};
+  const txParams =
+    ask !== undefined && "txParams" in ask.body
+      ? (ask.body.txParams as Readonly<Record<string, string>>)
+      : {};
   return BigInt(txParams.maxFeePerGas ?? 0);
 }

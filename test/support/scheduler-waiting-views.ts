@@ -25,7 +25,11 @@ export function hashOf(sequence: number, attempt: number): string {
   return `${sequence}${attempt}`.padStart(64, "0");
 }
 
-export function attemptAt(sequence: number, attempt: number, over: Partial<AttemptView> = {}): AttemptView {
+export function attemptAt(
+  sequence: number,
+  attempt: number,
+  over: Partial<AttemptView> = {},
+): AttemptView {
   const validUntilMs = startMs + lifetimeMs;
   const bytes = {
     refBlockBytes: "6",
@@ -54,7 +58,13 @@ export function waitingView(
   over: Partial<CourierView> = {},
 ): CourierView {
   const account = state === "approved" ? "" : hotWallet;
-  const own = { network: waitingNetwork, currency: "trx", amountUnits: "1000000", decimal: 6, address: tether };
+  const own = {
+    network: waitingNetwork,
+    currency: "trx",
+    amountUnits: "1000000",
+    decimal: 6,
+    address: tether,
+  };
   return viewOf(sequence, state, { ...own, sender: hotWallet, account, attempts, ...over });
 }
 
@@ -66,7 +76,11 @@ interface WaitingDriver extends Driver {
   at(chainMs: number, over?: Partial<ChainState>): ReturnType<Driver["feed"]>;
 }
 
-export function driveWaiting(open: readonly CourierView[], nextSlot = "0", inFlightMax?: number): WaitingDriver {
+export function driveWaiting(
+  open: readonly CourierView[],
+  nextSlot = "0",
+  inFlightMax?: number,
+): WaitingDriver {
   const accounts = [{ chain: "local", network: waitingNetwork, address: hotWallet, nextSlot }];
   const driver = drive(open, { accounts }, inFlightMax);
   let number = 30;
@@ -76,14 +90,31 @@ export function driveWaiting(open: readonly CourierView[], nextSlot = "0", inFli
       ["", 1_000_000_000n],
       [tether, 1_000_000_000n],
     ]);
-    return driver.block(number, { finalNumber: number - 19, chainMs, feeMarket: priceAt(chainMs), balances, ...over });
+    return driver.block(number, {
+      finalNumber: number - 19,
+      chainMs,
+      feeMarket: priceAt(chainMs),
+      balances,
+      ...over,
+    });
   };
   return Object.assign(driver, { at });
 }
 
 /** The nodes' word on the attempts of these withdrawals. */
-export function answerVoid(driver: Driver, sequences: readonly number[], isVoid: boolean, attempts: readonly number[] = [1]) {
-  const answer = { ok: true as const, isVoid, chainMs: startMs + lifetimeMs + marginMs + 1, block: 40, quorum: 2 };
+export function answerVoid(
+  driver: Driver,
+  sequences: readonly number[],
+  isVoid: boolean,
+  attempts: readonly number[] = [1],
+) {
+  const answer = {
+    ok: true as const,
+    isVoid,
+    chainMs: startMs + lifetimeMs + marginMs + 1,
+    block: 40,
+    quorum: 2,
+  };
   const found = sequences.map((sequence) => ({
     transactionId: idOf(sequence),
     txHashes: attempts.map((attempt) => hashOf(sequence, attempt)),

@@ -6,13 +6,23 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { unpairAgent } from "../../gateway/operator/accounts.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { type Answered, receiver, startTestGateway, type TestGateway } from "../../lab/kit/gateway-server.ts";
+import {
+  type Answered,
+  receiver,
+  startTestGateway,
+  type TestGateway,
+} from "../../lab/kit/gateway-server.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
 
 export const ether = 10n ** 18n;
 /** Limits that no test meets by accident. */
 export const many = {
-  limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, pairingsPerMinute: 10_000, withdrawalWaitMs: 2_000 },
+  limits: {
+    readsPerSecond: 100_000,
+    writesPerSecond: 100_000,
+    pairingsPerMinute: 10_000,
+    withdrawalWaitMs: 2_000,
+  },
 };
 
 /** The gateway of the test that runs: another one in each. */
@@ -40,26 +50,54 @@ export async function ready(): Promise<void> {
 }
 
 export const db = () => gateway.service.store.database;
-export const row = (id: string) => db().get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
-export const agentRow = () => db().get<AgentRow>("SELECT * FROM agents WHERE unpairedAt IS NULL") as AgentRow;
-export const countOf = (table: string) => db().get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n;
+export const row = (id: string) =>
+  db().get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
+export const agentRow = () =>
+  db().get<AgentRow>("SELECT * FROM agents WHERE unpairedAt IS NULL") as AgentRow;
+export const countOf = (table: string) =>
+  db().get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n;
 
 export const withdrawal = { currency: "eth", amount: "1", address: receiver, orderId: "order-1" };
-export const auto = (change: object = {}, headers: Record<string, string> = {}): Promise<Answered> =>
+export const auto = (
+  change: object = {},
+  headers: Record<string, string> = {},
+): Promise<Answered> =>
   gateway.call("POST", "/api/v1/autoWithdraw", { ...withdrawal, ...change }, headers);
 export const manual = (change: object = {}): Promise<Answered> =>
-  gateway.call("POST", "/api/v1/manualWithdraw", { currency: "eth", amount: "1", orderId: "order-1", ...change });
+  gateway.call("POST", "/api/v1/manualWithdraw", {
+    currency: "eth",
+    amount: "1",
+    orderId: "order-1",
+    ...change,
+  });
 export const deposit = (change: object = {}): Promise<Answered> =>
-  gateway.call("POST", "/api/v1/createTransactionRequest", { currency: "eth", amount: "1", orderId: "order-1", ...change });
+  gateway.call("POST", "/api/v1/createTransactionRequest", {
+    currency: "eth",
+    amount: "1",
+    orderId: "order-1",
+    ...change,
+  });
 export const read = (path: string, headers: Record<string, string> = {}): Promise<Answered> =>
   gateway.call("GET", `/api/v1${path}`, undefined, headers);
 
 /** The hub's rows and signal when the agent answers a job. */
-export function decide(transactionId: string, change: { status?: 0 | 1 | 2; stage: string; code?: string }): void {
+export function decide(
+  transactionId: string,
+  change: { status?: 0 | 1 | 2; stage: string; code?: string },
+): void {
   const { store, signals } = gateway.service;
   store.write((database) => {
-    database.run("UPDATE jobs SET answeredAt = ? WHERE transactionId = ?", gateway.clock.nowMs, transactionId);
-    updateWithdrawal(database, transactionId, { status: 0, code: "", ...change }, gateway.clock.nowMs);
+    database.run(
+      "UPDATE jobs SET answeredAt = ? WHERE transactionId = ?",
+      gateway.clock.nowMs,
+      transactionId,
+    );
+    updateWithdrawal(
+      database,
+      transactionId,
+      { status: 0, code: "", ...change },
+      gateway.clock.nowMs,
+    );
   });
   signals.emit("decided", { transactionId });
 }
@@ -86,7 +124,10 @@ export function release(): ReturnType<typeof unpairAgent> {
 /** Answers each job as it is made, as an agent would. */
 export function answering(change: { status?: 0 | 1 | 2; stage: string; code?: string }): void {
   gateway.service.signals.on("job", ({ agent }) => {
-    const job = db().get<JobRow>("SELECT * FROM jobs WHERE agent = ? ORDER BY sequence DESC LIMIT 1", agent);
+    const job = db().get<JobRow>(
+      "SELECT * FROM jobs WHERE agent = ? ORDER BY sequence DESC LIMIT 1",
+      agent,
+    );
     setImmediate(() => decide(job?.transactionId ?? "", change));
   });
 }

@@ -20,7 +20,13 @@ import { openStore, type Store } from "../../gateway/store/store.ts";
 import { makeJob, numberJobs } from "../../gateway/withdrawals/jobs.ts";
 import { contentHashOf } from "../../gateway/withdrawals/withdrawals.ts";
 import { freshStore } from "../../lab/kit/fresh-store.ts";
-import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "../../lab/kit/gateway-database.ts";
+import {
+  accountsText,
+  insertTransaction,
+  readAgent,
+  readTransaction,
+  silentLog,
+} from "../../lab/kit/gateway-database.ts";
 import { callLevel } from "../../lab/kit/level-reader.ts";
 import {
   type AnyAnswer,
@@ -34,13 +40,21 @@ import {
   vault,
   wallet,
 } from "../../lab/kit/signer-kit.ts";
-import { isJobSignature, openEnvelope, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
+import {
+  isJobSignature,
+  openEnvelope,
+  publicKeyHex,
+  sealEnvelope,
+  signJob,
+} from "../../protocol/envelope.ts";
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
 import { assertTaken } from "./taken.ts";
 
-const currencies = JSON.stringify([{ id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" }]);
+const currencies = JSON.stringify([
+  { id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" },
+]);
 const run = "this run";
 const insertAgent = `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies,
   pairedAt) VALUES (?, ?, ?, 1, ?, ?, ?, '["eip155:31337"]', ?, 0)`;
@@ -48,7 +62,16 @@ const insertAgent = `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, sign
 /** The open slots in a courier's hello. */
 function openSlotsOf(hello: AnyAnswer): readonly OpenSlots[] {
   const scheduler = createScheduler();
-  step(scheduler, { kind: "hello", hello: hello as AnyAnswer & CourierAnswers["hello"], isFresh: true, askedAtMs: 0 }, 0);
+  step(
+    scheduler,
+    {
+      kind: "hello",
+      hello: hello as AnyAnswer & CourierAnswers["hello"],
+      isFresh: true,
+      askedAtMs: 0,
+    },
+    0,
+  );
   return openSlots(scheduler.book);
 }
 
@@ -65,7 +88,16 @@ export class SignerAndGateway {
     const { database } = this.store;
     database.run("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)", merchant);
     const key = publicKeyHex(vault.signerKey);
-    database.run(insertAgent, agentId, merchant, wallet, key, key, accountsText(hotWallet), currencies);
+    database.run(
+      insertAgent,
+      agentId,
+      merchant,
+      wallet,
+      key,
+      key,
+      accountsText(hotWallet),
+      currencies,
+    );
     this.connect();
     this.kit.begin("5");
     this.acknowledge();
@@ -105,13 +137,41 @@ export class SignerAndGateway {
   /** The shop asks, once or again, and the job reaches the signer. */
   order(orderId: string, change: Partial<TransactionRow> = {}): string {
     const id = transactionIdOf({ merchant, operation: "withdraw", orderId });
-    const place = { id, orderId, merchant, operation: "withdraw", mode: "auto", stage: "queued" } as const;
-    const content = { currency: "usdt", amount: "1.5", amountUnits: "1500000", receiverAddress: shop, depositAddress: hotWallet };
-    const times = { createdAt: this.kit.now, changedAt: this.kit.now, expiresAt: this.kit.now + 86_400_000 };
+    const place = {
+      id,
+      orderId,
+      merchant,
+      operation: "withdraw",
+      mode: "auto",
+      stage: "queued",
+    } as const;
+    const content = {
+      currency: "usdt",
+      amount: "1.5",
+      amountUnits: "1500000",
+      receiverAddress: shop,
+      depositAddress: hotWallet,
+    };
+    const times = {
+      createdAt: this.kit.now,
+      changedAt: this.kit.now,
+      expiresAt: this.kit.now + 86_400_000,
+    };
     if (this.row(id) === undefined) {
       this.store.write((database) => {
-        const contentHash = contentHashOf("auto", { currency: "usdt", amount: "1.5", address: shop, tag: "" });
-        const row = insertTransaction(this.store, { ...place, ...content, ...times, contentHash, ...change });
+        const contentHash = contentHashOf("auto", {
+          currency: "usdt",
+          amount: "1.5",
+          address: shop,
+          tag: "",
+        });
+        const row = insertTransaction(this.store, {
+          ...place,
+          ...content,
+          ...times,
+          contentHash,
+          ...change,
+        });
         makeJob(database, this.agent, row, run);
       });
     }
@@ -122,9 +182,13 @@ export class SignerAndGateway {
   /** Sends the jobs with a place and without an answer to the signer. */
   deliver(): AnyAnswer | null {
     const { database } = this.store;
-    const jobs = fillEnvelope(jobsAfter(database, agentId, answeredUpTo(database, this.agent))).map(({ text }) => text);
+    const jobs = fillEnvelope(jobsAfter(database, agentId, answeredUpTo(database, this.agent))).map(
+      ({ text }) => text,
+    );
     const signatures = jobs.map((text) => signJob(text, this.kit.gateway.key));
-    return jobs.length === 0 ? null : this.kit.admit(this.#seal("jobs", { wallet, gatewayHead: this.#head(), jobs, signatures }));
+    return jobs.length === 0
+      ? null
+      : this.kit.admit(this.#seal("jobs", { wallet, gatewayHead: this.#head(), jobs, signatures }));
   }
 
   /** From an order to released bytes. */
@@ -140,7 +204,10 @@ export class SignerAndGateway {
     const attempt = this.kit.show(id).attempts.at(-1);
     const seen = { stage: "final", outcome: "paid", txHash: attempt?.txHash ?? "", block: 9 };
     this.kit.ask("observed", { transactionId: id, ...seen });
-    this.store.database.run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", id);
+    this.store.database.run(
+      "UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?",
+      id,
+    );
     this.acknowledge();
   }
 
@@ -162,11 +229,19 @@ export class SignerAndGateway {
         sign: (text) => signJob(text, kit.gateway.key),
         nowMs: kit.now,
       });
-      return parts.map((part) => kit.admit(sealEnvelope("recovery", part, kit.gateway.key))).at(-1) ?? null;
+      return (
+        parts.map((part) => kit.admit(sealEnvelope("recovery", part, kit.gateway.key))).at(-1) ??
+        null
+      );
     }
-    const jobs = { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash };
+    const jobs = {
+      sequence: agent.jobSequence,
+      hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash,
+    };
     const challenge = kit.now.toString(16).padStart(64, "0");
-    return kit.admit(this.#seal("welcome", { wallet, challenge, answers: nonce, gatewayHead: this.#head(), jobs }));
+    return kit.admit(
+      this.#seal("welcome", { wallet, challenge, answers: nonce, gatewayHead: this.#head(), jobs }),
+    );
   }
 
   /** The gateway stores the signer's report and acknowledges it. @throws Error when it refuses */
@@ -209,7 +284,10 @@ export class SignerAndGateway {
   sayYes(both = false, above = 0): RecoveryPlan {
     this.store.write((database) => beginRecovery(database, this.agent, above, this.kit.now));
     this.connect();
-    const { plan } = this.kit.operate("recover", { digest: "", bothRestored: both }) as AnyAnswer & { plan: RecoveryPlan };
+    const { plan } = this.kit.operate("recover", {
+      digest: "",
+      bothRestored: both,
+    }) as AnyAnswer & { plan: RecoveryPlan };
     const done = this.kit.operate("recover", { digest: plan.digest, bothRestored: both });
     if (!done.ok) throw new Error(`${done.code} ${done.detail}`);
     return plan;
@@ -226,17 +304,31 @@ export class SignerAndGateway {
 
   #seal(kind: "welcome" | "jobs" | "ack", body: object): Uint8Array {
     const { ledgerEpoch } = this.agent;
-    return sealEnvelope(kind, { agent: agentId, ledgerEpoch, at: this.kit.now, ...body }, this.kit.gateway.key);
+    return sealEnvelope(
+      kind,
+      { agent: agentId, ledgerEpoch, at: this.kit.now, ...body },
+      this.kit.gateway.key,
+    );
   }
 
   #store(frame: Uint8Array): void {
-    const { payload } = openEnvelope(frame, { kind: "statement", publicKey: this.#signerKey, bytesMax: 262_144 });
+    const { payload } = openEnvelope(frame, {
+      kind: "statement",
+      publicKey: this.#signerKey,
+      bytesMax: 262_144,
+    });
     const statement = parseStatement(payload);
     const publicKey = createPublicKey(this.kit.gateway.key);
-    const isOwn = (text: string, signature: string): boolean => isJobSignature(text, signature, publicKey);
+    const isOwn = (text: string, signature: string): boolean =>
+      isJobSignature(text, signature, publicKey);
     const showsHandshake = ({ handshake }: typeof statement): boolean => handshake !== "";
     const verdict = this.store.writeIfOk((database) => {
-      const applied = applyStatements(database, agentId, [statement], { isOwn, showsHandshake, run, nowMs: this.kit.now });
+      const applied = applyStatements(database, agentId, [statement], {
+        isOwn,
+        showsHandshake,
+        run,
+        nowMs: this.kit.now,
+      });
       if (!applied.ok) return applied;
       // As the intake does: an agent that took this handshake gets the waiting jobs.
       if (statement.handshake !== "" && keepCaughtUp(database, agentId, run)) {

@@ -1,6 +1,15 @@
 /** A folder for each test, and small real disks in it that fill up; a gateway's database there. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -36,7 +45,8 @@ export interface Disk {
   remount(mode: "ro" | "rw"): void;
 }
 
-const mount = (...words: readonly string[]): boolean => spawnSync("mount", words, { stdio: "ignore" }).status === 0;
+const mount = (...words: readonly string[]): boolean =>
+  spawnSync("mount", words, { stdio: "ignore" }).status === 0;
 /** Whether this user may mount one. */
 export const canMount = ((): boolean => {
   const place = mkdtempSync(join(tmpdir(), "passing-mount-"));
@@ -45,7 +55,10 @@ export const canMount = ((): boolean => {
   rmSync(place, { recursive: true });
   return done;
 })();
-if (!canMount) process.stderr.write("\n*** SKIPPED: faults of a real disk, because this user may mount no tmpfs\n\n");
+if (!canMount)
+  process.stderr.write(
+    "\n*** SKIPPED: faults of a real disk, because this user may mount no tmpfs\n\n",
+  );
 
 export function smallDisk(size = "8m"): Disk {
   const path = join(folder, "disk");
@@ -66,7 +79,8 @@ export function smallDisk(size = "8m"): Disk {
         }
       }
       closeSync(file);
-      for (let left = statfsSync(path).ffree; left > 0; left -= 1) writeFileSync(join(ballast, String(left)), "");
+      for (let left = statfsSync(path).ffree; left > 0; left -= 1)
+        writeFileSync(join(ballast, String(left)), "");
       expect(statfsSync(path)).toMatchObject({ bavail: 0, ffree: 0 });
     },
     room: () => rmSync(ballast, { recursive: true, force: true }),

@@ -16,7 +16,9 @@ export interface Stride {
 
 export function strideOfRun(quickStep = 10): Stride {
   const seed = seedsOfRun(1)[0] as number;
-  return isLongTier ? { seed, first: 0, step: 1 } : { seed, first: new Seeded(seed).below(quickStep), step: quickStep };
+  return isLongTier
+    ? { seed, first: 0, step: 1 }
+    : { seed, first: new Seeded(seed).below(quickStep), step: quickStep };
 }
 
 /** The places 0 … count - 1 that the stride meets. */

@@ -66,12 +66,17 @@ const connection = new Agent({ keepAlive: true, maxSockets: 1 });
 
 /** A read with a token, all of them over one connection. */
 export const read = (signatureToken: string, to = path): Promise<Answered> =>
-  gateway.send(to, { headers: { "Content-Type": "application/json", signatureToken }, agent: connection });
+  gateway.send(to, {
+    headers: { "Content-Type": "application/json", signatureToken },
+    agent: connection,
+  });
 
 export const merchant = (): Signer => shared(gateway.merchant.shopKey);
-export const secretOf = (apiKey = gateway.merchant.shopKey): Buffer => Buffer.from(parseApiKey(apiKey).secret);
+export const secretOf = (apiKey = gateway.merchant.shopKey): Buffer =>
+  Buffer.from(parseApiKey(apiKey).secret);
 export const nowSeconds = (): number => Math.floor(gateway.clock.nowMs / 1000);
-export const part = (bytes: string | Uint8Array): string => Buffer.from(bytes).toString("base64url");
+export const part = (bytes: string | Uint8Array): string =>
+  Buffer.from(bytes).toString("base64url");
 
 let pressed = 0;
 
@@ -125,13 +130,22 @@ const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-
  * The same bytes for a lenient reader: the next letter in the last place, where not all bits are
  * used.
  */
-export const otherLast = (text: string): string => text.slice(0, -1) + letters.charAt(letters.indexOf(text.slice(-1)) + 1);
+export const otherLast = (text: string): string =>
+  text.slice(0, -1) + letters.charAt(letters.indexOf(text.slice(-1)) + 1);
 
 /** The next letter of the alphabet at one place. */
 export const malformedAt = (text: string, at: number): string =>
-  text.slice(0, at) + letters.charAt((letters.indexOf(text.charAt(at)) + 1) % letters.length) + text.slice(at + 1);
+  text.slice(0, at) +
+  letters.charAt((letters.indexOf(text.charAt(at)) + 1) % letters.length) +
+  text.slice(at + 1);
 
-export type Vector = readonly [name: string, forged: () => string, twin?: () => string, status?: number, code?: string];
+export type Vector = readonly [
+  name: string,
+  forged: () => string,
+  twin?: () => string,
+  status?: number,
+  code?: string,
+];
 
 const said = (answer: Answered): string => {
   const headers = Object.keys(answer.headers).sort().join(" ");
@@ -146,16 +160,19 @@ export function refuses(vectors: readonly Vector[]): void {
   const answers = new Set<string>();
   it("a good token is let in, the twin of all vectors that name no other", async () =>
     expect((await read(press())).status).toBe(200));
-  it.each(vectors.map((vector) => [vector[0], vector] as const))("a token is refused: %s", async (_name, vector) => {
-    const [, forged, twin, status = 401, code = "token_invalid"] = vector;
-    if (twin !== undefined) {
-      const good = twin();
-      expect((await read(good)).status, good).toBe(200);
-    }
-    const bad = forged();
-    const answer = await read(bad);
-    expect([answer.status, answer.body.code], bad).toEqual([status, code]);
-    if (status === 401) answers.add(said(answer));
-  });
+  it.each(vectors.map((vector) => [vector[0], vector] as const))(
+    "a token is refused: %s",
+    async (_name, vector) => {
+      const [, forged, twin, status = 401, code = "token_invalid"] = vector;
+      if (twin !== undefined) {
+        const good = twin();
+        expect((await read(good)).status, good).toBe(200);
+      }
+      const bad = forged();
+      const answer = await read(bad);
+      expect([answer.status, answer.body.code], bad).toEqual([status, code]);
+      if (status === 401) answers.add(said(answer));
+    },
+  );
   it("the answers to wrong tokens are all the same", () => expect([...answers]).toHaveLength(1));
 }

@@ -5,7 +5,11 @@
 import { TronWeb } from "tronweb";
 import { type Inhabitant, inhabitant, type Signed, signedBy } from "../../lab/kit/tron-sender.ts";
 import { encodeTransfer } from "../../lab/tron-node/contracts.ts";
-import { startTronNode, type TronNode, type TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
+import {
+  startTronNode,
+  type TronNode,
+  type TronNodeOptions,
+} from "../../lab/tron-node/tron-node.ts";
 
 export { type Inhabitant, inhabitant, type Signed, signedBy };
 
@@ -41,11 +45,19 @@ export class TestNetwork {
    * Signed by tronweb, with a timestamp that no other of this test network has. Refers to a
    * solidified block, which no reorganisation takes away.
    */
-  sign(from: Inhabitant, type: string, value: Record<string, unknown>, sending: Sending = {}): Signed {
+  sign(
+    from: Inhabitant,
+    type: string,
+    value: Record<string, unknown>,
+    sending: Sending = {},
+  ): Signed {
     const { head, nowMs, blocks, solid } = this.node.chain;
     const { id } = blocks[solid]!;
     this.#count += 1;
-    const reference = sending.reference ?? { refBytes: id.slice(12, 16), refHash: id.slice(16, 32) };
+    const reference = sending.reference ?? {
+      refBytes: id.slice(12, 16),
+      refHash: id.slice(16, 32),
+    };
     return signedBy(from, type, value, {
       reference,
       expirationMs: sending.expirationMs ?? head.timestampMs + 60_000,
@@ -55,10 +67,21 @@ export class TestNetwork {
   }
 
   coins(from: Inhabitant, to: string, sun: number, sending: Sending = {}): Signed {
-    return this.sign(from, "TransferContract", { to_address: TronWeb.address.toHex(to), amount: sun }, sending);
+    return this.sign(
+      from,
+      "TransferContract",
+      { to_address: TronWeb.address.toHex(to), amount: sun },
+      sending,
+    );
   }
 
-  token(from: Inhabitant, contract: string, to: string, units: bigint, sending: Sending = {}): Signed {
+  token(
+    from: Inhabitant,
+    contract: string,
+    to: string,
+    units: bigint,
+    sending: Sending = {},
+  ): Signed {
     return this.call(from, contract, encodeTransfer(TronWeb.address.toHex(to), units), sending);
   }
 
@@ -70,17 +93,27 @@ export class TestNetwork {
 
   /** A TRC-10 payment. */
   asset(from: Inhabitant, to: string, units: number): Signed {
-    const value = { to_address: TronWeb.address.toHex(to), amount: units, asset_name: Buffer.from(trc10).toString("hex") };
+    const value = {
+      to_address: TronWeb.address.toHex(to),
+      amount: units,
+      asset_name: Buffer.from(trc10).toString("hex"),
+    };
     return this.sign(from, "TransferAssetContract", value);
   }
 
   /** Java-tron's own answer. */
-  async send(signed: Signed, front = 0): Promise<{ result?: boolean; code?: string; message?: string; txid?: string }> {
+  async send(
+    signed: Signed,
+    front = 0,
+  ): Promise<{ result?: boolean; code?: string; message?: string; txid?: string }> {
     return (await this.ask("wallet/broadcasttransaction", signed, front)) as never;
   }
 
   async ask(path: string, asked: unknown = {}, front = 0): Promise<Record<string, unknown>> {
-    const answer = await fetch(`${this.node.urls[front]}/${path}`, { method: "POST", body: JSON.stringify(asked) });
+    const answer = await fetch(`${this.node.urls[front]}/${path}`, {
+      method: "POST",
+      body: JSON.stringify(asked),
+    });
     return (await answer.json()) as Record<string, unknown>;
   }
 }
@@ -98,7 +131,8 @@ export async function startTestNetwork(options: TronNodeOptions = {}): Promise<T
   node.deploy({ address: liar, kind: "liar", ...usual });
   node.deploy({ address: disperser, kind: "disperse", name: "Disperse", symbol: "", decimals: 0 });
   node.fund(sender.address, 100_000_000_000n);
-  for (const contract of [usdt, lookAlike, feeToken, paused]) node.mint(contract, sender.address, 1_000_000_000_000n);
+  for (const contract of [usdt, lookAlike, feeToken, paused])
+    node.mint(contract, sender.address, 1_000_000_000_000n);
   node.issue(trc10, "Tether USD", sender.address, 1_000_000_000n);
   node.chain.mine(25);
   return new TestNetwork(node);

@@ -17,7 +17,11 @@ export class Scanner {
   readonly #addresses: AddressBook;
   readonly #contracts: readonly string[];
 
-  constructor(cursor: { number: number; hash: string }, addresses: readonly string[], contracts: readonly string[]) {
+  constructor(
+    cursor: { number: number; hash: string },
+    addresses: readonly string[],
+    contracts: readonly string[],
+  ) {
     const all = new Set(addresses);
     this.cursor = cursor;
     this.#addresses = { size: all.size, has: (address) => all.has(address), all: () => all };
@@ -30,11 +34,15 @@ export class Scanner {
       const final = await watcher.finalTip();
       while (this.cursor.number < final.number) {
         const last = Math.min(final.number, this.cursor.number + blocksAtOnce);
-        const numbers = Array.from({ length: last - this.cursor.number }, (_, at) => this.cursor.number + 1 + at);
+        const numbers = Array.from(
+          { length: last - this.cursor.number },
+          (_, at) => this.cursor.number + 1 + at,
+        );
         const blocks = await Promise.all(numbers.map((number) => watcher.block(number, true)));
         let before = this.cursor.hash;
         for (const block of blocks) {
-          if (block.parentHash !== before) throw new AgentError("NODE_DISAGREE", "none", "a block does not follow");
+          if (block.parentHash !== before)
+            throw new AgentError("NODE_DISAGREE", "none", "a block does not follow");
           before = block.hash;
         }
         this.#keep((await watcher.payments(blocks, this.#contracts, this.#addresses, true)).found);
@@ -59,7 +67,8 @@ export class Scanner {
       const key = `${payment.txHash} ${payment.index}`;
       if (this.credited.has(key)) throw new Error(`${key} was credited twice`);
       const block = this.blockOf.get(payment.txHash) ?? payment.blockHash;
-      if (block !== payment.blockHash) throw new Error(`${payment.txHash} was credited in two blocks`);
+      if (block !== payment.blockHash)
+        throw new Error(`${payment.txHash} was credited in two blocks`);
       this.blockOf.set(payment.txHash, block);
       this.credited.set(key, payment);
     }

@@ -73,7 +73,11 @@ export const until = (holds: () => boolean): Promise<void> => untilWithin(holds,
 /** To be called once at the head of a test file. */
 export function eachTestItsNetwork(fronts = 2, options: TronNodeOptions = {}): void {
   beforeEach(async () => {
-    testNetwork = await startTestNetwork({ fronts: Array.from({ length: fronts }, () => ({})), solidLag: 5, ...options });
+    testNetwork = await startTestNetwork({
+      fronts: Array.from({ length: fronts }, () => ({})),
+      solidLag: 5,
+      ...options,
+    });
     network = tron.networkOf({ chainId: testNetwork.node.chainId });
     db = gatewayDatabase();
     keys = { ...pairAgent(db.store), hotWalletAddress: sender.address };
@@ -85,7 +89,13 @@ export function eachTestItsNetwork(fronts = 2, options: TronNodeOptions = {}): v
       ...{ id, network, contract: id === "trx" ? "" : usdt, decimal: 6, maxFee: "40" },
     }));
     const sql = "UPDATE agents SET accounts = ?, networks = ?, currencies = ?, caughtUp = ?";
-    db.store.database.run(sql, JSON.stringify(accounts), JSON.stringify([network]), JSON.stringify(paired), run);
+    db.store.database.run(
+      sql,
+      JSON.stringify(accounts),
+      JSON.stringify([network]),
+      JSON.stringify(paired),
+      run,
+    );
     callLevel(db.store.database, run);
     told = [];
     requests = 0;
@@ -101,7 +111,15 @@ export function eachTestItsNetwork(fronts = 2, options: TronNodeOptions = {}): v
 
 export function configOf(): Pick<GatewayConfig, "chains" | "currencies"> {
   const { urls, chainId } = testNetwork.node;
-  const chain = { family: "tron", chainId, preset: "", explorer: "", network, nodes: urls, agentNodes: urls } as const;
+  const chain = {
+    family: "tron",
+    chainId,
+    preset: "",
+    explorer: "",
+    network,
+    nodes: urls,
+    agentNodes: urls,
+  } as const;
   return {
     chains: { testnet: { ...chain, confirmations: "finalized" } },
     currencies: { trx: currency("trx", ""), usdt: currency("usdt", usdt) },
@@ -111,9 +129,19 @@ export function configOf(): Pick<GatewayConfig, "chains" | "currencies"> {
 /** Ready once it has read the chain as it stands. */
 export async function watch(change: Partial<WatcherOptions> = {}): Promise<void> {
   const signals = createSignals();
-  signals.on("changed", ({ transactionId }) => told.push(`changed ${Number(`0x${transactionId}`)}`));
+  signals.on("changed", ({ transactionId }) =>
+    told.push(`changed ${Number(`0x${transactionId}`)}`),
+  );
   signals.on("void", ({ transactionId }) => told.push(`void ${Number(`0x${transactionId}`)}`));
-  const options = { store: db.store, signals, config: configOf(), log: silentLog, clock: () => clock.nowMs, run, pollMs: 5 };
+  const options = {
+    store: db.store,
+    signals,
+    config: configOf(),
+    log: silentLog,
+    clock: () => clock.nowMs,
+    run,
+    pollMs: 5,
+  };
   watcher = startWatcher({ ...options, ...change });
   await until(() => watcher!.ready());
 }
@@ -135,7 +163,11 @@ export function withdrawal(number: number, change: Partial<TransactionRow> = {})
 }
 
 /** Signs an attempt that lives five minutes from the newest solidified block, as ours do. */
-export function sign(id: string, attempt = 1, sending: Sending & { readonly from?: Inhabitant } = {}): Attempt {
+export function sign(
+  id: string,
+  attempt = 1,
+  sending: Sending & { readonly from?: Inhabitant } = {},
+): Attempt {
   const { chain } = testNetwork.node;
   const row = readTransaction(db.store, id);
   const { from = sender, ...more } = sending;
@@ -145,14 +177,22 @@ export function sign(id: string, attempt = 1, sending: Sending & { readonly from
   const signed = isToken
     ? testNetwork.token(from, usdt, row.receiverAddress, units, { ...more, expirationMs })
     : testNetwork.coins(from, row.receiverAddress, Number(units), { ...more, expirationMs });
-  addAttempt(id, attempt, { txHash: signed.txID, validUntilMs: expirationMs, account: from.address });
+  addAttempt(id, attempt, {
+    txHash: signed.txID,
+    validUntilMs: expirationMs,
+    account: from.address,
+  });
   return { txHash: signed.txID, validUntilMs: expirationMs, signed };
 }
 
 export function addAttempt(
   id: string,
   attempt: number,
-  { txHash, validUntilMs, account = sender.address }: { txHash: string; validUntilMs: number; account?: string },
+  {
+    txHash,
+    validUntilMs,
+    account = sender.address,
+  }: { txHash: string; validUntilMs: number; account?: string },
 ): void {
   const slot = `${Number(`0x${id.slice(-8)}`)}`;
   const { database } = db.store;
@@ -168,7 +208,8 @@ export const signature = (txHash: string): SignatureRow =>
 export const isVoid = (txHash: string): boolean => signature(txHash).voidAt !== null;
 export const audit = (): { act: string; subject: string; detail: string }[] =>
   db.store.database.all("SELECT act, subject, detail FROM audit ORDER BY id");
-export const alarms = (): string[] => audit().flatMap(({ act }) => (act.startsWith("alarm ") ? [act.slice(6)] : []));
+export const alarms = (): string[] =>
+  audit().flatMap(({ act }) => (act.startsWith("alarm ") ? [act.slice(6)] : []));
 
 /**
  * Blocks until the newest solidified one has passed a time. Four slots of five are missed, as when
@@ -183,12 +224,15 @@ export function mineUntilSolid(ms: number): void {
 }
 
 /** So that chain time is past the end of an attempt by the margin. */
-export const outlive = ({ validUntilMs }: Pick<Attempt, "validUntilMs">): void => mineUntilSolid(validUntilMs + marginMs);
+export const outlive = ({ validUntilMs }: Pick<Attempt, "validUntilMs">): void =>
+  mineUntilSolid(validUntilMs + marginMs);
 
 /** Returns when the watcher has read the chain up to now, with or without success. */
 export async function passes(count = 3): Promise<void> {
   const asked = (): number =>
-    Math.max(...testNetwork.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0));
+    Math.max(
+      ...testNetwork.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0),
+    );
   for (let pass = 0; pass < count; pass += 1) {
     const before = asked();
     await until(() => asked() > before + 1);
@@ -198,7 +242,10 @@ export async function passes(count = 3): Promise<void> {
 /** Waits for one pass: every block was read up to the newest solidified one. */
 export const readsAll = (): Promise<unknown> =>
   until(() => {
-    const cursor = db.store.database.get<{ block: number }>("SELECT block FROM cursors WHERE network = ?", network);
+    const cursor = db.store.database.get<{ block: number }>(
+      "SELECT block FROM cursors WHERE network = ?",
+      network,
+    );
     return cursor?.block === testNetwork.node.chain.solid;
   });
 
@@ -207,8 +254,24 @@ export function depositAddress(name: string): Inhabitant {
   requests += 1;
   const who = inhabitant(name);
   const id = requests.toString(16).padStart(32, "d");
-  const ended = { status: 1, stage: "completed", createdAt: 1_000, changedAt: 1_000, expiresAt: 10_000_000 } as const;
-  const asked = { currency: "usdt", network, amount: "1", amountUnits: "1000000", orderId: `in-${requests}` };
-  giveAddress(db.store, { id, address: who.address, place: requests, agent: keys.id }, { ...asked, ...ended });
+  const ended = {
+    status: 1,
+    stage: "completed",
+    createdAt: 1_000,
+    changedAt: 1_000,
+    expiresAt: 10_000_000,
+  } as const;
+  const asked = {
+    currency: "usdt",
+    network,
+    amount: "1",
+    amountUnits: "1000000",
+    orderId: `in-${requests}`,
+  };
+  giveAddress(
+    db.store,
+    { id, address: who.address, place: requests, agent: keys.id },
+    { ...asked, ...ended },
+  );
   return who;
 }

@@ -15,12 +15,20 @@ export const receiver = plain.destination;
 export const keys = keysOf("tron", [network]);
 export const sender = keys.vault.accounts[0]!.id;
 
-const limits = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "45", maxFeePerDay: "2000" };
+const limits = {
+  maxPerWithdrawal: "1000",
+  maxPerDay: "1000000",
+  maxFee: "45",
+  maxFeePerDay: "2000",
+};
 
 export const waitingSettings: SignerSettings = {
   ...settings,
   chains: { tron: { family: "tron", chainId: "0xcd8690dc", nodesFrom: "own" } },
-  currencies: { trx: { chain: "tron", decimal: 6 }, usdt: { chain: "tron", decimal: 6, contract: token.contract } },
+  currencies: {
+    trx: { chain: "tron", decimal: 6 },
+    usdt: { chain: "tron", decimal: 6, contract: token.contract },
+  },
   policy: { trx: limits, usdt: { ...limits, manualReplaceAbove: "100" } },
 };
 
@@ -29,7 +37,11 @@ export const waitingSettings: SignerSettings = {
  * time.
  */
 export function offerAt(blockMs: number, block = 7, computeLimit = 64_285n): TxParams {
-  const reference = { refBlockBytes: BigInt(block), refBlockHash: 0xb21ace8d6ac20e7en, blockMs: BigInt(blockMs) };
+  const reference = {
+    refBlockBytes: BigInt(block),
+    refBlockHash: 0xb21ace8d6ac20e7en,
+    blockMs: BigInt(blockMs),
+  };
   const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };
   return first({ feeMarket: { ...reference, ...prices }, computeLimit });
 }
@@ -71,7 +83,14 @@ export class WaitingKit extends Kit {
   courierSays(transactionId: string, attempt = 1, quorum = 2): ReturnType<Kit["ask"]> {
     this.outlive(transactionId, attempt);
     const txHash = this.hashOf(transactionId, attempt);
-    return this.ask("observed", { transactionId, stage: "void", outcome: "", txHash, block: 900, quorum });
+    return this.ask("observed", {
+      transactionId,
+      stage: "void",
+      outcome: "",
+      txHash,
+      block: 900,
+      quorum,
+    });
   }
 
   callVoid(transactionId: string, attempt = 1): void {
@@ -86,10 +105,17 @@ export class WaitingKit extends Kit {
   }
 
   plan(act: "replace" | "cancel", transactionId: string) {
-    return this.operate("manualReplacement", { transactionId, act, txParams: wishes, plan: null }) as ReturnType<
-      Kit["operate"]
-    > & {
-      readonly plan: { readonly act: string; readonly attempt: number; readonly txParams: TxParams };
+    return this.operate("manualReplacement", {
+      transactionId,
+      act,
+      txParams: wishes,
+      plan: null,
+    }) as ReturnType<Kit["operate"]> & {
+      readonly plan: {
+        readonly act: string;
+        readonly attempt: number;
+        readonly txParams: TxParams;
+      };
     };
   }
 
@@ -97,7 +123,12 @@ export class WaitingKit extends Kit {
   order(act: "replace" | "cancel", transactionId: string): ReturnType<Kit["operate"]> {
     const shown = this.plan(act, transactionId);
     if (!shown.ok) return shown;
-    return this.operate("manualReplacement", { transactionId, act, txParams: wishes, plan: shown.plan });
+    return this.operate("manualReplacement", {
+      transactionId,
+      act,
+      txParams: wishes,
+      plan: shown.plan,
+    });
   }
 }
 

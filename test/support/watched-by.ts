@@ -49,6 +49,10 @@ export function watchedBy({
 }
 
 /** Passes until all is read. */
-export async function scan(chain: WatchedChain, tip: () => Tip, memory: DepositMemory): Promise<void> {
+export async function scan(
+  chain: WatchedChain,
+  tip: () => Tip,
+  memory: DepositMemory,
+): Promise<void> {
   while (!(await scanDeposits(chain, tip(), memory)));
 }

@@ -8,7 +8,14 @@ import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway
 import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
-import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../lab/kit/fake-chain.ts";
+import {
+  type ChainNode,
+  FakeChain,
+  type FakeTransaction,
+  hashOf,
+  type Lie,
+  serveChain,
+} from "../../lab/kit/fake-chain.ts";
 import {
   type AgentKeys,
   accountsText,
@@ -78,10 +85,18 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
   paymentTolerance: "0",
   enabled: true,
   depositOnly: false,
-  ...{ preset: "", market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
+  ...{
+    preset: "",
+    market: "",
+    listUnpriced: false,
+    sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" },
+  },
 });
 
-export function configOf(urls: readonly string[], confirmations: number): Pick<GatewayConfig, "chains" | "currencies"> {
+export function configOf(
+  urls: readonly string[],
+  confirmations: number,
+): Pick<GatewayConfig, "chains" | "currencies"> {
   const local: GatewayChain = {
     family: "evm",
     chainId: 31337,
@@ -92,7 +107,10 @@ export function configOf(urls: readonly string[], confirmations: number): Pick<G
     agentNodes: urls,
     confirmations,
   };
-  return { chains: { local }, currencies: { eth: currency("eth", ""), usd: currency("usd", token) } };
+  return {
+    chains: { local },
+    currencies: { eth: currency("eth", ""), usd: currency("usd", token) },
+  };
 }
 
 export async function start(nodeCount = 1, confirmations = 3): Promise<void> {
@@ -109,7 +127,15 @@ export async function start(nodeCount = 1, confirmations = 3): Promise<void> {
 export function watch(config: Pick<GatewayConfig, "chains" | "currencies">, pollMs = 5): void {
   const signals = createSignals();
   signals.on("changed", ({ transactionId }) => told.push(transactionId));
-  watcher = startWatcher({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run: "this run", pollMs });
+  watcher = startWatcher({
+    store: db.store,
+    signals,
+    config,
+    log: silentLog,
+    clock: () => clock.nowMs,
+    run: "this run",
+    pollMs,
+  });
 }
 
 /** Returns when the watcher has read the chain up to now, with or without success. */
@@ -123,27 +149,52 @@ let asked = 0;
 export const counting =
   (lie: Lie | null = null): Lie =>
   (method, params, honest) => {
-    if (method === "eth_getBlockByNumber" && params[0] === "latest" && params[1] === false) asked += 1;
+    if (method === "eth_getBlockByNumber" && params[0] === "latest" && params[1] === false)
+      asked += 1;
     return lie === null ? honest : lie(method, params, honest);
   };
 
-export function signedWithdrawal(number: number, change: Partial<TransactionRow> = {}, nonce = number): string {
+export function signedWithdrawal(
+  number: number,
+  change: Partial<TransactionRow> = {},
+  nonce = number,
+): string {
   const id = askWithdrawal(db.store, keys.id, number, { stage: "signed", ...change });
   addAttempt(id, 1, nonce);
-  db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, keys.hotWalletAddress, `${nonce}`, id);
+  db.store.database.run(
+    "INSERT INTO slots VALUES (?, ?, ?, ?)",
+    network,
+    keys.hotWalletAddress,
+    `${nonce}`,
+    id,
+  );
   return id;
 }
 
 export function addAttempt(id: string, attempt: number, nonce: number): void {
   const hash = attemptTxHash(id, attempt);
   const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?, 0, '', NULL, 0)";
-  db.store.database.run(sql, id, attempt, keys.id, network, keys.hotWalletAddress, `${nonce}`, hash, attempt);
+  db.store.database.run(
+    sql,
+    id,
+    attempt,
+    keys.id,
+    network,
+    keys.hotWalletAddress,
+    `${nonce}`,
+    hash,
+    attempt,
+  );
 }
 
 export const attemptTxHash = (id: string, attempt = 1): string => hashOf(`${id} ${attempt}`);
 
 /** The transaction of a signed withdrawal, as the chain should hold it. */
-export const payment = (id: string, nonce: number, change: Partial<FakeTransaction> = {}): FakeTransaction => ({
+export const payment = (
+  id: string,
+  nonce: number,
+  change: Partial<FakeTransaction> = {},
+): FakeTransaction => ({
   hash: attemptTxHash(id),
   from: keys.hotWalletAddress,
   nonce,
@@ -151,22 +202,39 @@ export const payment = (id: string, nonce: number, change: Partial<FakeTransacti
   value: eth,
   ...change,
 });
-export const tokenPayment = (id: string, nonce: number, transfers: readonly { to: string; units: bigint }[]): FakeTransaction =>
+export const tokenPayment = (
+  id: string,
+  nonce: number,
+  transfers: readonly { to: string; units: bigint }[],
+): FakeTransaction =>
   payment(id, nonce, {
     to: token,
     value: 0n,
     input: "0xa9059cbb",
-    transfers: transfers.map((transfer) => ({ contract: token, from: keys.hotWalletAddress, ...transfer })),
+    transfers: transfers.map((transfer) => ({
+      contract: token,
+      from: keys.hotWalletAddress,
+      ...transfer,
+    })),
   });
 export const row = (id: string): TransactionRow => readTransaction(db.store, id);
-export const audit = (): string[] => db.store.database.all<{ act: string }>("SELECT act FROM audit").map((one) => one.act);
-export const payments = (): PaymentRow[] => db.store.database.all("SELECT * FROM payments ORDER BY block, logIndex");
+export const audit = (): string[] =>
+  db.store.database.all<{ act: string }>("SELECT act FROM audit").map((one) => one.act);
+export const payments = (): PaymentRow[] =>
+  db.store.database.all("SELECT * FROM payments ORDER BY block, logIndex");
 
 /** A deposit request for 1 ETH (or 5 usd) at the xpub's address of this index. */
-export function request(index: number, change: Partial<TransactionRow> = {}): { id: string; address: string } {
+export function request(
+  index: number,
+  change: Partial<TransactionRow> = {},
+): { id: string; address: string } {
   const address = depositAddressOf(depositXpub, index);
   const { id = (index + 1).toString(16).padStart(32, "d") } = change;
-  giveAddress(db.store, { id, address, place: index, agent: keys.id }, { orderId: `d-${index}`, ...change });
+  giveAddress(
+    db.store,
+    { id, address, place: index, agent: keys.id },
+    { orderId: `d-${index}`, ...change },
+  );
   return { id, address };
 }
 export const usd = { currency: "usd", amountUnits: "5000000" } as const;

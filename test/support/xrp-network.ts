@@ -4,11 +4,22 @@
  */
 import type { Json } from "../../lab/xrp-node/codecs.ts";
 import { type Person, person } from "../../lab/xrp-node/people.ts";
-import { startXrpNode, type XrpNode, type XrpNodeOptions, xrpNodeMissing } from "../../lab/xrp-node/xrp-node.ts";
+import {
+  startXrpNode,
+  type XrpNode,
+  type XrpNodeOptions,
+  xrpNodeMissing,
+} from "../../lab/xrp-node/xrp-node.ts";
 
 /** Fields of a payment in XRP; `more` adds fields or takes their place. */
 export function payment(to: string, drops: bigint, more: Json = {}): Json {
-  return { TransactionType: "Payment", Destination: to, Amount: String(drops), Flags: 0x8000_0000, ...more };
+  return {
+    TransactionType: "Payment",
+    Destination: to,
+    Amount: String(drops),
+    Flags: 0x8000_0000,
+    ...more,
+  };
 }
 
 /** False, with the reason on standard error, where Ripple's packages do not load. */

@@ -20,18 +20,25 @@ const sections = new Map(
     .slice(1)
     .map((part) => [part.slice(0, part.indexOf("\n")), part] as const),
 );
-const roots: Readonly<Record<string, Command>> = { autowithdraw: commandTree(), "autowithdraw-gateway": gatewayTree() };
+const roots: Readonly<Record<string, Command>> = {
+  autowithdraw: commandTree(),
+  "autowithdraw-gateway": gatewayTree(),
+};
 
 /** Commands in code marks, as words: `autowithdraw show ID`. */
 const callsIn = (text: string): readonly string[][] =>
-  [...text.matchAll(/`(autowithdraw(?:-gateway)? [^`]+)`/g)].map(([, words = ""]) => words.split(/\s+/));
+  [...text.matchAll(/`(autowithdraw(?:-gateway)? [^`]+)`/g)].map(([, words = ""]) =>
+    words.split(/\s+/),
+  );
 
 /** The part of a call that its program does not have; "" for a good one. */
 function unknownIn([program = "", first = "", second = "", ...rest]: readonly string[]): string {
   const command = roots[program]?.commands.find((one) => one.name() === first);
   if (command === undefined) return `${program} ${first}`;
   const inner =
-    command.commands.find((one) => one.name() === second) ?? command.commands.find((one) => one.name() === "list") ?? command;
+    command.commands.find((one) => one.name() === second) ??
+    command.commands.find((one) => one.name() === "list") ??
+    command;
   const known = new Set(inner.options.map(({ long }) => long));
   return [second, ...rest].find((word) => word.startsWith("--") && !known.has(word)) ?? "";
 }
@@ -41,10 +48,14 @@ function codesOf(danger: Danger): string {
   return Object.entries(codes)
     .filter(([, [kind]]) => kind === "alarm")
     .flatMap(([code]) => {
-      const ofCode: readonly string[] = Object.hasOwn(causes, code) ? Object.keys(causes[code as keyof typeof causes]) : [""];
+      const ofCode: readonly string[] = Object.hasOwn(causes, code)
+        ? Object.keys(causes[code as keyof typeof causes])
+        : [""];
       const ofDanger = ofCode.filter((cause) => dangerOf(code, cause) === danger);
       if (ofDanger.length === 0) return [];
-      return [`\`${code}\`${ofDanger.every((cause) => cause === "") ? "" : ` (${ofDanger.join(", ")})`}`];
+      return [
+        `\`${code}\`${ofDanger.every((cause) => cause === "") ? "" : ` (${ofDanger.join(", ")})`}`,
+      ];
     })
     .join(", ");
 }
@@ -61,9 +72,9 @@ describe("docs/alerts.md", () => {
   it("names each code that cannot wait first, by its danger; -u writes the table", async () => {
     const [before, rest = ""] = page.split("<!-- dangers -->\n");
     const [, after = ""] = rest.split("<!-- /dangers -->");
-    await expect(`${before}<!-- dangers -->\n\n${dangers}\n\n<!-- /dangers -->${after}`).toMatchFileSnapshot(
-      "../../docs/alerts.md",
-    );
+    await expect(
+      `${before}<!-- dangers -->\n\n${dangers}\n\n<!-- /dangers -->${after}`,
+    ).toMatchFileSnapshot("../../docs/alerts.md");
     expect(page.indexOf("<!-- dangers -->")).toBeLessThan(page.indexOf("\n## "));
   });
 
@@ -72,14 +83,21 @@ describe("docs/alerts.md", () => {
   });
 
   it.each([...sections])("docs/alerts.md, %s: money, look and do, each with words", (_, text) => {
-    for (const part of ["Money", "Look", "Do"]) expect(text).toMatch(new RegExp(`^\\*\\*${part}\\*\\*: \\S+ \\S+`, "m"));
+    for (const part of ["Money", "Look", "Do"])
+      expect(text).toMatch(new RegExp(`^\\*\\*${part}\\*\\*: \\S+ \\S+`, "m"));
   });
 
   it("types only commands and options that the programs have", () => {
     const calls = callsIn(page);
     expect(calls.length).toBeGreaterThan(30);
-    expect(calls.map((call) => [call.join(" "), unknownIn(call)]).filter(([, unknown]) => unknown !== "")).toEqual([]);
-    expect(unknownIn("autowithdraw-gateway withdrawals --merchants ID".split(" "))).toBe("--merchants");
+    expect(
+      calls
+        .map((call) => [call.join(" "), unknownIn(call)])
+        .filter(([, unknown]) => unknown !== ""),
+    ).toEqual([]);
+    expect(unknownIn("autowithdraw-gateway withdrawals --merchants ID".split(" "))).toBe(
+      "--merchants",
+    );
     expect(unknownIn("autowithdraw-gateway sweep".split(" "))).toBe("autowithdraw-gateway sweep");
   });
 });

@@ -3,7 +3,15 @@
  * to a signature stands outside of its lists. On small trees, and on a copy of the project's own.
  */
 import { spawnSync } from "node:child_process";
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -16,7 +24,10 @@ interface Table {
   families: Record<string, string[]>;
   readonly beside: { readonly name: string; readonly why: string; readonly files: string[] }[];
   readonly ground: Record<string, string>;
-  readonly verbs: { readonly file: string; readonly requests: Record<string, Record<string, string>> };
+  readonly verbs: {
+    readonly file: string;
+    readonly requests: Record<string, Record<string, string>>;
+  };
 }
 
 const tableFile = "scripts/audit-path.json";
@@ -32,11 +43,23 @@ function write(file: string, text: string): void {
   writeFileSync(join(root, file), text);
 }
 
-function check(): { readonly code: number | null; readonly counts: string; readonly problems: readonly string[] } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(projectRoot, "scripts", "audit-path.js"), root], {
-    encoding: "utf8",
-  });
-  return { code: status, counts: stdout, problems: stderr.split("\n").filter((line) => line !== "") };
+function check(): {
+  readonly code: number | null;
+  readonly counts: string;
+  readonly problems: readonly string[];
+} {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(projectRoot, "scripts", "audit-path.js"), root],
+    {
+      encoding: "utf8",
+    },
+  );
+  return {
+    code: status,
+    counts: stdout,
+    problems: stderr.split("\n").filter((line) => line !== ""),
+  };
 }
 
 /** A tree whose path is `sign.ts` with this text. */
@@ -77,7 +100,8 @@ const counted: readonly (readonly [name: string, text: string, statements: numbe
 describe("statements", () => {
   it("counts statements as the file describes, whatever the lines are", () => {
     smallTree("one();", ({ beside }) => {
-      for (const [index, [name]] of counted.entries()) beside.push({ name, why: "a case", files: [`cases/${index}.ts`] });
+      for (const [index, [name]] of counted.entries())
+        beside.push({ name, why: "a case", files: [`cases/${index}.ts`] });
     });
     for (const [index, [, text]] of counted.entries()) write(`cases/${index}.ts`, text);
     const { code, counts } = check();
@@ -132,12 +156,16 @@ describe("lists", () => {
       'import "../base/first.ts";',
       'import type { A } from "./act-4.ts";',
     ];
-    for (const index of imports.keys()) write(`signer/act-${index}.ts`, "export const a = () => {};\nexport type A = string;\n");
+    for (const index of imports.keys())
+      write(`signer/act-${index}.ts`, "export const a = () => {};\nexport type A = string;\n");
     write("base/first.ts", 'import "../signer/act-3.ts";\n');
     appendFileSync(join(root, "signer/main.ts"), `${imports.join("\n")}\n`);
     expect([...check().problems].sort()).toEqual([
       `job to key: base/first.ts loads signer/act-3.ts, which ${tableFile} does not name`,
-      ...[0, 1, 2].map((index) => `job to key: signer/main.ts loads signer/act-${index}.ts, which ${tableFile} does not name`),
+      ...[0, 1, 2].map(
+        (index) =>
+          `job to key: signer/main.ts loads signer/act-${index}.ts, which ${tableFile} does not name`,
+      ),
     ]);
   });
 
@@ -145,7 +173,10 @@ describe("lists", () => {
     smallTree("one();", ({ verbs }) => {
       verbs.requests.Requests = { sign: "signer/other.ts", gone: "signer/sign.ts" };
     });
-    write("base/verbs.ts", "export interface Requests {\n  sign: string;\n  readonly release: string;\n}\n");
+    write(
+      "base/verbs.ts",
+      "export interface Requests {\n  sign: string;\n  readonly release: string;\n}\n",
+    );
     expect(check().problems).toEqual([
       `job to key: Requests has the verb release, which ${tableFile} does not name`,
       `job to key: ${tableFile} lets signer/other.ts carry out the verb sign, and names it in no list`,
@@ -155,7 +186,10 @@ describe("lists", () => {
 
   it("compare verbs only with an interface that declares all of them itself", () => {
     smallTree("one();");
-    write("base/verbs.ts", "interface More { b: string }\nexport interface Requests extends More {\n  sign: string;\n}\n");
+    write(
+      "base/verbs.ts",
+      "interface More { b: string }\nexport interface Requests extends More {\n  sign: string;\n}\n",
+    );
     expect(check().problems).toEqual([
       `job to key: base/verbs.ts does not declare Requests with all of its verbs, which ${tableFile} compares`,
     ]);
@@ -170,11 +204,17 @@ describe("the project's own path", () => {
     expect(check()).toMatchObject({ code: 0, problems: [] });
 
     write("agent/signer/handlers/blank-cheque.ts", "export const sign = () => {};\n");
-    appendFileSync(join(root, "agent/signer/runtime/courier-acts.ts"), 'export { sign } from "../handlers/blank-cheque.ts";\n');
+    appendFileSync(
+      join(root, "agent/signer/runtime/courier-acts.ts"),
+      'export { sign } from "../handlers/blank-cheque.ts";\n',
+    );
     const verbs = join(root, "agent/socket/verbs.ts");
     writeFileSync(
       verbs,
-      readFileSync(verbs, "utf8").replace("export interface CourierRequests {", "$&\n  signAnything: string;"),
+      readFileSync(verbs, "utf8").replace(
+        "export interface CourierRequests {",
+        "$&\n  signAnything: string;",
+      ),
     );
     expect(check()).toMatchObject({
       code: 1,

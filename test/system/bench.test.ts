@@ -11,7 +11,13 @@ import { afterAll, expect, it } from "vitest";
 import { measureActs } from "../../lab/bench/acts.ts";
 import type { AgentRound, Round } from "../../lab/bench/agent.ts";
 import { countCalls } from "../../lab/bench/calls.ts";
-import { cardNames, cardOf, describeCard, markdownOf, type UserRound } from "../../lab/bench/card.ts";
+import {
+  cardNames,
+  cardOf,
+  describeCard,
+  markdownOf,
+  type UserRound,
+} from "../../lab/bench/card.ts";
 import type { Ceilings } from "../../lab/bench/ceilings.ts";
 import { median, percentile } from "../../lab/bench/figures.ts";
 import { measurePath } from "../../lab/bench/path.ts";
@@ -26,7 +32,14 @@ startsTheBuild();
 const dir = mkdtempSync(join(tmpdir(), "bench-test-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const ran = { inFlight: 1, jobs: 10, durableMsMedian: 4, releasedMsMedian: 6, jobsPerFrame: 20, jobsPerStatement: 8 };
+const ran = {
+  inFlight: 1,
+  jobs: 10,
+  durableMsMedian: 4,
+  releasedMsMedian: 6,
+  jobsPerFrame: 20,
+  jobsPerStatement: 8,
+};
 const ceilings: Ceilings = {
   ...{ secpSignUs: 100, secpRecoverUs: 200, ed25519VerifyUs: 100, ed25519SignUs: 40, syncUs: 500 },
   ...{ durableFloorMs: 1.7, signaturesPerSecond: 10_000, syncsPerSecond: 2_000 },
@@ -48,7 +61,10 @@ function userRound(agentRate: number, pathRate: number): UserRound {
     cpuUsFew: { signer: 1_000, courier: 400, launcher: 1, world: 200 },
     durableInsideMs: 3,
     syncs: { meanMs: 0.3, inLine: 2, jobsPerSyncMany: 20 },
-    starts: { agent: { readyMs: 600, readyCpuUs: 500_000 }, node: { readyMs: 60, readyCpuUs: 50_000 } },
+    starts: {
+      agent: { readyMs: 600, readyCpuUs: 500_000 },
+      node: { readyMs: 60, readyCpuUs: 50_000 },
+    },
   };
   const load = { signerCpuUs: 1_600, courierCpuUs: 900, gatewayCpuUs: 2_000, nodeCalls: 6 };
   return {
@@ -63,11 +79,24 @@ function userRound(agentRate: number, pathRate: number): UserRound {
 }
 
 const names = [
-  ...["evmPayoutsPerSecond64", "tronPayoutsPerSecond64", "evmAgentCpuUs64", "evmSignerCpuUs64", "evmCourierCpuUs64"],
+  ...[
+    "evmPayoutsPerSecond64",
+    "tronPayoutsPerSecond64",
+    "evmAgentCpuUs64",
+    "evmSignerCpuUs64",
+    "evmCourierCpuUs64",
+  ],
   ...["evmGatewayCpuUs64", "tronSignerCpuUs64", "tronCourierCpuUs64", "tronGatewayCpuUs64"],
   ...["postToNodeMsP50", "postToNodeMsP90", "postToCompletedMsP50"],
   ...["nodeCallsPerPayout64", "nodeCallsPerPayout1", "nodeCallsIdleDay"],
-  ...["signerCpuUs16", "signerCpuUs256", "necessaryActsUs", "durableMs1", "ownSyncMs1", "syncsInLine1"],
+  ...[
+    "signerCpuUs16",
+    "signerCpuUs256",
+    "necessaryActsUs",
+    "durableMs1",
+    "ownSyncMs1",
+    "syncsInLine1",
+  ],
   ...["idleAllMiB", "readyMs", "readyCpuMs"],
 ];
 
@@ -91,7 +120,12 @@ it("the card keeps its names", () => {
 it("a figure is the median over the rounds, its ratio the median of each round's own", () => {
   const card = cardOf([userRound(1_000, 100), userRound(200, 200), userRound(2_000, 300)]);
   // 0.1, 1 and 0.15: the ratio of the medians would be 0.2
-  expect(card.evmPayoutsPerSecond64).toEqual({ value: 200, unit: "/s", ratio: 0.15, to: "the agent alone, 256 in flight" });
+  expect(card.evmPayoutsPerSecond64).toEqual({
+    value: 200,
+    unit: "/s",
+    ratio: 0.15,
+    to: "the agent alone, 256 in flight",
+  });
   expect(card.tronPayoutsPerSecond64).toMatchObject({ value: 50, ratio: 0.25 });
   expect(card.evmAgentCpuUs64).toMatchObject({ value: 2_500, ratio: 2.27 });
   expect(card.postToNodeMsP90).toMatchObject({ value: 40, ratio: 2 });
@@ -111,20 +145,45 @@ it("a ratio to the plain build is left out where no round measured it", () => {
 it("the table in docs/performance.md has each figure of the card, in its order and form", () => {
   const page = readFileSync(join(projectRoot, "docs", "performance.md"), "utf8");
   const table = page.split("<!-- card -->\n")[1]?.split("\n<!-- /card -->")[0] ?? "";
-  const figuresOf = (text: string): string[] => text.split("\n").map((line) => line.split("|")[1]?.trim() ?? "");
+  const figuresOf = (text: string): string[] =>
+    text.split("\n").map((line) => line.split("|")[1]?.trim() ?? "");
   const card = cardOf([userRound(1_000, 250)]);
   expect(figuresOf(table)).toEqual(figuresOf(markdownOf(card)));
-  for (const line of describeCard(card).split("\n")) expect(line).toMatch(/^\S.* {2,}[\d,.]+\S* ?\w*( {3}[\d.]+ times \S.*)?$/);
+  for (const line of describeCard(card).split("\n"))
+    expect(line).toMatch(/^\S.* {2,}[\d,.]+\S* ?\w*( {3}[\d.]+ times \S.*)?$/);
 });
 
 it("the figures beside a plain build keep their names", () => {
   const { agent } = userRound(1_000, 250);
   const report = reportOf({ ours: [agent], plain: [plain], tuned: [plain], ceilings: [ceilings] });
-  expect(Object.keys(report)).toEqual(["node", "cores", "cpu", "agent", "plain", "plainTuned", "ceilings", "ratios", "idleMiB"]);
-  const figures = ["jobsPerSecond1", "jobsPerSecond256", "cpuUsPerJob256", "durableMs1", "durableSeenMs1", "releasedMs1"];
+  expect(Object.keys(report)).toEqual([
+    "node",
+    "cores",
+    "cpu",
+    "agent",
+    "plain",
+    "plainTuned",
+    "ceilings",
+    "ratios",
+    "idleMiB",
+  ]);
+  const figures = [
+    "jobsPerSecond1",
+    "jobsPerSecond256",
+    "cpuUsPerJob256",
+    "durableMs1",
+    "durableSeenMs1",
+    "releasedMs1",
+  ];
   expect(Object.keys(report.agent)).toEqual([...figures, "readyMs", "idleMiB"]);
   expect(report.ratios).toEqual({
-    ...{ jobsPerSecond256: 4, jobsPerSecond256Tuned: 4, jobsPerSecond1: 4, cpuPerJob256: 0.28, cpuPerJob256Tuned: 0.28 },
+    ...{
+      jobsPerSecond256: 4,
+      jobsPerSecond256Tuned: 4,
+      jobsPerSecond1: 4,
+      cpuPerJob256: 0.28,
+      cpuPerJob256Tuned: 0.28,
+    },
     ...{ durableToFloor: 1.76, signatureCeilingShare: 0.1 },
   });
   expect([report.idleMiB, report.agent.durableMs1, report.plain.durableMs1]).toEqual([150, 3, 4]);
@@ -133,28 +192,63 @@ it("the figures beside a plain build keep their names", () => {
 
 it("a median of an even number is the mean of the middle two, a percentile a value of the list", () => {
   expect([median([4, 1, 3, 2]), median([3, 1, 2]), median([])]).toEqual([2.5, 2, 0]);
-  expect([percentile([4, 1, 3, 2], 0.5), percentile([4, 1, 3, 2], 0.9), percentile([], 0.9)]).toEqual([2, 4, 0]);
+  expect([
+    percentile([4, 1, 3, 2], 0.5),
+    percentile([4, 1, 3, 2], 0.9),
+    percentile([], 0.9),
+  ]).toEqual([2, 4, 0]);
 });
 
 it("the hot loop plays each act, and tells their sum", () => {
-  const asked = { payoutsPerFrame: 4, payoutsPerWrite: 4, payoutsPerStatement: 4, times: 20, file: join(dir, "acts") };
+  const asked = {
+    payoutsPerFrame: 4,
+    payoutsPerWrite: 4,
+    payoutsPerStatement: 4,
+    times: 20,
+    file: join(dir, "acts"),
+  };
   const { acts, sumUs } = measureActs(asked);
   expect(Object.keys(acts)).toEqual([
-    ...["verifyFrame", "parseFrame", "parseJob", "hashJob", "policy", "buildAndRead", "keccakUnsigned", "sign", "recover"],
-    ...["attach", "keccakRaw", "recordsJson", "recordsHash", "box", "mac", "writeAndSync", "statement", "verifyAck", "lines"],
+    ...[
+      "verifyFrame",
+      "parseFrame",
+      "parseJob",
+      "hashJob",
+      "policy",
+      "buildAndRead",
+      "keccakUnsigned",
+      "sign",
+      "recover",
+    ],
+    ...[
+      "attach",
+      "keccakRaw",
+      "recordsJson",
+      "recordsHash",
+      "box",
+      "mac",
+      "writeAndSync",
+      "statement",
+      "verifyAck",
+      "lines",
+    ],
   ]);
   const sum = Object.values(acts).reduce((all, us) => all + us, 0);
   expect(Math.abs(sum - sumUs)).toBeLessThan(1);
 });
 
 it("calls that pass to a node are counted one by one, also in a batch and in a piece that ends within a call", async () => {
-  const server = createServer((request, response) => void request.resume().on("end", () => response.end("{}")));
+  const server = createServer(
+    (request, response) => void request.resume().on("end", () => response.end("{}")),
+  );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const node = await countCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   const call = (text: string): string => `{"jsonrpc":"2.0","id":1,"method":"${text}","params":[]}`;
   try {
     await (await fetch(node.url, { method: "POST", body: call("eth_chainId") })).text();
-    await (await fetch(node.url, { method: "POST", body: `[${call("a")},${call("b")},${call("c")}]` })).text();
+    await (
+      await fetch(node.url, { method: "POST", body: `[${call("a")},${call("b")},${call("c")}]` })
+    ).text();
     expect(node.calls()).toBe(4);
     const passed = node.passed("5afe5afe");
     const body = call("eth_sendRawTransaction 5afe5afe");
@@ -178,7 +272,8 @@ it("calls that pass to a node are counted one by one, also in a batch and in a p
 
 it("a few orders go the whole path, on EVM and on Tron", async () => {
   const { evm, tron, alone, ...calls } = await measurePath(shortLoads.path);
-  for (const figures of [evm, tron]) for (const figure of Object.values(figures)) expect(figure).toBeGreaterThan(0);
+  for (const figures of [evm, tron])
+    for (const figure of Object.values(figures)) expect(figure).toBeGreaterThan(0);
   expect([alone.postToNodeMs.length, alone.postToCompletedMs.length]).toEqual([1, 1]);
   expect(alone.postToNodeMs[0]).toBeLessThan(alone.postToCompletedMs[0] ?? 0);
   expect(calls.nodeCallsIdlePerSecond).toBeGreaterThan(0);

@@ -15,7 +15,13 @@ import { startsTheBuild } from "../support/built.ts";
 import { inhabitant } from "../support/tron-network.ts";
 
 const waitMs = 90_000;
-const policy = { maxPerWithdrawal: "1000", maxPerHour: "9000", maxPerDay: "9000", maxFee: "60", maxFeePerDay: "900" };
+const policy = {
+  maxPerWithdrawal: "1000",
+  maxPerHour: "9000",
+  maxPerDay: "9000",
+  maxFee: "60",
+  maxFeePerDay: "900",
+};
 
 startsTheBuild();
 
@@ -27,10 +33,14 @@ describe("gateway and agent, both restored", () => {
   const receiver = inhabitant("one who is paid once").address;
   const balanceSun = async (): Promise<number> => {
     const body = JSON.stringify({ address: TronWeb.address.toHex(receiver) });
-    const answer = await fetch(`${node.urls[0]}/walletsolidity/getaccount`, { method: "POST", body });
+    const answer = await fetch(`${node.urls[0]}/walletsolidity/getaccount`, {
+      method: "POST",
+      body,
+    });
     return ((await answer.json()) as { balance?: number }).balance ?? 0;
   };
-  const said = (): string => `${kit.crypto?.output().slice(-2_000)}\n${kit.gateway?.output().slice(-2_000)}`;
+  const said = (): string =>
+    `${kit.crypto?.output().slice(-2_000)}\n${kit.gateway?.output().slice(-2_000)}`;
 
   async function order(orderId: string): Promise<string> {
     const asked = { currency: "trx", amount: "5", receiver, orderId };
@@ -41,7 +51,11 @@ describe("gateway and agent, both restored", () => {
   }
 
   /** Each look makes a block. */
-  function becomes(id: string, what: string, is: (record: { status: number; stage: string }) => boolean) {
+  function becomes(
+    id: string,
+    what: string,
+    is: (record: { status: number; stage: string }) => boolean,
+  ) {
     return until(
       `${id} is ${what}`,
       waitMs,
@@ -61,18 +75,36 @@ describe("gateway and agent, both restored", () => {
   };
   const start = async (): Promise<void> => {
     await kit.startGateway(waitMs, ({ checks }) =>
-      checks.every(({ name, ok, detail }) => ok || (name === "chain tron" && detail.includes("NODE_STALE"))),
+      checks.every(
+        ({ name, ok, detail }) => ok || (name === "chain tron" && detail.includes("NODE_STALE")),
+      ),
     );
     await kit.startCrypto();
   };
 
   beforeAll(async () => {
     const options = { fronts: [{}, {}], startAtMs: Date.now() - 3_600_000 };
-    node = await startTronProcess(options, join(projectRoot, "dist", "lab", "tron-node", "command.js"));
-    const common = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.1", market: "" };
+    node = await startTronProcess(
+      options,
+      join(projectRoot, "dist", "lab", "tron-node", "command.js"),
+    );
+    const common = {
+      chain: "tron",
+      decimal: 6,
+      minPaymentAmount: "1",
+      minWithdrawAmount: "0.1",
+      market: "",
+    };
     kit = await startKit({
       alsoServes: {
-        chains: { tron: { family: "tron", chainId: node.chainId, nodes: node.urls, confirmations: "finalized" } },
+        chains: {
+          tron: {
+            family: "tron",
+            chainId: node.chainId,
+            nodes: node.urls,
+            confirmations: "finalized",
+          },
+        },
         currencies: { trx: { ...common, name: "TRON", symbol: "TRX" } },
       },
     });
@@ -83,10 +115,13 @@ describe("gateway and agent, both restored", () => {
     config.chains.tron = { ...config.chains.tron, nodesFrom: "own" };
     config.policy.trx = policy;
     writeFileSync(kit.configPath, JSON.stringify(config), { mode: 0o600 });
-    await kit.startGateway(waitMs, ({ checks }) => checks.every(({ name, ok }) => ok || name === "chain tron"));
+    await kit.startGateway(waitMs, ({ checks }) =>
+      checks.every(({ name, ok }) => ok || name === "chain tron"),
+    );
     const paired = await kit.pair();
     expect(paired.code, paired.output).toBe(0);
-    const hotWallet = /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await kit.cli("address", "trx")).output)?.[0] ?? "";
+    const hotWallet =
+      /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await kit.cli("address", "trx")).output)?.[0] ?? "";
     await node.control("fund", { address: hotWallet, sun: "1000000000" });
     await node.control("mine", { count: 25 });
     await kit.startCrypto();
@@ -106,7 +141,11 @@ describe("gateway and agent, both restored", () => {
     for (const [at, folder] of folders().entries()) copy(folder, join(kit.dir, `copy-${at}`));
     await start();
     const id = await order("asked-twice");
-    const { txHash } = (await becomes(id, "Completed", ({ status }) => status === 1)) as unknown as { txHash: string };
+    const { txHash } = (await becomes(
+      id,
+      "Completed",
+      ({ status }) => status === 1,
+    )) as unknown as { txHash: string };
     await node.control("mine", { count: 25 });
     expect(await balanceSun()).toBe(5_000_000);
 
@@ -116,32 +155,44 @@ describe("gateway and agent, both restored", () => {
     await start();
     expect(await order("asked-twice")).toBe(id);
     const other = await order("of-the-same-content");
-    for (const one of [id, other]) await becomes(one, "held", ({ stage }) => stage === "awaiting_operator");
+    for (const one of [id, other])
+      await becomes(one, "held", ({ stage }) => stage === "awaiting_operator");
     await node.control("mine", { count: 25 });
     expect(await balanceSun()).toBe(5_000_000);
 
     const shown = await kit.operate("withdrawals", "show", id);
     expect(shown).toContain(`held: ${txHash}, in block`);
     expect(shown).toContain(`withdrawals release ${id} --not ${txHash} --reason TEXT`);
-    await expect(kit.operate("status")).rejects.toThrow(new RegExp(`ended with 1[^]*withdrawal ${id} of Demo shop is held`));
-    const why = ["--reason", "seen in a block explorer"];
-    await expect(kit.operate("withdrawals", "release", other, "--not", "ab".repeat(32), ...why)).rejects.toThrow(
-      `it is held by ${txHash}`,
+    await expect(kit.operate("status")).rejects.toThrow(
+      new RegExp(`ended with 1[^]*withdrawal ${id} of Demo shop is held`),
     );
-    expect(await kit.operate("withdrawals", "release", other, "--not", txHash, ...why)).toContain(`${other} is released`);
+    const why = ["--reason", "seen in a block explorer"];
+    await expect(
+      kit.operate("withdrawals", "release", other, "--not", "ab".repeat(32), ...why),
+    ).rejects.toThrow(`it is held by ${txHash}`);
+    expect(await kit.operate("withdrawals", "release", other, "--not", txHash, ...why)).toContain(
+      `${other} is released`,
+    );
     // The agent, which both sides' restore left without that payment, stopped the chain itself.
     const stopped = await kit.cli("status");
     expect(stopped.code).toBe(1);
-    expect(stopped.output).toContain(`the account on tron paid by ${txHash}, which nothing here signed, as the gateway shows`);
+    expect(stopped.output).toContain(
+      `the account on tron paid by ${txHash}, which nothing here signed, as the gateway shows`,
+    );
     expect(stopped.output).toContain("resume --network tron");
     expect((await kit.cli("resume", "--network", "tron")).output).toContain("asks for a yes");
     const resumed = await kit.cli("resume", "--network", "tron", "--yes");
-    expect([resumed.code, resumed.output]).toEqual([0, expect.stringContaining("first payments on tron are signed again")]);
+    expect([resumed.code, resumed.output]).toEqual([
+      0,
+      expect.stringContaining("first payments on tron are signed again"),
+    ]);
     await becomes(other, "Completed", ({ status }) => status === 1);
     await node.control("mine", { count: 25 });
     expect(await balanceSun()).toBe(10_000_000);
 
-    expect(await kit.operate("withdrawals", "paid", id, "--transaction", txHash, ...why)).toContain("it is Completed");
+    expect(await kit.operate("withdrawals", "paid", id, "--transaction", txHash, ...why)).toContain(
+      "it is Completed",
+    );
     expect(await shop.transaction(id)).toMatchObject({ status: 1, txHash });
     await node.control("mine", { count: 25 });
     expect(await balanceSun()).toBe(10_000_000);

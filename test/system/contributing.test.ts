@@ -16,7 +16,8 @@ function rowsOf(head: string): readonly (readonly string[])[] {
     .map((cells) => cells.map((cell) => cell.trim()));
 }
 
-const codeIn = (text: string): readonly string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? "");
+const codeIn = (text: string): readonly string[] =>
+  [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code ?? "");
 const isFolder = (path: string): boolean => path.endsWith("/");
 
 /** A newcomer's questions, and a text that only the right first file has. */
@@ -40,14 +41,17 @@ describe("CONTRIBUTING.md", () => {
     const [file = ""] = codeIn(row?.[1] ?? "");
     expect(read(file)).toMatch(mark);
     for (const [other, otherMark] of questions)
-      if (other !== asked) expect(otherMark.test(read(file)), `${file} is the place for ${other} too`).toBe(false);
+      if (other !== asked)
+        expect(otherMark.test(read(file)), `${file} is the place for ${other} too`).toBe(false);
   });
 
   it("the table of tasks names only files that exist", () => {
     const named = rowsOf("to add").flatMap((cells) => cells.slice(1).flatMap(codeIn));
     expect(named.length).toBeGreaterThan(15);
     const beside = new Set(["tron-profiles.ts"]); // named beside its neighbour
-    expect(named.filter((path) => !beside.has(path) && !existsSync(join(projectRoot, path)))).toEqual([]);
+    expect(
+      named.filter((path) => !beside.has(path) && !existsSync(join(projectRoot, path))),
+    ).toEqual([]);
   });
 
   it("the table of folders names each folder of the project, and no other", () => {
@@ -61,9 +65,13 @@ describe("CONTRIBUTING.md", () => {
   });
 
   it("the table of commands names each npm command once, and no other", () => {
-    const { scripts } = JSON.parse(read("package.json")) as { readonly scripts: Readonly<Record<string, string>> };
+    const { scripts } = JSON.parse(read("package.json")) as {
+      readonly scripts: Readonly<Record<string, string>>;
+    };
     const named = rowsOf("command").flatMap(([cell = ""]) => codeIn(cell));
-    const run = named.map((text) => /^npm (?:run )?([a-z:]+)/.exec(text)?.[1]).filter((name) => name !== undefined);
+    const run = named
+      .map((text) => /^npm (?:run )?([a-z:]+)/.exec(text)?.[1])
+      .filter((name) => name !== undefined);
     expect([...run, "build"].sort()).toEqual(Object.keys(scripts).sort());
   });
 });

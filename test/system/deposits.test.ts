@@ -15,13 +15,18 @@ startsTheBuild();
  */
 const sizes = {
   evm: { records: 18, kills: 3, profiles: ["padded quantities", "fee cap on sends"] },
-  tron: { records: 18, kills: 3, profiles: ["internal entries of every kind", "no peers for sends"] },
+  tron: {
+    records: 18,
+    kills: 3,
+    profiles: ["internal entries of every kind", "no peers for sends"],
+  },
   bitcoin: { records: 6, kills: 2 },
   xrp: { records: 6, kills: 2 },
 } as const;
 
 for (const family of familyNames)
-  if (lackOf(family) !== null) process.stderr.write(`\n*** SKIPPED: deposits on ${family}: ${lackOf(family)}\n\n`);
+  if (lackOf(family) !== null)
+    process.stderr.write(`\n*** SKIPPED: deposits on ${family}: ${lackOf(family)}\n\n`);
 
 it.each(familyNames.filter((family) => lackOf(family) === null))(
   "deposits on %s are credited as the final chain has them, through reorganisations and kill -9",

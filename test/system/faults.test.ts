@@ -24,7 +24,8 @@ import { isLongTier, share } from "../../lab/kit/share.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 const missing = whyNoTrace();
-if (missing !== "") process.stderr.write(`\n*** SKIPPED here: faults on real processes; ${missing}\n\n`);
+if (missing !== "")
+  process.stderr.write(`\n*** SKIPPED here: faults on real processes; ${missing}\n\n`);
 
 const folder = (): string => mkdtempSync(join(tmpdir(), "autowithdraw-faults-"));
 
@@ -46,7 +47,12 @@ describe("a trace", () => {
       { syscall: "write", nth: 2 },
       { syscall: "write", nth: 3 },
     ]);
-    expect(callsIn(log)[1]).toMatchObject({ syscall: "fdatasync", value: 0, begunAt: 1, endedAt: 3 });
+    expect(callsIn(log)[1]).toMatchObject({
+      syscall: "fdatasync",
+      value: 0,
+      begunAt: 1,
+      endedAt: 3,
+    });
   });
 
   it("a sync covers the writes before its beginning, and a failed one none", () => {
@@ -66,9 +72,20 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     const ofDisk = ["eio", "enospc", "short"] as const;
     const drawn = Math.floor(seeded(seed)() * ofDisk.length);
     // The quick tier plays one fault of a disk, drawn by the seed.
-    const [eio, enospc, short] = ofDisk.map((_, at) => (isLongTier ? 3 : Number(at === drawn))) as [number, number, number];
+    const [eio, enospc, short] = ofDisk.map((_, at) => (isLongTier ? 3 : Number(at === drawn))) as [
+      number,
+      number,
+      number,
+    ];
     const counts = { kills: share(8, 1), moments: 0, eio, enospc, short, restores: share(3, 1) };
-    const report = await playWithdrawals({ counts, seed, workers: 2, only: null, isLight: true, say: () => undefined });
+    const report = await playWithdrawals({
+      counts,
+      seed,
+      workers: 2,
+      only: null,
+      isLight: true,
+      say: () => undefined,
+    });
     expect(report.violations).toEqual([]);
     expect(report).toMatchObject(counts);
     expect(report.withdrawals).toBeGreaterThan(share(12, 2));
@@ -78,10 +95,21 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
   it("records that a killed signer left unsynced are durable before the gateway receives them", async () => {
     const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
     const dir = folder();
-    const world = new SignerWorld(dir, await makeSignerFolder(dir, counterpart.identity), counterpart, seeded("kept"));
+    const world = new SignerWorld(
+      dir,
+      await makeSignerFolder(dir, counterpart.identity),
+      counterpart,
+      seeded("kept"),
+    );
     for (const nth of [1, 3]) {
       const point = { syscall: "fdatasync", nth };
-      expect(await world.strike("signing", { kind: "kill", point, aftermath: "speak and lose power" }, 2)).toBe(true);
+      expect(
+        await world.strike(
+          "signing",
+          { kind: "kill", point, aftermath: "speak and lose power" },
+          2,
+        ),
+      ).toBe(true);
     }
     expect(await world.close()).toEqual([]);
   });
@@ -94,12 +122,17 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     running.child.kill("SIGKILL");
     await running.ended;
     const file = join(world.folder.dir, "listening");
-    const traced = await startGateway(world.folder, startedUnder(file, { syscalls: ["fsync", "fdatasync", "listen"] }));
+    const traced = await startGateway(
+      world.folder,
+      startedUnder(file, { syscalls: ["fsync", "fdatasync", "listen"] }),
+    );
     const calls = callsIn(readTrace(file));
     for (const pid of childrenOf(traced.pid, "gateway.js")) process.kill(pid, "SIGKILL");
     await traced.ended;
     const listens = calls.findIndex(({ syscall }) => syscall === "listen");
-    const synced = calls.findIndex(({ syscall, args }) => syscall !== "listen" && args.includes("gateway.db-wal"));
+    const synced = calls.findIndex(
+      ({ syscall, args }) => syscall !== "listen" && args.includes("gateway.db-wal"),
+    );
     expect(listens).toBeGreaterThan(0);
     expect(synced).toBeGreaterThanOrEqual(0);
     expect(synced).toBeLessThan(listens);
@@ -112,7 +145,10 @@ it("a lost page and a lost tail are seen by what looks for them", async () => {
   const made = await makeSignerFolder(folder(), counterpart.identity);
   const [file = ""] = segmentsOf(made);
   expect(recordsOf(made)).toHaveLength(1);
-  const told = losePower({ files: new Map([[file, { written: 999, synced: 10 }]]), names: [] }, () => 0);
+  const told = losePower(
+    { files: new Map([[file, { written: 999, synced: 10 }]]), names: [] },
+    () => 0,
+  );
   expect(told).toContain("unsynced bytes lost");
   expect(recordsOf(made)).toHaveLength(0);
   made.lock.release();

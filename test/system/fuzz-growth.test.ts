@@ -33,7 +33,8 @@ describe.each(targetNames)("%s", (name) => {
       const steep: Growth[] = [];
       for (let times = 0; times < 4 && steep.length === times; times++) {
         const growth = await growthOf(target, each, coverage);
-        if (excess(growth.steps, stepsSlack) > 0 || excess(growth.bytes, bytesSlack) > 0) steep.push(growth);
+        if (excess(growth.steps, stepsSlack) > 0 || excess(growth.bytes, bytesSlack) > 0)
+          steep.push(growth);
       }
       if (steep.length === 4) tooMuch.push(`${shape}: ${JSON.stringify(steep)}`);
     }
@@ -58,7 +59,9 @@ describe("the measure", () => {
 
   it("tells a square from a line, in steps and in bytes", async () => {
     planted.start();
-    const { readEach, readEachWithEach, keepAll, keepAllOfAll } = await import("../support/planted.ts");
+    const { readEach, readEachWithEach, keepAll, keepAllOfAll } = await import(
+      "../support/planted.ts"
+    );
     const [line, square, kept, keptSquare] = [
       await shapeOf(readEach),
       await shapeOf(readEachWithEach),

@@ -6,7 +6,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeRlp, encodeRlp, type RlpItem } from "../../chains/evm/rlp.ts";
-import { buildTransfer, describe as describeBytes, type Transfer } from "../../chains/evm/transaction.ts";
+import {
+  buildTransfer,
+  describe as describeBytes,
+  type Transfer,
+} from "../../chains/evm/transaction.ts";
 import { description, rlp } from "../../lab/fuzz/targets/transaction.ts";
 import { seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
@@ -15,10 +19,17 @@ const seed = seedsOfRun(1)[0] as number;
 const options = { seed, numRuns: share(500) };
 
 const { item } = fc.letrec<{ item: RlpItem }>((tie) => ({
-  item: fc.oneof({ maxDepth: 4 }, fc.uint8Array({ maxLength: 70 }), fc.array(tie("item"), { maxLength: 5 })),
+  item: fc.oneof(
+    { maxDepth: 4 },
+    fc.uint8Array({ maxLength: 70 }),
+    fc.array(tie("item"), { maxLength: 5 }),
+  ),
 }));
-const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => `0x${Buffer.from(bytes).toString("hex")}`);
-const word = (min: bigint, max: bigint): fc.Arbitrary<bigint> => fc.oneof(fc.bigInt({ min, max }), fc.constantFrom(min, max));
+const address = fc
+  .uint8Array({ minLength: 20, maxLength: 20 })
+  .map((bytes) => `0x${Buffer.from(bytes).toString("hex")}`);
+const word = (min: bigint, max: bigint): fc.Arbitrary<bigint> =>
+  fc.oneof(fc.bigInt({ min, max }), fc.constantFrom(min, max));
 const word256 = 2n ** 256n - 1n;
 
 const transfer: fc.Arbitrary<Transfer> = fc
@@ -33,12 +44,18 @@ const transfer: fc.Arbitrary<Transfer> = fc
     share: fc.bigInt({ min: 0n, max: 100n }),
   })
   .filter(({ contract, destination }) => ![contract, destination].includes(`0x${"00".repeat(20)}`))
-  .map(({ share, ...fields }) => ({ ...fields, maxPriorityFeePerGas: (fields.maxFeePerGas * share) / 100n }));
+  .map(({ share, ...fields }) => ({
+    ...fields,
+    maxPriorityFeePerGas: (fields.maxFeePerGas * share) / 100n,
+  }));
 
 /** One byte made another, or the end cut off. */
 const damage = fc.record({ place: fc.nat(), change: fc.integer({ min: 0, max: 255 }) });
 
-function damaged(bytes: Uint8Array, { place, change }: { readonly place: number; readonly change: number }): Uint8Array {
+function damaged(
+  bytes: Uint8Array,
+  { place, change }: { readonly place: number; readonly change: number },
+): Uint8Array {
   const copy = Uint8Array.from(bytes);
   const at = place % Math.max(1, copy.length);
   if (change === 0) return copy.subarray(0, at);
@@ -68,7 +85,10 @@ describe(`transactions, SEED=${seed}`, () => {
       fc.property(transfer, (asked) => {
         const bytes = buildTransfer(asked);
         const read = describeBytes(bytes);
-        expect(read).toMatchObject({ ok: true, description: { nonce: asked.nonce, amountUnits: asked.amountUnits } });
+        expect(read).toMatchObject({
+          ok: true,
+          description: { nonce: asked.nonce, amountUnits: asked.amountUnits },
+        });
         if (read.ok) expect(read.description.destination.toLowerCase()).toBe(asked.destination);
         void description.run(bytes);
       }),
@@ -78,7 +98,11 @@ describe(`transactions, SEED=${seed}`, () => {
 
   it("a transfer with one byte changed is refused, or both read the change", () => {
     fc.assert(
-      fc.property(transfer, damage, (asked, what) => void description.run(damaged(buildTransfer(asked), what))),
+      fc.property(
+        transfer,
+        damage,
+        (asked, what) => void description.run(damaged(buildTransfer(asked), what)),
+      ),
       options,
     );
   });

@@ -18,11 +18,20 @@ const seed = seedsOfRun(1)[0] as number;
  * Fresh inputs each, a tenth of them in the quick tier; a database or a signer behind a target
  * makes them dear.
  */
-const shares: Readonly<Record<string, number>> = { verbs: 60, hub: 60, http: 60, "ledger-images": 200, "tron-transfers": 200 };
+const shares: Readonly<Record<string, number>> = {
+  verbs: 60,
+  hub: 60,
+  http: 60,
+  "ledger-images": 200,
+  "tron-transfers": 200,
+};
 const usual = 600;
 
 /** The broken properties, each with the input that shows it. */
-async function broken(target: Target, inputs: Iterable<readonly [string, Uint8Array]>): Promise<readonly string[]> {
+async function broken(
+  target: Target,
+  inputs: Iterable<readonly [string, Uint8Array]>,
+): Promise<readonly string[]> {
   const found: string[] = [];
   for (const [name, input] of inputs) {
     try {
@@ -37,7 +46,10 @@ async function broken(target: Target, inputs: Iterable<readonly [string, Uint8Ar
 function* fresh(target: Target, count: number): Generator<readonly [string, Uint8Array]> {
   const random = new Seeded(seed);
   for (let index = 0; index < count; index++) {
-    const input = index % 3 === 0 ? mutate(random.pick(target.seeds), target.seeds, target.words, random) : target.make(random);
+    const input =
+      index % 3 === 0
+        ? mutate(random.pick(target.seeds), target.seeds, target.words, random)
+        : target.make(random);
     yield [`SEED=${seed} input ${index}`, input];
   }
 }
@@ -53,36 +65,50 @@ describe.each(targetNames)("%s", (name) => {
   it("a fuzz target keeps a corpus of small files", () => {
     const corpus = readCorpus(name);
     expect(corpus.length).toBeGreaterThan(2);
-    expect(corpus.filter(({ name: file }) => !file.startsWith("failing-")).length).toBeLessThanOrEqual(filesMax);
+    expect(
+      corpus.filter(({ name: file }) => !file.startsWith("failing-")).length,
+    ).toBeLessThanOrEqual(filesMax);
     expect(corpus.filter(({ input }) => input.length > fileBytesMax)).toEqual([]);
   });
 
   it("a fuzz target takes its corpus and every honest input", async () => {
     const all = readCorpus(name).map(({ name: file, input }) => [file, input] as const);
     // Each input that once failed; of those that only reach code, the quick tier takes a tenth.
-    const [failing, others] = [true, false].map((isOne) => all.filter(([file]) => file.startsWith("failing-") === isOne)) as [
-      typeof all,
-      typeof all,
-    ];
+    const [failing, others] = [true, false].map((isOne) =>
+      all.filter(([file]) => file.startsWith("failing-") === isOne),
+    ) as [typeof all, typeof all];
     const kept = [...failing, ...shareOf(others, 10, seed)];
     const honest = (await opened()).seeds.map((input, index) => [`seed ${index}`, input] as const);
     expect(await broken(await opened(), [...kept, ...honest]), `SEED=${seed}`).toEqual([]);
   });
 
   it("the fuzz target %s takes fresh input", async () => {
-    expect(await broken(await opened(), fresh(await opened(), share(shares[name] ?? usual)))).toEqual([]);
+    expect(
+      await broken(await opened(), fresh(await opened(), share(shares[name] ?? usual))),
+    ).toEqual([]);
   });
 });
 
 describe("a campaign", () => {
-  const plain = { name: "planted", words: [], seeds: [new Uint8Array(4)], make: () => new Uint8Array(4), shapes: {} };
+  const plain = {
+    name: "planted",
+    words: [],
+    seeds: [new Uint8Array(4)],
+    make: () => new Uint8Array(4),
+    shapes: {},
+  };
 
   async function hunt(read: (input: Uint8Array) => number): Promise<readonly string[]> {
     const coverage = new Coverage(/test\/support\/planted/);
     coverage.start();
     // Loaded now, since only what is compiled from here on is counted.
     const target = { ...plain, run: (input: Uint8Array) => void read(input) };
-    const { failures } = await campaign(target, { coverage, known: [], seed: 7, isOver: (runs) => runs > share(5_000) });
+    const { failures } = await campaign(target, {
+      coverage,
+      known: [],
+      seed: 7,
+      isOver: (runs) => runs > share(5_000),
+    });
     coverage.stop();
     return failures.map(({ message }) => message);
   }
@@ -92,7 +118,13 @@ describe("a campaign", () => {
     coverage.start();
     const { readPlanted } = await import("../support/planted.ts");
     const target = { ...plain, run: (input: Uint8Array) => void readPlanted(input) };
-    const options = { coverage, known: [], seed: 7, isOver: (runs: number) => runs > 200_000, failuresMax: 1 };
+    const options = {
+      coverage,
+      known: [],
+      seed: 7,
+      isOver: (runs: number) => runs > 200_000,
+      failuresMax: 1,
+    };
     const { failures, corpus, newBlocks } = await campaign(target, options);
     coverage.stop();
     expect(failures.map(({ message }) => message)).toEqual(["TypeError: planted"]);

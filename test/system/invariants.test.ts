@@ -16,7 +16,12 @@ import type { Job } from "../../protocol/messages.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
-const generous = { maxPerWithdrawal: "1000000", maxPerDay: "1000000", maxFee: "1", maxFeePerDay: "1" };
+const generous = {
+  maxPerWithdrawal: "1000000",
+  maxPerDay: "1000000",
+  maxFee: "1",
+  maxFeePerDay: "1",
+};
 
 /**
  * A kit with this policy for usdt: the acts that sign the n-th order, and the time until which the
@@ -28,8 +33,10 @@ function kitOf(change: Partial<PolicySettings>) {
   const ids: string[] = [];
   return {
     kit,
-    ask: (amount: string): void => void ids.push(kit.request({ amount, expiresAt: begun + 9 * dayMs }).transactionId),
-    sign: (index: number): string => kit.ask("sign", { transactionId: ids[index], txParams }).code ?? "",
+    ask: (amount: string): void =>
+      void ids.push(kit.request({ amount, expiresAt: begun + 9 * dayMs }).transactionId),
+    sign: (index: number): string =>
+      kit.ask("sign", { transactionId: ids[index], txParams }).code ?? "",
     until: (index: number): number => {
       const atMax = (): number => Number.POSITIVE_INFINITY;
       const stateOf = (): never => {
@@ -55,32 +62,35 @@ describe("a withdrawal that a limit holds back", () => {
   it.each([
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
-  ])("a withdrawal waits until the very moment at which the limit of the %s lets it through", (_, change, spanMs, code) => {
-    const { kit, ask, sign, until } = kitOf(change);
-    for (const amount of ["6", "5", "7"]) {
-      ask(amount);
-      kit.now += spanMs;
-    }
-    expect([0, 1, 2].map(until)).toEqual([0, 0, 0]);
-    const assignedAt = kit.now;
-    expect(sign(0)).toBe("");
-    expect([0, 1, 2].map(until)).toEqual([0, assignedAt + spanMs, assignedAt + spanMs]);
-    for (const [next, last] of [
-      [1, 2],
-      [2, 1],
-    ] as const) {
-      const untilAt = until(next);
-      kit.now = untilAt - 1;
-      kit.start();
-      kit.handshake();
-      expect(sign(next)).toBe(code);
-      kit.now += 1;
-      expect(sign(next)).toBe("");
-      // A late binding was held back until then, also when another was bound after it.
-      expect(until(next)).toBe(untilAt);
-      expect(until(last)).toBe(last === 2 ? untilAt + spanMs : untilAt - spanMs);
-    }
-  });
+  ])(
+    "a withdrawal waits until the very moment at which the limit of the %s lets it through",
+    (_, change, spanMs, code) => {
+      const { kit, ask, sign, until } = kitOf(change);
+      for (const amount of ["6", "5", "7"]) {
+        ask(amount);
+        kit.now += spanMs;
+      }
+      expect([0, 1, 2].map(until)).toEqual([0, 0, 0]);
+      const assignedAt = kit.now;
+      expect(sign(0)).toBe("");
+      expect([0, 1, 2].map(until)).toEqual([0, assignedAt + spanMs, assignedAt + spanMs]);
+      for (const [next, last] of [
+        [1, 2],
+        [2, 1],
+      ] as const) {
+        const untilAt = until(next);
+        kit.now = untilAt - 1;
+        kit.start();
+        kit.handshake();
+        expect(sign(next)).toBe(code);
+        kit.now += 1;
+        expect(sign(next)).toBe("");
+        // A late binding was held back until then, also when another was bound after it.
+        expect(until(next)).toBe(untilAt);
+        expect(until(last)).toBe(last === 2 ? untilAt + spanMs : untilAt - spanMs);
+      }
+    },
+  );
 
   it("a withdrawal is not held back by a limit with room for it, nor by one before its approval", () => {
     const { kit, ask, sign, until } = kitOf({ maxPerHour: "10", holdAbove: "7" });
@@ -104,18 +114,35 @@ describe("a payment that leaves without an operator's yes", () => {
   /** The hot wallet's signature on one payment; the simulator's own, which its readers know. */
   function signed(): string {
     const path = "m/44'/60'/0'/0/0";
-    const key = HDKey.fromMasterSeed(Uint8Array.from({ length: 64 }, (_, index) => index)).derive(path).privateKey;
+    const key = HDKey.fromMasterSeed(Uint8Array.from({ length: 64 }, (_, index) => index)).derive(
+      path,
+    ).privateKey;
     const fees = { gasLimit: 21_000, maxFeePerGas: 2n, maxPriorityFeePerGas: 1n };
-    const made = Transaction.from({ type: 2, chainId: 31_337, nonce: 0, to: address, value: parseEther(amount), ...fees });
+    const made = Transaction.from({
+      type: 2,
+      chainId: 31_337,
+      nonce: 0,
+      to: address,
+      value: parseEther(amount),
+      ...fees,
+    });
     const digest = getBytes(made.unsignedHash);
     const [signature, parity] = [fastCurve.sign(digest, key ?? new Uint8Array()), digest[31]! & 1];
-    const [r, s] = [signature.subarray(0, 32), signature.subarray(32, 64)].map((half) => hexlify(half));
+    const [r, s] = [signature.subarray(0, 32), signature.subarray(32, 64)].map((half) =>
+      hexlify(half),
+    );
     return Transaction.from({ ...made.toJSON(), signature: { r, s, yParity: parity } }).serialized;
   }
 
   function left(jobs: readonly Job[], yes: boolean): void {
     settle("evm");
-    const known = { jobsOf: () => jobs, hasYes: () => yes, isEnded: () => false, isOrdered: () => false, nowMs: () => begun };
+    const known = {
+      jobsOf: () => jobs,
+      hasYes: () => yes,
+      isEnded: () => false,
+      isOrdered: () => false,
+      nowMs: () => begun,
+    };
     new SignedMoney(policy, known).left(signed(), "t", begun);
   }
 
@@ -123,7 +150,9 @@ describe("a payment that leaves without an operator's yes", () => {
     ["its one job is manual", ["manual"]],
     ["each of its jobs is manual", ["manual", "manual"]],
   ] as const)("is a violation if %s", (_, modes) => {
-    expect(() => left(modes.map(job), false)).toThrow("a payment for an operator leaves by an operator's yes");
+    expect(() => left(modes.map(job), false)).toThrow(
+      "a payment for an operator leaves by an operator's yes",
+    );
     expect(() => left(modes.map(job), true)).not.toThrow();
   });
 

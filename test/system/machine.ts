@@ -5,7 +5,16 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, renameSync, rmSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -34,7 +43,9 @@ const programs = ["systemd-nspawn", "mmdebstrap", "nsenter", "unshare", "ip", "m
 
 /** The line that brings what is missing, "" when a machine can be made here. */
 export function whyNoMachine(): string {
-  const missing = programs.filter((one) => spawnSync("sh", ["-c", `command -v ${one}`], { stdio: "ignore" }).status !== 0);
+  const missing = programs.filter(
+    (one) => spawnSync("sh", ["-c", `command -v ${one}`], { stdio: "ignore" }).status !== 0,
+  );
   if (missing.length > 0)
     return `apt-get install systemd-container mmdebstrap util-linux iproute2 (missing: ${missing.join(", ")})`;
   return process.getuid?.() === 0 ? "" : "run it as root";
@@ -72,7 +83,13 @@ async function baseRoot(): Promise<string> {
   mkdirSync(cache, { recursive: true });
   process.stderr.write(`making a bare Debian in ${root}: once, some two minutes\n`);
   const aside = mkdtempSync(join(cache, "making-"));
-  const args = ["--mode=root", "--variant=minbase", `--include=${packages.join(",")}`, suite, join(aside, "root")];
+  const args = [
+    "--mode=root",
+    "--variant=minbase",
+    `--include=${packages.join(",")}`,
+    suite,
+    join(aside, "root"),
+  ];
   const made = await collect(spawn("mmdebstrap", args), { timeoutMs: baseMs });
   if (made.code !== 0) {
     rmSync(aside, { recursive: true, force: true });
@@ -108,7 +125,10 @@ export class Machine {
     const layers = `lowerdir=${base},upperdir=${join(this.dir, "upper")},workdir=${join(this.dir, "work")}`;
     mustRun("mount", ["-t", "overlay", "overlay", "-o", layers, this.root]);
     // Lives longer than a boot, so that the chain node inside it does too.
-    this.#network = beside === undefined ? spawn("unshare", ["--net", "sleep", "3600"], { stdio: "ignore" }) : beside.#network;
+    this.#network =
+      beside === undefined
+        ? spawn("unshare", ["--net", "sleep", "3600"], { stdio: "ignore" })
+        : beside.#network;
     this.#isGuest = beside !== undefined;
   }
 
@@ -116,12 +136,26 @@ export class Machine {
     const network = this.#network.pid as number;
     await until("the machine's network", 5_000, async () => {
       // Until `unshare` is done the process is still in the host's network.
-      if (readlinkSync(`/proc/${network}/ns/net`) === readlinkSync("/proc/self/ns/net")) return undefined;
-      const up = spawnSync("nsenter", ["-t", `${network}`, "-n", "ip", "link", "set", "lo", "up"], { stdio: "ignore" });
+      if (readlinkSync(`/proc/${network}/ns/net`) === readlinkSync("/proc/self/ns/net"))
+        return undefined;
+      const up = spawnSync("nsenter", ["-t", `${network}`, "-n", "ip", "link", "set", "lo", "up"], {
+        stdio: "ignore",
+      });
       return up.status === 0 ? true : undefined;
     });
-    const args = ["-D", this.root, "--boot", `--network-namespace-path=/proc/${network}/ns/net`, "--register=no", "--keep-unit"];
-    args.push("--console=pipe", `--machine=${basename(this.dir)}`, ...this.#binds.map((bind) => `--bind-ro=${bind}`));
+    const args = [
+      "-D",
+      this.root,
+      "--boot",
+      `--network-namespace-path=/proc/${network}/ns/net`,
+      "--register=no",
+      "--keep-unit",
+    ];
+    args.push(
+      "--console=pipe",
+      `--machine=${basename(this.dir)}`,
+      ...this.#binds.map((bind) => `--bind-ro=${bind}`),
+    );
     const nspawn = spawn("systemd-nspawn", args, { stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [nspawn.stdout, nspawn.stderr])
       stream?.on("data", (text: Buffer) => {
@@ -132,8 +166,13 @@ export class Machine {
       "the machine has booted",
       bootMs,
       async () => {
-        if (nspawn.exitCode !== null) throw new Error(`systemd-nspawn ended with ${nspawn.exitCode}`);
-        this.#leader = Number(readFileSync(`/proc/${nspawn.pid}/task/${nspawn.pid}/children`, "utf8").trim().split(" ")[0]);
+        if (nspawn.exitCode !== null)
+          throw new Error(`systemd-nspawn ended with ${nspawn.exitCode}`);
+        this.#leader = Number(
+          readFileSync(`/proc/${nspawn.pid}/task/${nspawn.pid}/children`, "utf8")
+            .trim()
+            .split(" ")[0],
+        );
         if (!(this.#leader > 0)) return undefined;
         const { output } = await this.run(["systemctl", "is-system-running"]);
         return /^(?:running|degraded)/.test(output) ? true : undefined;
@@ -190,7 +229,10 @@ export class Machine {
     const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const enter = ["-t", `${this.#leader}`, "-m", "-u", "-i", "-n", "-p", "--"];
     const typed = options.turns === undefined ? command : scriptWords(command);
-    return collect(spawn("nsenter", [...enter, ...asUser, "env", `--chdir=${cwd}`, "-i", ...words, ...typed]), options);
+    return collect(
+      spawn("nsenter", [...enter, ...asUser, "env", `--chdir=${cwd}`, "-i", ...words, ...typed]),
+      options,
+    );
   }
 
   /** As `run`, for a line of shell. */
@@ -200,11 +242,16 @@ export class Machine {
 
   /** A program of this machine, in the network of the one inside. */
   inNetwork(command: readonly string[]): ChildProcess {
-    return spawn("nsenter", ["-t", `${this.#network.pid}`, "-n", "--", ...command], { stdio: ["pipe", "pipe", "pipe"] });
+    return spawn("nsenter", ["-t", `${this.#network.pid}`, "-n", "--", ...command], {
+      stdio: ["pipe", "pipe", "pipe"],
+    });
   }
 }
 
-function collect(child: ChildProcess, { input, turns, timeoutMs = runMsDefault }: RunOptions): Promise<Ended> {
+function collect(
+  child: ChildProcess,
+  { input, turns, timeoutMs = runMsDefault }: RunOptions,
+): Promise<Ended> {
   let output = "";
   const take = (text: Buffer): void => {
     output += text.toString("utf8");
@@ -226,5 +273,6 @@ function collect(child: ChildProcess, { input, turns, timeoutMs = runMsDefault }
 
 function mustRun(program: string, args: readonly string[]): void {
   const done = spawnSync(program, args, { encoding: "utf8" });
-  if (done.status !== 0) throw new Error(`${program} ${args.join(" ")} ended with ${done.status}: ${done.stderr}`);
+  if (done.status !== 0)
+    throw new Error(`${program} ${args.join(" ")} ended with ${done.status}: ${done.stderr}`);
 }

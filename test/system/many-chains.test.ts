@@ -46,12 +46,18 @@ afterAll(async () => {
   await kit?.close();
 });
 
-async function startNetworks(): Promise<{ chains: Record<string, object>; currencies: Record<string, object> }> {
+async function startNetworks(): Promise<{
+  chains: Record<string, object>;
+  currencies: Record<string, object>;
+}> {
   const chains: Record<string, object> = {};
   const currencies: Record<string, object> = {};
   for (const [name, { lines }] of Object.entries(chainPresets)) {
     if (lines.family !== "evm") continue;
-    const [currency = ""] = Object.entries(currencyPresets).find(([, one]) => one.chain === name && !one.lines.contract) ?? [];
+    const [currency = ""] =
+      Object.entries(currencyPresets).find(
+        ([, one]) => one.chain === name && !one.lines.contract,
+      ) ?? [];
     const anvil = await startAnvil({ chainId: Number(lines.chainId), blockTimeMs });
     networks.push({ name, currency: currency === "eth" ? "eth-mainnet" : currency, anvil });
     if (lines.feeModel === "op-stack") {
@@ -60,12 +66,20 @@ async function startNetworks(): Promise<{ chains: Record<string, object>; curren
     }
     chains[name] = { preset: name, nodes: [anvil.url] };
     // The kit's own chain has the id eth; a line beside the preset is anybody's.
-    currencies[currency === "eth" ? "eth-mainnet" : currency] = { preset: currency, minPaymentAmount: "0.001" };
+    currencies[currency === "eth" ? "eth-mainnet" : currency] = {
+      preset: currency,
+      minPaymentAmount: "0.001",
+    };
   }
   for (const [at, name] of ["own-one", "own-two"].entries()) {
     const anvil = await startAnvil({ chainId: 31_400 + at, blockTimeMs });
     networks.push({ name, currency: `${name}-coin`, anvil });
-    chains[name] = { family: "evm", chainId: 31_400 + at, nodes: [anvil.url], confirmations: "finalized" };
+    chains[name] = {
+      family: "evm",
+      chainId: 31_400 + at,
+      nodes: [anvil.url],
+      confirmations: "finalized",
+    };
     const words = { name: "Coin", symbol: "COIN", market: "", minPaymentAmount: "0.001" };
     currencies[`${name}-coin`] = { chain: name, decimal: 18, ...words };
   }
@@ -93,7 +107,9 @@ async function paceOf(shop: Shop, currencies: readonly string[], round: string):
   await Promise.all(
     wanted.map(async ([currency = "", orderId = ""]) => {
       const id = await order(shop, currency, orderId);
-      await until(`${orderId} Completed`, 90_000, async () => ((await shop.transaction(id)).status === 1 ? true : undefined));
+      await until(`${orderId} Completed`, 90_000, async () =>
+        (await shop.transaction(id)).status === 1 ? true : undefined,
+      );
     }),
   );
   return performance.now() - beganAt;
@@ -111,7 +127,10 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
   const { hotWalletAddress } = kit;
   await kit.fund(10n ** 18n, 0n);
   for (const { anvil } of networks)
-    await sendUnlocked(anvil.url, { to: hotWalletAddress, value: `0x${(10n ** 18n).toString(16)}` });
+    await sendUnlocked(anvil.url, {
+      to: hotWalletAddress,
+      value: `0x${(10n ** 18n).toString(16)}`,
+    });
   await kit.startCrypto();
   const shop = createShop(kit);
   const chainsNow = async (): Promise<readonly ChainStatus[]> => {
@@ -135,11 +154,19 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
 
   const txParamsOf = async (currency: string): Promise<unknown> => {
     const shown = await kit!.cli("show", ids.get(`up-${currency}-0`) ?? "", "--json");
-    return (JSON.parse(shown.output) as { withdrawal: { attempts: { txParams: unknown }[] } }).withdrawal.attempts[0]?.txParams;
+    return (JSON.parse(shown.output) as { withdrawal: { attempts: { txParams: unknown }[] } })
+      .withdrawal.attempts[0]?.txParams;
   };
-  expect(await txParamsOf("eth-base")).toMatchObject({ gasLimit: "21000", dataFee: `${4n * dataFeeWord}` });
+  expect(await txParamsOf("eth-base")).toMatchObject({
+    gasLimit: "21000",
+    dataFee: `${4n * dataFeeWord}`,
+  });
   expect(await txParamsOf("eth-arbitrum")).toMatchObject({ gasLimit: "42000", cancelGas: "42000" });
-  expect(Object.keys((await txParamsOf("bnb")) as object)).toEqual(["gasLimit", "maxFeePerGas", "maxPriorityFeePerGas"]);
+  expect(Object.keys((await txParamsOf("bnb")) as object)).toEqual([
+    "gasLimit",
+    "maxFeePerGas",
+    "maxPriorityFeePerGas",
+  ]);
 
   const [polygon, ownTwo] = downs as [Network, Network];
   process.kill(polygon.anvil.pid, "SIGSTOP"); // it hangs
@@ -152,25 +179,40 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
   );
   expect(ratio).toBeLessThan(paceRatioMax);
 
-  const says = (code: string, { name, anvil }: Network): string => `${code}: no node of chain ${name} can be used: ${anvil.url} `;
-  const wanted = { "own-two": says("NODE_UNREACHABLE", ownTwo), polygon: says("NODE_TIMEOUT", polygon) };
+  const says = (code: string, { name, anvil }: Network): string =>
+    `${code}: no node of chain ${name} can be used: ${anvil.url} `;
+  const wanted = {
+    "own-two": says("NODE_UNREACHABLE", ownTwo),
+    polygon: says("NODE_TIMEOUT", polygon),
+  };
   // The failure of a first question is shown in the node's own words; a node that stays away is
   // judged.
   const notOk = await until("both named", 60_000, async () => {
     const chains = await chainsNow();
     expect(chains).toHaveLength(12);
     const away = chains.filter(({ ok }) => !ok);
-    return away.length === 2 && away.every(({ detail }) => detail.includes("no node of chain")) ? away : undefined;
+    return away.length === 2 && away.every(({ detail }) => detail.includes("no node of chain"))
+      ? away
+      : undefined;
   });
   const begins = (one: string, other: string): string => one.slice(0, other.length);
-  const told = notOk.map(({ chain, detail }) => [chain, begins(detail, wanted[chain as keyof typeof wanted] ?? "")]);
+  const told = notOk.map(({ chain, detail }) => [
+    chain,
+    begins(detail, wanted[chain as keyof typeof wanted] ?? ""),
+  ]);
   expect(Object.fromEntries(told)).toEqual(wanted);
   const words = (await kit.cli("status")).output.replace(/\s+/g, " ");
-  for (const name of Object.keys(wanted)) expect(words).toContain(`no node of chain ${name} can be used`);
+  for (const name of Object.keys(wanted))
+    expect(words).toContain(`no node of chain ${name} can be used`);
 
   process.kill(polygon.anvil.pid, "SIGCONT");
-  await until("the late one Completed", 90_000, async () => ((await shop.transaction(late)).status === 1 ? true : undefined));
+  await until("the late one Completed", 90_000, async () =>
+    (await shop.transaction(late)).status === 1 ? true : undefined,
+  );
 
   for (const { anvil, name } of ups)
-    expect([name, await balanceWei(anvil.url, receiver)]).toEqual([name, 10_000n * 10n ** 18n + 9n * 2n * 10n ** 15n]);
+    expect([name, await balanceWei(anvil.url, receiver)]).toEqual([
+      name,
+      10_000n * 10n ** 18n + 9n * 2n * 10n ** 15n,
+    ]);
 });

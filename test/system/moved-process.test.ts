@@ -22,8 +22,13 @@ describe("a token that takes a fee", () => {
   let shop: Shop;
   let token = "";
 
-  const said = (): string => `${kit.crypto?.output().slice(-2_000)}\n${kit.gateway?.output().slice(-2_000)}`;
-  const becomes = (id: string, what: string, is: (record: { status: number; stage: string }) => boolean) =>
+  const said = (): string =>
+    `${kit.crypto?.output().slice(-2_000)}\n${kit.gateway?.output().slice(-2_000)}`;
+  const becomes = (
+    id: string,
+    what: string,
+    is: (record: { status: number; stage: string }) => boolean,
+  ) =>
     until(
       `${id} is ${what}`,
       waitMs,
@@ -33,21 +38,37 @@ describe("a token that takes a fee", () => {
       },
       said,
     );
-  const asked = (orderId: string) => shop.autoWithdraw({ currency: "fusd", amount: "5", receiver, orderId });
+  const asked = (orderId: string) =>
+    shop.autoWithdraw({ currency: "fusd", amount: "5", receiver, orderId });
 
   beforeAll(async () => {
     kit = await startKit({
       alsoServes: async (nodeUrl) => {
         token = await deployFeeToken(nodeUrl);
-        const names = { name: "Fee Dollar", symbol: "FUSD", minPaymentAmount: "1", minWithdrawAmount: "0.01", market: "" };
-        return { chains: {}, currencies: { fusd: { chain: "local", decimal: 6, contract: token, ...names } } };
+        const names = {
+          name: "Fee Dollar",
+          symbol: "FUSD",
+          minPaymentAmount: "1",
+          minWithdrawAmount: "0.01",
+          market: "",
+        };
+        return {
+          chains: {},
+          currencies: { fusd: { chain: "local", decimal: 6, contract: token, ...names } },
+        };
       },
-      policy: { fusd: { maxPerWithdrawal: "100", maxPerDay: "1000", maxFee: "0.01", maxFeePerDay: "20" } },
+      policy: {
+        fusd: { maxPerWithdrawal: "100", maxPerDay: "1000", maxFee: "0.01", maxFeePerDay: "20" },
+      },
     });
     await kit.startGateway();
     expect((await kit.pair()).code).toBe(0);
     await kit.fund(10n ** 18n, 0n);
-    const mint = { to: token, data: tokenCall("mint", kit.hotWalletAddress, 100_000_000n), gas: "0x30d40" };
+    const mint = {
+      to: token,
+      data: tokenCall("mint", kit.hotWalletAddress, 100_000_000n),
+      gas: "0x30d40",
+    };
     await sendUnlocked(kit.anvil.url, mint);
     await kit.startCrypto();
     shop = createShop(kit);
@@ -86,7 +107,16 @@ describe("a token that takes a fee", () => {
     expect(shown).toContain("its payments to the receiver, in base units: 4950000");
     expect(shown).toContain(`do: autowithdraw-gateway withdrawals moved ${id} --received UNITS`);
     expect((await shop.transaction(id)).status).toBe(0);
-    const done = await kit.operate("withdrawals", "moved", id, "--received", "4950000", "--sent", "5000000", ...why);
+    const done = await kit.operate(
+      "withdrawals",
+      "moved",
+      id,
+      "--received",
+      "4950000",
+      "--sent",
+      "5000000",
+      ...why,
+    );
     expect(done).toContain(`${id} is Failed (chain_moved): 4.95 fusd were received.`);
     expect(await shop.transaction(id)).toMatchObject({ status: 2, code: "chain_moved" });
     expect(await shop.balance("fusd")).toMatchObject({ reserved: "0", available: "95" });
@@ -103,14 +133,23 @@ describe("a token that takes a fee", () => {
     );
 
     await setTokenFee(kit.anvil.url, token, 0);
-    expect(await kit.operate("currencies", "resume", "fusd", ...why)).toContain("fusd is held no longer");
+    expect(await kit.operate("currencies", "resume", "fusd", ...why)).toContain(
+      "fusd is held no longer",
+    );
     const { transactionId: next } = await asked("order-2");
     await until("the order waits for the agent's operator", waitMs, async () =>
-      (await kit.cli("show", next)).output.replaceAll(/\s+/g, " ").includes("resume --currency fusd") ? true : undefined,
+      (await kit.cli("show", next)).output
+        .replaceAll(/\s+/g, " ")
+        .includes("resume --currency fusd")
+        ? true
+        : undefined,
     );
     expect((await kit.cli("resume", "--currency", "fusd")).output).toContain("asks for a yes");
     const resumed = await kit.cli("resume", "--currency", "fusd", "--yes");
-    expect([resumed.code, resumed.output]).toEqual([0, expect.stringContaining("first payments in fusd are signed again")]);
+    expect([resumed.code, resumed.output]).toEqual([
+      0,
+      expect.stringContaining("first payments in fusd are signed again"),
+    ]);
     await becomes(next, "Completed", ({ status }) => status === 1);
     expect(await tokenUnits(kit.anvil.url, token, receiver)).toBe(9_950_000n);
     await until("the gateway is well", waitMs, async () => {

@@ -40,7 +40,9 @@ function problemOf(text: string): string {
  * Codes of TypeScript for a name without a declaration, or read before it, and for a value that its
  * place never has: a mutant that compares with a word of yesterday does nothing.
  */
-const unknownName = new Set([2304, 2448, 2552, 18004, 2322, 2339, 2345, 2353, 2367, 2551, 2678, 2741]);
+const unknownName = new Set([
+  2304, 2448, 2552, 18004, 2322, 2339, 2345, 2353, 2367, 2551, 2678, 2741,
+]);
 
 /** A file as a mutant makes it. */
 interface Changed {
@@ -56,16 +58,24 @@ async function unknownIn(all: readonly Changed[]): Promise<readonly (readonly st
   const { default: ts } = await import("typescript"); // a second to load, for the long tier alone
   const fail = (): void => undefined;
   const config = join(root, "tsconfig.json");
-  const read = ts.getParsedCommandLineOfConfigFile(config, {}, { ...ts.sys, onUnRecoverableConfigFileDiagnostic: fail });
+  const read = ts.getParsedCommandLineOfConfigFile(
+    config,
+    {},
+    { ...ts.sys, onUnRecoverableConfigFileDiagnostic: fail },
+  );
   if (read === undefined) throw new Error("no tsconfig.json");
-  const texts = new Map(all.map(({ file, text }, at) => [join(root, file.replace(/\.ts$/, `.changed-${at}.ts`)), text]));
+  const texts = new Map(
+    all.map(({ file, text }, at) => [join(root, file.replace(/\.ts$/, `.changed-${at}.ts`)), text]),
+  );
   const host = ts.createCompilerHost(read.options);
   const { fileExists, readFile } = host;
   host.fileExists = (path) => texts.has(path) || fileExists(path);
   host.readFile = (path) => texts.get(path) ?? readFile(path);
   const program = ts.createProgram([...texts.keys()], read.options, host);
   return [...texts.keys()].map((path) => {
-    const found = program.getSemanticDiagnostics(program.getSourceFile(path)).filter(({ code }) => unknownName.has(code));
+    const found = program
+      .getSemanticDiagnostics(program.getSourceFile(path))
+      .filter(({ code }) => unknownName.has(code));
     const said = found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, " "));
     // A mutant may make a branch that is never taken.
     return said.filter((text) => !text.endsWith("does not exist on type 'never'."));
@@ -76,15 +86,25 @@ async function unknownIn(all: readonly Changed[]): Promise<readonly (readonly st
  * The mutants whose text the compiler reads: all in the long tier, else every tenth from a drawn
  * one.
  */
-const judged = new Set(shareOf(mutants, 10, Math.floor(Math.random() * 10)).map(({ find }) => find));
+const judged = new Set(
+  shareOf(mutants, 10, Math.floor(Math.random() * 10)).map(({ find }) => find),
+);
 
 describe("the mutants", () => {
   it("are many, each with a name of its own and an invariant", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(150);
     expect(new Set(mutants.map((one) => one.name)).size).toBe(mutants.length);
-    expect(new Set(mutants.map((one) => `${one.file}\n${one.find}\n${one.replace}`)).size).toBe(mutants.length);
-    expect(mutants.filter((one) => !/^[a-z]+(-[a-z]+)+$/.test(one.name)).map((one) => one.name)).toEqual([]);
-    expect(mutants.filter((one) => !/^[A-Z].{30,}\([a-z -]+\)\.$/.test(one.invariant)).map((one) => one.name)).toEqual([]);
+    expect(new Set(mutants.map((one) => `${one.file}\n${one.find}\n${one.replace}`)).size).toBe(
+      mutants.length,
+    );
+    expect(
+      mutants.filter((one) => !/^[a-z]+(-[a-z]+)+$/.test(one.name)).map((one) => one.name),
+    ).toEqual([]);
+    expect(
+      mutants
+        .filter((one) => !/^[A-Z].{30,}\([a-z -]+\)\.$/.test(one.invariant))
+        .map((one) => one.name),
+    ).toEqual([]);
   });
 
   it.each(mutants)("the mutants: $name fits its file", ({ file, find, replace }) => {
@@ -98,7 +118,10 @@ describe("the mutants", () => {
     const [sound] = mutants;
     if (sound === undefined) throw new Error("no mutants");
     const asItIs = { file: sound.file, text: sourceOf(sound.file) };
-    const changed = mutants.map(({ file, find, replace }) => ({ file, text: sourceOf(file).replace(find, () => replace) }));
+    const changed = mutants.map(({ file, find, replace }) => ({
+      file,
+      text: sourceOf(file).replace(find, () => replace),
+    }));
     const [ofSound, ofBroken, ...ofEach] = await unknownIn([
       asItIs,
       { ...asItIs, text: `${asItIs.text}\nnobodyDeclaredThis();` },
@@ -119,7 +142,8 @@ describe("the mutants", () => {
     };
     const isDrawn = ({ world, when }: Mutant): boolean => {
       const first = world === undefined ? 0 : worlds[world];
-      for (let seed = first; seed < first + 2_000; seed += 1) if (when?.(planAt(seed)) === true) return true;
+      for (let seed = first; seed < first + 2_000; seed += 1)
+        if (when?.(planAt(seed)) === true) return true;
       return false;
     };
     const never = mutants.filter((one) => one.when !== undefined && !isDrawn(one));

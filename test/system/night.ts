@@ -51,7 +51,8 @@ export class Night {
   /** A command that must end with `code`; the error has its output. */
   async must(line: string, code = 0, user = "root"): Promise<string> {
     const ended = await this.machine.sh(line, { user, timeoutMs: 180_000 });
-    if (ended.code !== code) throw new Error(`${line}: ended with ${ended.code}, not ${code}:\n${ended.output}`);
+    if (ended.code !== code)
+      throw new Error(`${line}: ended with ${ended.code}, not ${code}:\n${ended.output}`);
     return ended.output;
   }
 
@@ -59,9 +60,16 @@ export class Night {
    * A line that an operator types on a terminal of the machine, with the answers to its questions;
    * returns the output.
    */
-  async typed(machine: Machine, line: string, turns: readonly Turn[], options: RunOptions = {}, code = 0): Promise<string> {
+  async typed(
+    machine: Machine,
+    line: string,
+    turns: readonly Turn[],
+    options: RunOptions = {},
+    code = 0,
+  ): Promise<string> {
     const ended = await machine.run(["sh", "-c", line], { timeoutMs: 180_000, ...options, turns });
-    if (ended.code !== code) throw new Error(`${line}: ended with ${ended.code}, not ${code}:\n${ended.output}`);
+    if (ended.code !== code)
+      throw new Error(`${line}: ended with ${ended.code}, not ${code}:\n${ended.output}`);
     return textOn(ended.output);
   }
 
@@ -76,7 +84,12 @@ export class Night {
       last = await this.status();
       return last.code === code && words.test(last.output) ? last.output : undefined;
     };
-    return until(`status with ${code} and ${words}`, timeoutMs, look, () => `last: exit ${last.code}\n${last.output}`);
+    return until(
+      `status with ${code} and ${words}`,
+      timeoutMs,
+      look,
+      () => `last: exit ${last.code}\n${last.output}`,
+    );
   }
 
   well(): Promise<string> {
@@ -89,7 +102,13 @@ export class Night {
     const wei = BigInt(whole) * ether + BigInt(rest.padEnd(18, "0"));
     const receiver = `0x${randomBytes(20).toString("hex")}`;
     const orderId = `night-${this.orders.length + 1}`;
-    const order: Order = { orderId, amount, wei, receiver, answer: { status: 0, transactionId: "", code: "", message: "" } };
+    const order: Order = {
+      orderId,
+      amount,
+      wei,
+      receiver,
+      answer: { status: 0, transactionId: "", code: "", message: "" },
+    };
     this.orders.push(order);
     order.answer = await this.#ask(order);
     return order;
@@ -105,14 +124,19 @@ export class Night {
       return undefined;
     });
     await until(`${order.orderId} is Completed`, completedMs, async () => {
-      const record = await this.testNetwork.ask<{ status: number }>("record", { transactionId: order.answer.transactionId });
+      const record = await this.testNetwork.ask<{ status: number }>("record", {
+        transactionId: order.answer.transactionId,
+      });
       if (record.status === 2) throw new Error("it is Failed");
       return record.status === 1 ? true : undefined;
     }).catch(async (error: Error) => {
       throw new Error(`${error.message}${(await this.status()).output}`, { cause: error });
     });
-    const { wei } = await this.testNetwork.ask<{ wei: string }>("received", { address: order.receiver });
-    if (BigInt(wei) !== order.wei) throw new Error(`${order.orderId}: the receiver has ${wei} wei, not ${order.wei}`);
+    const { wei } = await this.testNetwork.ask<{ wei: string }>("received", {
+      address: order.receiver,
+    });
+    if (BigInt(wei) !== order.wei)
+      throw new Error(`${order.orderId}: the receiver has ${wei} wei, not ${order.wei}`);
   }
 
   /** One order from beginning to end, the test that everything works. */
@@ -129,9 +153,14 @@ export class Night {
   async pid(name: ProcessName): Promise<string> {
     const [unit, program] = processes[name];
     return until(`a process id of the ${name}`, 20_000, async () => {
-      const main = (await this.machine.run(["systemctl", "show", "-p", "MainPID", "--value", unit])).output.trim();
+      const main = (
+        await this.machine.run(["systemctl", "show", "-p", "MainPID", "--value", unit])
+      ).output.trim();
       if (!/^[1-9]\d*$/.test(main)) return undefined;
-      const found = program === "" ? main : (await this.machine.run(["pgrep", "-P", main, "-f", program])).output.trim();
+      const found =
+        program === ""
+          ? main
+          : (await this.machine.run(["pgrep", "-P", main, "-f", program])).output.trim();
       return /^\d+$/.test(found) ? found : undefined;
     });
   }
@@ -143,12 +172,18 @@ export class Night {
   async balanceTheBooks(): Promise<{ readonly paid: number; readonly unpaid: number }> {
     let paid = 0;
     for (const order of this.orders) {
-      const { wei } = await this.testNetwork.ask<{ wei: string }>("received", { address: order.receiver });
-      if (BigInt(wei) !== 0n && BigInt(wei) !== order.wei) throw new Error(`${order.orderId}: paid ${wei} wei of ${order.wei}`);
+      const { wei } = await this.testNetwork.ask<{ wei: string }>("received", {
+        address: order.receiver,
+      });
+      if (BigInt(wei) !== 0n && BigInt(wei) !== order.wei)
+        throw new Error(`${order.orderId}: paid ${wei} wei of ${order.wei}`);
       if (BigInt(wei) !== 0n) paid += 1;
     }
-    const { count } = await this.testNetwork.ask<{ count: number }>("count", { address: this.account });
-    if (count !== paid) throw new Error(`the account made ${count} transactions for ${paid} orders`);
+    const { count } = await this.testNetwork.ask<{ count: number }>("count", {
+      address: this.account,
+    });
+    if (count !== paid)
+      throw new Error(`the account made ${count} transactions for ${paid} orders`);
     return { paid, unpaid: this.orders.length - paid };
   }
 }

@@ -25,10 +25,19 @@ afterEach(async () => {
 
 /** A node that hands all on to `url`, and whose newest block is `stillAt()` unless that is null. */
 function nodeBefore(url: string, stillAt: () => number | null): Promise<FakeNode> {
-  const answer = async ({ method, params }: { method: string; params: readonly unknown[] }): Promise<FakeAnswer> => {
+  const answer = async ({
+    method,
+    params,
+  }: {
+    method: string;
+    params: readonly unknown[];
+  }): Promise<FakeAnswer> => {
     const at = stillAt();
     const isNewest = params[0] === "latest" || params[0] === "finalized";
-    const asked = at !== null && method === "eth_getBlockByNumber" && isNewest ? [`0x${at.toString(16)}`, params[1]] : params;
+    const asked =
+      at !== null && method === "eth_getBlockByNumber" && isNewest
+        ? [`0x${at.toString(16)}`, params[1]]
+        : params;
     return { result: await rpc(url, method, [...asked]) };
   };
   return startFakeNode({ answer });
@@ -52,7 +61,10 @@ it("a node that stands still is named by /ready, health, status and doctor", asy
   const says = async (): Promise<{ readonly status: number; readonly detail: string }> => {
     const answer = await fetch(`${gatewayUrl}/ready`, { headers });
     const { checks } = (await answer.json()) as { checks: { name: string; detail: string }[] };
-    return { status: answer.status, detail: checks.find((check) => check.name === "chain local")?.detail ?? "" };
+    return {
+      status: answer.status,
+      detail: checks.find((check) => check.name === "chain local")?.detail ?? "",
+    };
   };
   expect(await says()).toEqual({ status: 200, detail: "" });
 
@@ -60,7 +72,9 @@ it("a node that stands still is named by /ready, health, status and doctor", asy
   // As many blocks as half a minute has, at once, and their own times with them.
   await rpc(anvil.url, "anvil_mine", ["0x50", "0x1"]);
   // The first 503 may still tell the blocks that the node was behind when it was asked last.
-  const words = new RegExp(`NODE_LAG.*${name} is \\d+ blocks behind: its newest block is ${stillAt}, of [0-9:]{8} UTC`);
+  const words = new RegExp(
+    `NODE_LAG.*${name} is \\d+ blocks behind: its newest block is ${stillAt}, of [0-9:]{8} UTC`,
+  );
   await until("a word in /ready", waitMs, async () => {
     const { status, detail } = await says();
     return status === 503 && words.test(detail) ? true : undefined;
@@ -75,7 +89,9 @@ it("a node that stands still is named by /ready, health, status and doctor", asy
   expect([doctor.code, doctor.output]).toEqual([1, expect.stringContaining("NODE_LAG")]);
 
   stillAt = null;
-  await until("a ready gateway", waitMs, async () => ((await says()).status === 200 ? true : undefined));
+  await until("a ready gateway", waitMs, async () =>
+    (await says()).status === 200 ? true : undefined,
+  );
   await until("a well chain in status", waitMs, async () =>
     (await kit!.cli("status")).output.includes(name) ? undefined : true,
   );

@@ -4,7 +4,15 @@
  * and no order is paid twice or above the limit of the moment.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mnemonic } from "ethers";
@@ -17,7 +25,10 @@ import { Night, type Order, type ProcessName, processes } from "./night.ts";
 import { TestNetwork } from "./test-network.ts";
 
 const why = whyNoMachine();
-if (why !== "") process.stderr.write(`\n*** SKIPPED here: an operator's night in a booted machine. To run it: ${why}\n\n`);
+if (why !== "")
+  process.stderr.write(
+    `\n*** SKIPPED here: an operator's night in a booted machine. To run it: ${why}\n\n`,
+  );
 
 const here = mkdtempSync(join(tmpdir(), "autowithdraw-night-"));
 /** The machine has no registry: npm takes packages from the cache that it is given. */
@@ -52,23 +63,42 @@ async function makeRelease(): Promise<void> {
   const archive = readdirSync(join(here, "release")).find((name) => name.endsWith(".tgz")) ?? "";
   const unpacked = join(here, "unpacked");
   mkdirSync(unpacked);
-  await run("tar", ["-xzf", join(here, "release", archive), "--strip-components=1", "-C", unpacked], { cwd: here, logFile });
+  await run(
+    "tar",
+    ["-xzf", join(here, "release", archive), "--strip-components=1", "-C", unpacked],
+    { cwd: here, logFile },
+  );
   for (const part of [unpacked, join(unpacked, "gateway")]) {
     const scratch = mkdtempSync(join(here, "packages-"));
-    for (const name of ["package.json", "package-lock.json"]) cpSync(join(part, name), join(scratch, name));
-    const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", `--cache=${join(here, "npm")}`];
+    for (const name of ["package.json", "package-lock.json"])
+      cpSync(join(part, name), join(scratch, name));
+    const args = [
+      "ci",
+      "--omit=dev",
+      "--ignore-scripts",
+      "--no-audit",
+      "--no-fund",
+      `--cache=${join(here, "npm")}`,
+    ];
     const done = await run("npm", args, { cwd: scratch, logFile });
     if (done.code !== 0) throw new Error(done.output);
   }
 }
 
-async function installGateway(token: string): Promise<{ readonly apiKey: string; readonly shopKey: string }> {
+async function installGateway(
+  token: string,
+): Promise<{ readonly apiKey: string; readonly shopKey: string }> {
   await night.must(
     "mkdir -p /srv/new && tar -xzf /mnt/release/*.tgz --strip-components=1 -C /srv/new && cp -a /mnt/npm /srv/npm-cache",
   );
   await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --gateway --yes`);
   const config = {
-    ...localGateway({ port: 8080, nodeUrl: "http://127.0.0.1:8545", token, confirmations: "finalized" }),
+    ...localGateway({
+      port: 8080,
+      nodeUrl: "http://127.0.0.1:8545",
+      token,
+      confirmations: "finalized",
+    }),
     alerts: { url: "http://127.0.0.1:9910/alerts", agentAwayMinutes: 1 },
     metrics: { listen: "127.0.0.1:9465" },
   };
@@ -78,11 +108,20 @@ async function installGateway(token: string): Promise<{ readonly apiKey: string;
   expect(wrote).toEqual({ code: 0, output: "" });
   await placeFile(night.machine, "/etc/systemd/system/pager.service", pagerUnit);
   await night.must("systemctl daemon-reload && systemctl enable --now pager autowithdraw-gateway");
-  const created = await night.must("autowithdraw-gateway merchant create 'Night shop' --json --config-out /tmp/config.json");
+  const created = await night.must(
+    "autowithdraw-gateway merchant create 'Night shop' --json --config-out /tmp/config.json",
+  );
   return JSON.parse(created) as { apiKey: string; shopKey: string };
 }
 
-const policy = { maxPerWithdrawal: "1", maxPerHour: "50", maxPerDay: "50", maxFee: "0.01", maxFeePerDay: "5", holdAbove: "0.9" };
+const policy = {
+  maxPerWithdrawal: "1",
+  maxPerHour: "50",
+  maxPerDay: "50",
+  maxFee: "0.01",
+  maxFeePerDay: "5",
+  holdAbove: "0.9",
+};
 const mnemonic = Mnemonic.fromEntropy(randomBytes(16)).phrase;
 
 /** The program of `notify`: it writes its input and its own rights to the journal. */
@@ -103,7 +142,12 @@ ExecStart=/usr/bin/node -e 'require("http").createServer((q,r)=>{q.pipe(require(
 WantedBy=multi-user.target
 `;
 
-async function placeFile(machine: Machine, path: string, text: string, mode = "644"): Promise<void> {
+async function placeFile(
+  machine: Machine,
+  path: string,
+  text: string,
+  mode = "644",
+): Promise<void> {
   const done = await machine.sh(`cat > ${path} && chmod ${mode} ${path}`, { input: text });
   expect(done).toEqual({ code: 0, output: "" });
 }
@@ -143,10 +187,15 @@ async function setRight(): Promise<void> {
 }
 
 async function installAgent(apiKey: string): Promise<void> {
-  const stating = { notify: { command: ["/usr/local/bin/tell", "ops"] }, metrics: { listen: "unix" } };
+  const stating = {
+    notify: { command: ["/usr/local/bin/tell", "ops"] },
+    metrics: { listen: "unix" },
+  };
   const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey, ...stating })}); c.policy.eth = ${JSON.stringify(policy)}`;
   await placeFile(night.machine, "/usr/local/bin/tell", tell, "755");
-  await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --config /tmp/config.json --yes`);
+  await night.must(
+    `cd /srv/new && ${offline} node autowithdraw.js install --config /tmp/config.json --yes`,
+  );
   await edit(secrets);
   await night.must("autowithdraw pair --yes");
   night.account = (await night.must("autowithdraw address eth")).trim();
@@ -156,7 +205,10 @@ async function installAgent(apiKey: string): Promise<void> {
  * A second server for the agent, installed by the lines of the documents; its folder is that of the
  * release.
  */
-async function freshServer(beside: Machine, encKey: string): Promise<{ readonly fresh: Machine; readonly cwd: string }> {
+async function freshServer(
+  beside: Machine,
+  encKey: string,
+): Promise<{ readonly fresh: Machine; readonly cwd: string }> {
   const fresh = await Machine.make(binds, beside);
   afterwards.push(() => fresh.remove());
   await fresh.boot();
@@ -205,12 +257,20 @@ describe.runIf(why === "")("an operator's night", () => {
     await night.testNetwork.ask("shop", { gatewayUrl, shopKey });
     await installAgent(apiKey);
     await night.must("systemctl enable --now autowithdraw.target");
-    await night.must("cp -a /etc/autowithdraw/config.json /etc/autowithdraw/encKey.cred /var/backups/");
+    await night.must(
+      "cp -a /etc/autowithdraw/config.json /etc/autowithdraw/encKey.cred /var/backups/",
+    );
     isInstalled = true;
-    await night.testNetwork.ask("fund", { address: night.account, wei: `${20n * 10n ** 18n}`, units: "1000000000" });
+    await night.testNetwork.ask("fund", {
+      address: night.account,
+      wei: `${20n * 10n ** 18n}`,
+      units: "1000000000",
+    });
     await night.well();
     await night.works();
-    await night.must("adduser --disabled-password --gecos '' alice && usermod -aG autowithdraw-operators alice");
+    await night.must(
+      "adduser --disabled-password --gecos '' alice && usermod -aG autowithdraw-operators alice",
+    );
     await night.must("autowithdraw status", 0, "alice");
     await night.must("autowithdraw address eth", 0, "alice");
     await night.must("autowithdraw verify", 0, "alice");
@@ -231,21 +291,40 @@ describe.runIf(why === "")("an operator's night", () => {
     const order = await night.order("0.95");
     const { transactionId: id } = order.answer;
     const told = await until("somebody is told", 30_000, async () => {
-      const lines = (await night.must("journalctl -t told -o cat")).split("\n").filter((line) => line.includes(id));
+      const lines = (await night.must("journalctl -t told -o cat"))
+        .split("\n")
+        .filter((line) => line.includes(id));
       return lines.length > 0 ? lines : undefined;
     });
-    expect(told.map((line) => JSON.parse(line))).toMatchObject([{ event: "withdrawal-held", subject: id, process: "courier" }]);
+    expect(told.map((line) => JSON.parse(line))).toMatchObject([
+      { event: "withdrawal-held", subject: id, process: "courier" },
+    ]);
     const may = await until("what the command may do", 10_000, async () => {
       const [line] = (await night.must("journalctl -t tell-may -o cat -n 1")).trim().split("\n");
       return line === "" ? undefined : line;
     });
     expect(may?.trim().split(" ")).toEqual([
-      ...["/tmp", "/var/tmp", "/run/autowithdraw/courier", "/var/lib/autowithdraw/courier", "/dev/shm", "network"],
+      ...[
+        "/tmp",
+        "/var/tmp",
+        "/run/autowithdraw/courier",
+        "/var/lib/autowithdraw/courier",
+        "/dev/shm",
+        "network",
+      ],
     ]);
     const approve = (answer: string, code: number): Promise<string> =>
-      night.typed(night.machine, `autowithdraw approve ${id}`, [{ ...yes, keys: answer }], { user: "alice" }, code);
+      night.typed(
+        night.machine,
+        `autowithdraw approve ${id}`,
+        [{ ...yes, keys: answer }],
+        { user: "alice" },
+        code,
+      );
     for (const answer of [`no${keys.enter}`, keys.ctrlC, keys.ctrlD])
-      expect(await approve(answer, 1)).toContain("\nautowithdraw: not answered with yes: nothing was changed\n");
+      expect(await approve(answer, 1)).toContain(
+        "\nautowithdraw: not answered with yes: nothing was changed\n",
+      );
     expect(await approve(yes.keys, 0)).toContain("now approved: 0.95 eth to");
     await night.paid(order);
     const numbers = await night.must(
@@ -253,7 +332,9 @@ describe.runIf(why === "")("an operator's night", () => {
     );
     expect(numbers).toMatch(/^autowithdraw_link_up 1$/m);
     expect(numbers).toMatch(/^autowithdraw_alerts_total\{.*told.*\} [1-9]/m);
-    const service = await night.must("node -e 'fetch(\"http://127.0.0.1:9465/metrics\").then((r)=>r.text()).then(console.log)'");
+    const service = await night.must(
+      "node -e 'fetch(\"http://127.0.0.1:9465/metrics\").then((r)=>r.text()).then(console.log)'",
+    );
     expect(service).toMatch(/^autowithdraw_gateway_agents\{.*connected.*\} 1$/m);
   });
 
@@ -281,7 +362,11 @@ describe.runIf(why === "")("an operator's night", () => {
     // Meanwhile, since this mostly waits.
     moved = freshServer(night.machine, await night.must("cat /root/autowithdraw-encKey"));
     moved.catch(() => {});
-    const rounds: ProcessName[][] = [["signer"], ["courier"], ["gateway", "signer's launcher", "courier's launcher"]];
+    const rounds: ProcessName[][] = [
+      ["signer"],
+      ["courier"],
+      ["gateway", "signer's launcher", "courier's launcher"],
+    ];
     for (const stopped of rounds) {
       const before = await Promise.all(stopped.map((name) => night.pid(name)));
       await night.must(`kill -STOP ${before.join(" ")}`);
@@ -298,8 +383,12 @@ describe.runIf(why === "")("an operator's night", () => {
   it("the installed agent waits for a gateway that is down, and says so; one whose port was taken starts once it is free", async () => {
     await night.must("systemctl stop autowithdraw-gateway");
     await night.says(1, /link to the gateway is down/);
-    await night.must('systemd-run --unit=squatter node -e \'require("net").createServer().listen(8080,"127.0.0.1")\'');
-    await night.must("systemctl start --no-block autowithdraw-gateway; sleep 4; ! systemctl is-active autowithdraw-gateway");
+    await night.must(
+      'systemd-run --unit=squatter node -e \'require("net").createServer().listen(8080,"127.0.0.1")\'',
+    );
+    await night.must(
+      "systemctl start --no-block autowithdraw-gateway; sleep 4; ! systemctl is-active autowithdraw-gateway",
+    );
     await night.must("systemctl stop squatter");
     await night.well();
     await night.works();
@@ -327,7 +416,9 @@ describe.runIf(why === "")("an operator's night", () => {
     const commands = lines.flatMap((line) => [line, `for i in $(seq 20); do ${line}; done; true`]);
     for (const [at, command] of commands.entries()) {
       const limit = 0.69 - at / 20;
-      await edit(`c.policy.eth.maxPerWithdrawal = "${limit.toFixed(2)}"; c.policy.eth.holdAbove = "0.04"`);
+      await edit(
+        `c.policy.eth.maxPerWithdrawal = "${limit.toFixed(2)}"; c.policy.eth.holdAbove = "0.04"`,
+      );
       await night.says(1, /config\.json/);
       await night.must(command);
       await night.well();
@@ -345,7 +436,10 @@ describe.runIf(why === "")("an operator's night", () => {
     await edit("c.polcy = {}");
     const said = await night.must("systemctl reload crypto", 1);
     expect(
-      said + (await night.must("journalctl -t autowithdraw-signer -t autowithdraw-courier -p warning -n 40 --no-pager")),
+      said +
+        (await night.must(
+          "journalctl -t autowithdraw-signer -t autowithdraw-courier -p warning -n 40 --no-pager",
+        )),
     ).toContain("polcy");
     await night.works();
     await night.must("systemctl restart autowithdraw.target || true");
@@ -363,16 +457,22 @@ describe.runIf(why === "")("an operator's night", () => {
     );
     await night.must("systemctl restart autowithdraw.target || true");
     await night.says(3, /encKey/);
-    await night.must("cp -a /srv/encKey.cred /etc/autowithdraw/encKey.cred && mv /var/lib/systemd/credential.secret /srv/secret");
+    await night.must(
+      "cp -a /srv/encKey.cred /etc/autowithdraw/encKey.cred && mv /var/lib/systemd/credential.secret /srv/secret",
+    );
     await night.must("systemctl restart autowithdraw.target || true");
     await night.says(3, /credential/);
-    await night.must("mv /srv/secret /var/lib/systemd/credential.secret && systemctl restart autowithdraw.target");
+    await night.must(
+      "mv /srv/secret /var/lib/systemd/credential.secret && systemctl restart autowithdraw.target",
+    );
     await night.well();
     await night.works();
   });
 
   it("the installed agent says that the ledger is gone, and signs nothing", async () => {
-    await night.must("systemctl stop autowithdraw.target && mv /var/lib/autowithdraw/signer/ledger /srv/ledger");
+    await night.must(
+      "systemctl stop autowithdraw.target && mv /var/lib/autowithdraw/signer/ledger /srv/ledger",
+    );
     await night.must("systemctl start autowithdraw.target || true");
     await night.says(3, /ledger is missing/);
     const order = await night.order("0.01");
@@ -392,7 +492,9 @@ describe.runIf(why === "")("an operator's night", () => {
     );
     await night.must("systemctl daemon-reload && systemctl restart autowithdraw-gateway crypto");
     await night.says(1, /CLOCK_SKEW/);
-    await night.must(`rm -r ${place} && systemctl daemon-reload && systemctl restart autowithdraw-gateway crypto`);
+    await night.must(
+      `rm -r ${place} && systemctl daemon-reload && systemctl restart autowithdraw-gateway crypto`,
+    );
     await night.well();
     await night.works();
   });
@@ -425,7 +527,10 @@ describe.runIf(why === "")("an operator's night", () => {
       await night.must("systemctl start autowithdraw.target");
       await night.well();
     }
-    for (const line of ["systemctl stop crypto; systemctl start autowithdraw-signer", "systemctl restart autowithdraw-signer"]) {
+    for (const line of [
+      "systemctl stop crypto; systemctl start autowithdraw-signer",
+      "systemctl restart autowithdraw-signer",
+    ]) {
       await night.must(line);
       await night.well();
     }
@@ -450,7 +555,9 @@ describe.runIf(why === "")("an operator's night", () => {
       "! systemctl is-active autowithdraw-signer; ! test -e /etc/systemd/system/autowithdraw-courier.service; ! test -e /usr/local/bin/autowithdraw && ! ls /usr/local/share/man/man1/crypto.1",
     );
     // The files that uninstall left are enough to go on.
-    await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`);
+    await night.must(
+      `cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`,
+    );
     await night.works();
     await night.balanceTheBooks();
   });
@@ -459,8 +566,11 @@ describe.runIf(why === "")("an operator's night", () => {
     const old = night.machine;
     const encKey = (await night.must("cat /root/autowithdraw-encKey")).trim();
     const typedKey = { after: "encKey: ", keys: `${encKey}${keys.enter}` };
-    for (const line of linesOf("operations.md", "autowithdraw backup agent.backup")) await night.typed(old, line, [typedKey]);
-    const { agent } = (JSON.parse((await night.status("--json")).output) as { status: { agent: string } }).status;
+    for (const line of linesOf("operations.md", "autowithdraw backup agent.backup"))
+      await night.typed(old, line, [typedKey]);
+    const { agent } = (
+      JSON.parse((await night.status("--json")).output) as { status: { agent: string } }
+    ).status;
     // The backup is old from the next payment on.
     await night.works();
     await night.must("systemctl disable --now autowithdraw.target");

@@ -28,7 +28,11 @@ describe("the refused words", () => {
   it("are found in each kind of name and prose, each with its place", () => {
     const planted = [
       ["a/identifier.ts", "export const isGreeted = true;\n", "greeted"],
-      ["b/private.ts", "export class A {\n  #unheard = 1;\n  read(): number {\n    return this.#unheard;\n  }\n}\n", "unheard"],
+      [
+        "b/private.ts",
+        "export class A {\n  #unheard = 1;\n  read(): number {\n    return this.#unheard;\n  }\n}\n",
+        "unheard",
+      ],
       ["c/code.ts", 'export const code = "LINK_BEAT";\n', "beat"],
       ["d/event.ts", 'export const event = "database-put-back";\n', "put back"],
       ["e/comment.ts", "// The ledger went\n// back to an earlier day.\nexport {};\n", "went back"],
@@ -57,8 +61,14 @@ describe("the refused words", () => {
       "a/parts.ts",
       "export const shearing = 1;\nexport const facade = 2;\nexport const trimmed = 3;\nexport const heartbeat = 4;\n",
     );
-    write("b/prose.ts", "// The agent acts, is not well-formed, and waits at a desktop.\nexport {};\n");
-    write("c/page.md", "An operator puts it there, and the planet is well. A deposit address receives.\n");
+    write(
+      "b/prose.ts",
+      "// The agent acts, is not well-formed, and waits at a desktop.\nexport {};\n",
+    );
+    write(
+      "c/page.md",
+      "An operator puts it there, and the planet is well. A deposit address receives.\n",
+    );
     expect(look()).toEqual({ code: 0, said: [] });
   });
 });

@@ -27,8 +27,14 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 describe("the measure of prose", () => {
   it("passes a room whose sentences begin with their subject, and code that begins like a wrong opener", () => {
-    write("cli/fine.ts", `${plain}export const text = "What is this of whom";\n// The word what, and who, may stand inside.\n`);
-    write("pages/fine.md", `${"The agent waits. ".repeat(40)}\n\n\`\`\`\nWhat a command prints is code\n\`\`\`\n`);
+    write(
+      "cli/fine.ts",
+      `${plain}export const text = "What is this of whom";\n// The word what, and who, may stand inside.\n`,
+    );
+    write(
+      "pages/fine.md",
+      `${"The agent waits. ".repeat(40)}\n\n\`\`\`\nWhat a command prints is code\n\`\`\`\n`,
+    );
     expect(measure()).toEqual({ code: 0, said: "" });
   });
 
@@ -36,19 +42,30 @@ describe("the measure of prose", () => {
     const wrong = [
       ["a/comment.ts", "// What the signer cannot close, it must judge.\n"],
       ["b/second-sentence.ts", "/** Closes the link. Whoever opened it hears so. */\nexport {};\n"],
-      ["c/before-a-brace.ts", "export function f() {\n  f();\n  // Of the version that ended it.\n}\n"],
-      ["d/behind-a-field.ts", "export interface A {\n  readonly b: string; // where nothing else is\n}\n"],
+      [
+        "c/before-a-brace.ts",
+        "export function f() {\n  f();\n  // Of the version that ended it.\n}\n",
+      ],
+      [
+        "d/behind-a-field.ts",
+        "export interface A {\n  readonly b: string; // where nothing else is\n}\n",
+      ],
       ["e/behind-a-comma.ts", "export const a = [\n  1, // of every seed alike\n];\n"],
       ["f/title.test.ts", 'it(\n  "what is not signed stays", () => {});\n'],
       ["g/page.md", "Where both were rolled back, an operator decides.\n"],
       ["h/table.md", "| a | b |\n|---|---|\n| x | who has no key here |\n"],
     ] as const;
-    for (const [file, text] of wrong) write(file, `${file.endsWith(".md") ? "The agent waits. ".repeat(40) : plain}\n\n${text}`);
+    for (const [file, text] of wrong)
+      write(file, `${file.endsWith(".md") ? "The agent waits. ".repeat(40) : plain}\n\n${text}`);
     const { code, said } = measure();
     expect(code).toBe(1);
     for (const [file] of wrong)
-      expect(said).toMatch(new RegExp(`^prose: ${file[0]} +4\\d sentences, 1 with a wrong opener`, "m"));
-    const { stdout } = spawnSync(process.execPath, [script, "--list", "", root], { encoding: "utf8" });
+      expect(said).toMatch(
+        new RegExp(`^prose: ${file[0]} +4\\d sentences, 1 with a wrong opener`, "m"),
+      );
+    const { stdout } = spawnSync(process.execPath, [script, "--list", "", root], {
+      encoding: "utf8",
+    });
     expect(
       stdout
         .trim()

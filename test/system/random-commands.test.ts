@@ -9,14 +9,36 @@ import type { OperatorView, ReplacementPlan } from "../../agent/socket/verbs.ts"
 import { assertSafe, type KnownLimits, type World } from "../../lab/kit/invariants.ts";
 import { Seeded, seedsOfRun } from "../../lab/kit/seeded.ts";
 import { share } from "../../lab/kit/share.ts";
-import { type AnyAnswer, hotWallet, Kit, other, otherToken, settings, shop, token, twin } from "../../lab/kit/signer-kit.ts";
+import {
+  type AnyAnswer,
+  hotWallet,
+  Kit,
+  other,
+  otherToken,
+  settings,
+  shop,
+  token,
+  twin,
+} from "../../lab/kit/signer-kit.ts";
 
 const steps = 300;
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 const ether = 10n ** 18n;
 const limits: Readonly<Record<string, KnownLimits>> = {
-  eth: { perWithdrawal: 2n * ether, perHour: 5n * ether, perDay: 10n * ether, fee: ether / 100n, feePerDay: ether / 10n },
-  usdt: { perWithdrawal: 1_000_000_000n, perHour: null, perDay: 10n ** 12n, fee: ether / 100n, feePerDay: 10n * ether },
+  eth: {
+    perWithdrawal: 2n * ether,
+    perHour: 5n * ether,
+    perDay: 10n * ether,
+    fee: ether / 100n,
+    feePerDay: ether / 10n,
+  },
+  usdt: {
+    perWithdrawal: 1_000_000_000n,
+    perHour: null,
+    perDay: 10n ** 12n,
+    fee: ether / 100n,
+    feePerDay: 10n * ether,
+  },
 };
 
 /** With every rule that there is. */
@@ -52,11 +74,19 @@ class Play {
     const all = [...this.kit.core.book.open(), ...this.kit.core.book.recent()];
     const fit = all.filter((withdrawal) => states.includes(withdrawal.state));
     const open = fit.length > 0 && !this.random.chance(10) ? fit : all;
-    return open.length === 0 || this.random.chance(12) ? "00".repeat(16) : this.random.pick(open).transactionId;
+    return open.length === 0 || this.random.chance(12)
+      ? "00".repeat(16)
+      : this.random.pick(open).transactionId;
   }
 
   txParams(): object {
-    const fee = this.random.pick([1n, 1_000_000_000n, 3_000_000_000n, 100_000_000_000n, 10n ** 20n]);
+    const fee = this.random.pick([
+      1n,
+      1_000_000_000n,
+      3_000_000_000n,
+      100_000_000_000n,
+      10n ** 20n,
+    ]);
     const tip = this.random.pick([0n, 1n, fee, fee + 1n]);
     return {
       gasLimit: this.random.pick(["21000", "65000", "100000", "20999"]),
@@ -75,17 +105,29 @@ type Command = (play: Play) => unknown;
 
 /** With how many tickets each honest command goes into the draw. */
 const honest: readonly (readonly [number, Command])[] = [
-  [4, (play) => play.frame("admit", play.kit.gateway.welcome(play.kit.nonce, { at: play.kit.now }))],
+  [
+    4,
+    (play) => play.frame("admit", play.kit.gateway.welcome(play.kit.nonce, { at: play.kit.now })),
+  ],
   [2, (play) => play.kit.begin("5")],
   [6, addJob],
   [
     6,
     (play) => {
       const { gateway, core, now } = play.kit;
-      play.frame("admit", gateway.jobs(gateway.texts.slice(core.chain.sequence, core.chain.sequence + 5), { at: now }));
+      play.frame(
+        "admit",
+        gateway.jobs(gateway.texts.slice(core.chain.sequence, core.chain.sequence + 5), {
+          at: now,
+        }),
+      );
     },
   ],
-  [8, (play) => play.kit.ask("sign", { transactionId: play.some(["approved", "intent"]), txParams: cheap })],
+  [
+    8,
+    (play) =>
+      play.kit.ask("sign", { transactionId: play.some(["approved", "intent"]), txParams: cheap }),
+  ],
   [2, (play) => play.kit.ask("sign", { transactionId: play.some(), txParams: play.txParams() })],
   [
     2,
@@ -98,7 +140,12 @@ const honest: readonly (readonly [number, Command])[] = [
   ],
   [
     2,
-    (play) => play.kit.ask("replace", { transactionId: play.some(), above: 1 + play.random.below(3), txParams: play.txParams() }),
+    (play) =>
+      play.kit.ask("replace", {
+        transactionId: play.some(),
+        above: 1 + play.random.below(3),
+        txParams: play.txParams(),
+      }),
   ],
   [
     6,
@@ -106,23 +153,54 @@ const honest: readonly (readonly [number, Command])[] = [
       play.kit.receive();
       const { stored } = play.kit.gateway;
       const ended = play.random.chance(3) ? {} : { ended: [] };
-      if (stored !== null) play.frame("release", play.kit.gateway.ack(stored, { at: play.kit.now, ...ended }));
+      if (stored !== null)
+        play.frame("release", play.kit.gateway.ack(stored, { at: play.kit.now, ...ended }));
     },
   ],
   [1, (play) => play.kit.receive()],
   [
     8,
     (play) => {
-      const transactionId = play.some(["released", "broadcast", "included", "released", "broadcast", "included", "paid"]);
+      const transactionId = play.some([
+        "released",
+        "broadcast",
+        "included",
+        "released",
+        "broadcast",
+        "included",
+        "paid",
+      ]);
       const view: OperatorView | undefined = play.kit.show(transactionId);
-      const stage = play.random.pick(["broadcast", "broadcast", "included", "included", "final"] as const);
-      const outcome = stage === "final" ? play.random.pick(["paid", "paid", "reverted", "cancelled"] as const) : "";
+      const stage = play.random.pick([
+        "broadcast",
+        "broadcast",
+        "included",
+        "included",
+        "final",
+      ] as const);
+      const outcome =
+        stage === "final"
+          ? play.random.pick(["paid", "paid", "reverted", "cancelled"] as const)
+          : "";
       const hashes = view?.attempts.map((attempt) => attempt.txHash) ?? [];
       const txHash = play.random.pick(hashes.length === 0 ? [""] : hashes);
-      play.kit.ask("observed", { transactionId, stage, outcome, txHash, block: play.random.below(3) });
+      play.kit.ask("observed", {
+        transactionId,
+        stage,
+        outcome,
+        txHash,
+        block: play.random.below(3),
+      });
     },
   ],
-  [1, (play) => play.kit.ask("decline", { transactionId: play.some(["approved"]), code: "CHAIN_WOULD_REVERT" })],
+  [
+    1,
+    (play) =>
+      play.kit.ask("decline", {
+        transactionId: play.some(["approved"]),
+        code: "CHAIN_WOULD_REVERT",
+      }),
+  ],
   [
     3,
     (play) => {
@@ -156,7 +234,17 @@ const honest: readonly (readonly [number, Command])[] = [
 const cheap = { gasLimit: "65000", maxFeePerGas: "1000000000", maxPriorityFeePerGas: "1000000000" };
 
 function addJob({ kit, random }: Play): void {
-  const currency = random.pick(["eth", "eth", "eth", "usdt", "usdt", "usdt", "usdt", "doge", "usdc"]);
+  const currency = random.pick([
+    "eth",
+    "eth",
+    "eth",
+    "usdt",
+    "usdt",
+    "usdt",
+    "usdt",
+    "doge",
+    "usdc",
+  ]);
   const isManual = random.chance(6);
   kit.gateway.job(
     {
@@ -190,17 +278,29 @@ function addJob({ kit, random }: Play): void {
 /** Shown, and then ordered as it was shown, or as a plan of long ago. */
 function manualReplacement(play: Play, act: "replace" | "cancel", states: readonly string[]): void {
   const numbers = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
-  const wish = { transactionId: play.some(states), act, txParams: play.random.chance(4) ? play.txParams() : numbers };
-  const { plan } = play.kit.operate("manualReplacement", { ...wish, plan: null }) as AnyAnswer & { plan?: ReplacementPlan };
+  const wish = {
+    transactionId: play.some(states),
+    act,
+    txParams: play.random.chance(4) ? play.txParams() : numbers,
+  };
+  const { plan } = play.kit.operate("manualReplacement", { ...wish, plan: null }) as AnyAnswer & {
+    plan?: ReplacementPlan;
+  };
   if (plan === undefined) return;
   if (play.random.chance(3))
-    play.kit.ask("replace", { transactionId: wish.transactionId, above: plan.attempt - 1, txParams: cheap });
+    play.kit.ask("replace", {
+      transactionId: wish.transactionId,
+      above: plan.attempt - 1,
+      txParams: cheap,
+    });
   play.kit.operate("manualReplacement", { ...wish, plan });
 }
 
 /** Every released attempt that the gateway has not called ended is kept, to be sent again. */
 function assertKept({ kit }: Play): void {
-  const ended = new Set(kit.records().flatMap((record) => (record.kind === "ENDED" ? record.ended : [])));
+  const ended = new Set(
+    kit.records().flatMap((record) => (record.kind === "ENDED" ? record.ended : [])),
+  );
   for (const record of kit.records()) {
     if (record.kind !== "RELEASED") continue;
     for (const { transactionId, attempt } of record.released) {
@@ -253,13 +353,19 @@ const hostile: readonly Command[] = [
   (play) => {
     const { gateway, now } = play.kit;
     play.kit.admit(gateway.jobs([...gateway.texts.slice(-3)].reverse(), { at: now }));
-    play.kit.admit(gateway.jobs(gateway.texts.slice(play.kit.core.chain.sequence + 1), { at: now }));
+    play.kit.admit(
+      gateway.jobs(gateway.texts.slice(play.kit.core.chain.sequence + 1), { at: now }),
+    );
   },
   (play) => play.kit.ask("adopt", { chain: "local", slot: `${play.random.below(9)}`, quorum: 1 }),
   // Never above the ledger's own: that locks when it stays.
   (play) => {
     const next = Number(play.kit.core.accounts.find("eip155:31337", hotWallet)?.next ?? 0n);
-    play.kit.ask("account", { chain: "local", slot: `${play.random.below(next + 1)}`, quorum: 1 + play.random.below(2) });
+    play.kit.ask("account", {
+      chain: "local",
+      slot: `${play.random.below(next + 1)}`,
+      quorum: 1 + play.random.below(2),
+    });
   },
   (play) => {
     const transactionId = play.some();
@@ -277,9 +383,16 @@ const hostile: readonly Command[] = [
   (play) => {
     const transactionId = play.some();
     for (let i = 0; i < 2; i++) play.kit.send("sign", { transactionId, txParams: play.txParams() });
-    for (let i = 0; i < 2; i++) play.kit.send("replace", { transactionId, above: 1, txParams: play.txParams() });
+    for (let i = 0; i < 2; i++)
+      play.kit.send("replace", { transactionId, above: 1, txParams: play.txParams() });
     play.kit.send("decline", { transactionId, code: "CHAIN_WOULD_REVERT" });
-    play.kit.send("observed", { transactionId, stage: "final", outcome: "reverted", txHash: "", block: 0 });
+    play.kit.send("observed", {
+      transactionId,
+      stage: "final",
+      outcome: "reverted",
+      txHash: "",
+      block: 0,
+    });
   },
   (play) => play.kit.crash(play.random.below(2_000)),
   (play) => {
@@ -300,15 +413,32 @@ const hostile: readonly Command[] = [
  */
 const forks: readonly Command[] = [
   ({ kit }) =>
-    kit.admit(kit.gateway.jobs([], { gatewayHead: { seq: kit.core.heads.head.seq + 1, hash: "ab".repeat(32) }, at: kit.now })),
-  ({ kit }) => kit.release(kit.gateway.ack({ seq: kit.core.heads.head.seq, hash: "ab".repeat(32) }, { at: kit.now })),
+    kit.admit(
+      kit.gateway.jobs([], {
+        gatewayHead: { seq: kit.core.heads.head.seq + 1, hash: "ab".repeat(32) },
+        at: kit.now,
+      }),
+    ),
+  ({ kit }) =>
+    kit.release(
+      kit.gateway.ack({ seq: kit.core.heads.head.seq, hash: "ab".repeat(32) }, { at: kit.now }),
+    ),
   ({ kit }) =>
     kit.admit(
-      kit.gateway.welcome(kit.nonce, { gatewayHead: { seq: kit.core.heads.head.seq, hash: "ab".repeat(32) }, at: kit.now }),
+      kit.gateway.welcome(kit.nonce, {
+        gatewayHead: { seq: kit.core.heads.head.seq, hash: "ab".repeat(32) },
+        at: kit.now,
+      }),
     ),
   (play) => {
     const transactionId = play.some(["released", "broadcast", "included"]);
-    play.kit.ask("observed", { transactionId, stage: "final", outcome: "conflicted", txHash: "0x00ff", block: 1 });
+    play.kit.ask("observed", {
+      transactionId,
+      stage: "final",
+      outcome: "conflicted",
+      txHash: "0x00ff",
+      block: 1,
+    });
   },
 ];
 
@@ -321,9 +451,14 @@ function live(seed: number, commands = steps): void {
   const play = new Play(seed);
   const { kit, random } = play;
   for (let i = 0; i < commands; i++) {
-    const isFork = seed % 3 === 0 && (i === commands - 20 || (i > commands - 20 && random.chance(6)));
+    const isFork =
+      seed % 3 === 0 && (i === commands - 20 || (i > commands - 20 && random.chance(6)));
     if (isFork) play.isForked = true;
-    const command = isFork ? random.pick(forks) : random.chance(5) ? random.pick(hostile) : draw(play);
+    const command = isFork
+      ? random.pick(forks)
+      : random.chance(5)
+        ? random.pick(hostile)
+        : draw(play);
     command(play);
     kit.settle();
     assertSafe(play.world);
@@ -339,7 +474,9 @@ function live(seed: number, commands = steps): void {
 }
 
 describe("random commands", () => {
-  it.each(seedsOfRun(share(9, 3)))("keep every safety invariant (SEED=%i)", (seed) => live(seed, share(steps, 150)));
+  it.each(seedsOfRun(share(9, 3)))("keep every safety invariant (SEED=%i)", (seed) =>
+    live(seed, share(steps, 150)),
+  );
 
   it("reach every kind of record, so that the invariants are about something", () => {
     const kinds =

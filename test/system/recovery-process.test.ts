@@ -22,12 +22,16 @@ afterEach(async () => {
 });
 
 describe("recovery", () => {
-  it("a ledger restored from a backup pays a forgotten withdrawal once, on the nonce that it had", { timeout }, async () => {
+  it("a ledger restored from a backup pays a forgotten withdrawal once, on the nonce that it had", {
+    timeout,
+  }, async () => {
     world = await RecoveryKit.start();
     const { kit } = world;
     const before = await world.pay("before", "0.1", receiver(0x11));
     // Without the gateway's word on its end, the withdrawal would be kept on its slot as well.
-    await until("the signer knows its end", 30_000, async () => ((await world!.withdrawal(before)).isOver ? true : undefined));
+    await until("the signer knows its end", 30_000, async () =>
+      (await world!.withdrawal(before)).isOver ? true : undefined,
+    );
     await stop(kit.crypto!);
     world.keepState("copy");
     await kit.startCrypto();
@@ -41,8 +45,12 @@ describe("recovery", () => {
       (await world!.withdrawal(pending)).state === "broadcast" ? true : undefined,
     );
     const waiting = await world.order("lost-and-waiting", "2.5", receiver(0x14));
-    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
-    const signed = world.opened().filter((record) => record.kind === "SIGNED" && record.transactionId === pending);
+    await until("it waits", 30_000, async () =>
+      (await world!.withdrawal(waiting)).state === "held" ? true : undefined,
+    );
+    const signed = world
+      .opened()
+      .filter((record) => record.kind === "SIGNED" && record.transactionId === pending);
     const released = signed[0]!;
     if (released.kind !== "SIGNED") throw new Error("no signature");
     await world.stopAll();
@@ -53,16 +61,30 @@ describe("recovery", () => {
     await kit.startCrypto();
     await world.statusIs("locked", ({ locked }) => locked === "LEDGER_BEHIND_GATEWAY");
     expect((await world.operator("recover")).code).toBe("RECOVERY_NONE");
-    expect(await world.gateway("agents", "recover", world.agent)).toMatchObject({ ledgerEpoch: 2, openWithdrawals: 2 });
-    const offered = await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    expect(await world.gateway("agents", "recover", world.agent)).toMatchObject({
+      ledgerEpoch: 2,
+      openWithdrawals: 2,
+    });
+    const offered = await world.statusIs(
+      "offered",
+      ({ recovery }) => recovery === "RECOVERY_OFFERED",
+    );
     expect(offered.locked).toBe("LEDGER_BEHIND_GATEWAY");
     expect((await world.status()).exitCode).toBe(4);
     // The courier first has to count what the chain knows of the account.
     await until("a recovery of another name is none", 30_000, async () =>
-      (await world!.operator("recover", "--yes", "00".repeat(32))).code === "RECOVERY_NONE" ? true : undefined,
+      (await world!.operator("recover", "--yes", "00".repeat(32))).code === "RECOVERY_NONE"
+        ? true
+        : undefined,
     );
     const plan = await world.recover();
-    expect(plan).toMatchObject({ kept: 1, left: 0, newLedgerEpoch: 2, isHere: false, bothRestored: false });
+    expect(plan).toMatchObject({
+      kept: 1,
+      left: 0,
+      newLedgerEpoch: 2,
+      isHere: false,
+      bothRestored: false,
+    });
     expect(plan.withdrawals.find(({ transactionId }) => transactionId === pending)).toMatchObject({
       ...{ here: "", isContested: false, slot: "2", txHashes: [released.txHash] },
     });
@@ -76,7 +98,9 @@ describe("recovery", () => {
     expect(attempts[0]?.txHash).toBe(released.txHash);
     // Bytes that were released before the restore are worth nothing to an operator who kept them.
     await expect(world.chain("eth_sendRawTransaction", released.raw)).rejects.toThrow(/nonce/i);
-    await until("it waits again", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    await until("it waits again", 30_000, async () =>
+      (await world!.withdrawal(waiting)).state === "held" ? true : undefined,
+    );
     expect((await world.withdrawal(waiting)).code).toBe("POLICY_HOLD_ABOVE");
     expect((await world.approve(waiting)).exitCode).toBe(0);
     await world.completed(waiting);
@@ -104,32 +128,66 @@ describe("recovery", () => {
     expect((await world.status()).handshakeDone).toBe(false);
   });
 
-  it("a new ledger in place of a lost one begins locked, and takes everything from the gateway", { timeout }, async () => {
+  it("a new ledger in place of a lost one begins locked, and takes everything from the gateway", {
+    timeout,
+  }, async () => {
     world = await RecoveryKit.start();
     const { kit } = world;
     await world.pay("before", "0.1", receiver(0x21));
     const waiting = await world.order("waiting", "2.5", receiver(0x22));
-    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    await until("it waits", 30_000, async () =>
+      (await world!.withdrawal(waiting)).state === "held" ? true : undefined,
+    );
     await stop(kit.crypto!);
     rmSync(join(kit.stateDir, "signer", "ledger"), { recursive: true });
-    const args = [join(projectRoot, "crypto.js"), "--config", kit.configPath, "--state", kit.stateDir];
-    const ended = await run(process.execPath, args, { logFile: join(kit.dir, "without-ledger.log") });
-    expect(ended).toMatchObject({ code: 4, output: expect.stringContaining("recover --new-ledger") });
+    const args = [
+      join(projectRoot, "crypto.js"),
+      "--config",
+      kit.configPath,
+      "--state",
+      kit.stateDir,
+    ];
+    const ended = await run(process.execPath, args, {
+      logFile: join(kit.dir, "without-ledger.log"),
+    });
+    expect(ended).toMatchObject({
+      code: 4,
+      output: expect.stringContaining("recover --new-ledger"),
+    });
 
     expect((await world.operator("recover", "--new-ledger")).exitCode).toBe(2);
-    expect((await world.operator("recover", "--new-ledger", "--yes", "ff".repeat(8))).exitCode).toBe(2);
-    expect((await world.operator("recover", "--new-ledger", "--yes", world.agent, "--config", kit.configPath)).exitCode).toBe(0);
+    expect(
+      (await world.operator("recover", "--new-ledger", "--yes", "ff".repeat(8))).exitCode,
+    ).toBe(2);
+    expect(
+      (
+        await world.operator(
+          "recover",
+          "--new-ledger",
+          "--yes",
+          world.agent,
+          "--config",
+          kit.configPath,
+        )
+      ).exitCode,
+    ).toBe(0);
     await kit.startCrypto();
     expect(kit.crypto!.output()).toContain("LEDGER_BEHIND_GATEWAY");
     await world.gateway("agents", "recover", world.agent);
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const counted = await until("the chain was asked", 30_000, async () => {
-      const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
+      const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>(
+        "recover",
+      );
       return plan?.accounts[0]?.chainCount === "1" ? plan : undefined;
     });
-    expect(counted.accounts).toMatchObject([{ ledgerNext: "", gatewayNext: "1", chainCount: "1", next: "1" }]);
+    expect(counted.accounts).toMatchObject([
+      { ledgerNext: "", gatewayNext: "1", chainCount: "1", next: "1" },
+    ]);
     expect(await world.recover()).toMatchObject({ kept: 0, left: 0 });
-    await until("it waits again", 60_000, async () => ((await world!.withdrawal(waiting))?.state === "held" ? true : undefined));
+    await until("it waits again", 60_000, async () =>
+      (await world!.withdrawal(waiting))?.state === "held" ? true : undefined,
+    );
     expect((await world.approve(waiting)).exitCode).toBe(0);
     await world.completed(waiting);
     await world.pay("after", "0.1", receiver(0x23));
@@ -138,7 +196,9 @@ describe("recovery", () => {
     expect(await transactionCount(kit.anvil.url, kit.hotWalletAddress)).toBe(3);
   });
 
-  it("a gateway restored from a backup gets its lost records again, and nothing is paid twice", { timeout }, async () => {
+  it("a gateway restored from a backup gets its lost records again, and nothing is paid twice", {
+    timeout,
+  }, async () => {
     world = await RecoveryKit.start();
     const { kit } = world;
     await world.pay("before", "0.1", receiver(0x31));
@@ -148,7 +208,9 @@ describe("recovery", () => {
     await kit.startCrypto();
     const paid = await world.pay("forgotten-and-paid", "0.1", receiver(0x32));
     const waiting = await world.order("forgotten-and-waiting", "2.5", receiver(0x33));
-    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    await until("it waits", 30_000, async () =>
+      (await world!.withdrawal(waiting)).state === "held" ? true : undefined,
+    );
     await world.stopAll();
     world.restoreDatabase("old-gateway");
 
@@ -162,14 +224,18 @@ describe("recovery", () => {
     expect((await world.approve(waiting)).exitCode).toBe(0);
     await world.completed(waiting);
     expect(await world.gateway("agents")).toMatchObject([{ ledgerEpoch: 1, notCaughtUp: "" }]);
-    expect(world.records().some(({ kind }) => kind === "RECOVERED" || kind === "LOCKED")).toBe(false);
+    expect(world.records().some(({ kind }) => kind === "RECOVERED" || kind === "LOCKED")).toBe(
+      false,
+    );
     await world.pay("after", "0.1", receiver(0x34));
     expect(await world.balance(receiver(0x32))).toBe(tenth);
     expect(await world.balance(receiver(0x33))).toBe(25n * tenth);
     expect(await transactionCount(kit.anvil.url, kit.hotWalletAddress)).toBe(4);
   });
 
-  it("a recovery of both sides holds each later order, and shows the chain's payments next to it", { timeout }, async () => {
+  it("a recovery of both sides holds each later order, and shows the chain's payments next to it", {
+    timeout,
+  }, async () => {
     world = await RecoveryKit.start();
     const { kit } = world;
     await world.pay("before", "0.1", receiver(0x41));
@@ -188,17 +254,18 @@ describe("recovery", () => {
     await kit.startCrypto();
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const shown = await until("the chain was read again", 60_000, async () => {
-      const { plan } = await world!.operator<{ plan: { outgoing: object[]; accounts: { chainCount: string }[] } }>(
-        "recover",
-        "--both-restored",
-      );
+      const { plan } = await world!.operator<{
+        plan: { outgoing: object[]; accounts: { chainCount: string }[] };
+      }>("recover", "--both-restored");
       if (plan?.outgoing.length === 1 && plan.accounts[0]?.chainCount === "2") return plan;
       await stop(kit.crypto!);
       await kit.startCrypto();
       await world!.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
       return undefined;
     });
-    expect(shown.outgoing).toMatchObject([{ slot: "1", receiver: receiver(0x42), units: tenth.toString() }]);
+    expect(shown.outgoing).toMatchObject([
+      { slot: "1", receiver: receiver(0x42), units: tenth.toString() },
+    ]);
     expect(await world.recover("--both-restored")).toMatchObject({
       bothRestored: true,
       accounts: [{ gatewayNext: "1", next: "2" }],
@@ -220,14 +287,19 @@ describe("recovery", () => {
     expect((await world.operator<Shown>("show", fresh)).outgoing).toEqual([]);
     // Gateway and agent have both forgotten the order; the chain shows its payment, and the gateway
     // gives the agent no order of the same content.
-    expect(await world.shop.transaction(again)).toMatchObject({ status: 0, stage: "awaiting_operator" });
+    expect(await world.shop.transaction(again)).toMatchObject({
+      status: 0,
+      stage: "awaiting_operator",
+    });
     const [paid] = outgoing;
     const named = ["--transaction", paid?.txHash ?? "", "--reason", "seen on the chain"];
     expect(await world.gatewayOutcome("withdrawals", "paid", fresh, ...named)).toMatchObject({
       exitCode: 1,
       said: expect.stringContaining("the transaction paid 0x4242"),
     });
-    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
+    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({
+      transactionId: again,
+    });
     await world.completed(again);
     expect(await world.shop.transaction(again)).toMatchObject({ status: 1, txHash: paid?.txHash });
     expect((await world.operator("refuse", alike, "--yes")).exitCode).toBe(0);

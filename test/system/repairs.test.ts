@@ -20,8 +20,12 @@ function withoutMend(row: (typeof repairs)[number]): string | null {
 describe("the repairs", () => {
   it("have names of their own, and each a test file", () => {
     expect(new Set(repairs.map(({ name }) => name)).size).toBe(repairs.length);
-    expect(repairs.filter(({ name }) => !/^[a-z0-9]+(-[a-z0-9]+)+$/.test(name)).map(({ name }) => name)).toEqual([]);
-    expect(repairs.filter(({ test }) => !existsSync(join(root, test))).map(({ name }) => name)).toEqual([]);
+    expect(
+      repairs.filter(({ name }) => !/^[a-z0-9]+(-[a-z0-9]+)+$/.test(name)).map(({ name }) => name),
+    ).toEqual([]);
+    expect(
+      repairs.filter(({ test }) => !existsSync(join(root, test))).map(({ name }) => name),
+    ).toEqual([]);
   });
 
   it("are each taken out of one place, and what is left is a program", () => {
@@ -30,7 +34,11 @@ describe("the repairs", () => {
       if (text === null || row.find === row.replace) return true;
       if (!/\.tsx?$/.test(row.file)) return false;
       try {
-        transformSync(text, { loader: row.file.endsWith("x") ? "tsx" : "ts", target: "es2022", logLevel: "silent" });
+        transformSync(text, {
+          loader: row.file.endsWith("x") ? "tsx" : "ts",
+          target: "es2022",
+          logLevel: "silent",
+        });
         return false;
       } catch {
         return true;

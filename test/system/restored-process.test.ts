@@ -20,7 +20,9 @@ import { startsTheBuild } from "../support/built.ts";
 describe("both sides of real processes, restored", () => {
   startsTheBuild();
 
-  it("each order is paid once, and what waits says what to type", { timeout: 900_000 }, async () => {
+  it("each order is paid once, and what waits says what to type", {
+    timeout: 900_000,
+  }, async () => {
     const seed = process.env.SEED ?? randomBytes(6).toString("hex");
     process.stderr.write(`restored: SEED=${seed}\n`);
     const at = Number.parseInt(seed.slice(0, 8), 16) || 0;
@@ -58,8 +60,13 @@ describe("the judge of a run", () => {
   const order = (orderId: string, receiver: string, txHash: string): RestoredOrder => ({
     ...{ orderId, receiver, units: 5n, transactionId: orderId, status: 1, txHash, before: [] },
   });
-  const [one, alike, other] = [order("one", "r1", "t1"), order("alike", "r1", "t2"), order("other", "r2", "t3")];
-  const payment = (txHash: string, receiver: string) => [txHash, [{ txHash, receiver, units: 5n }]] as const;
+  const [one, alike, other] = [
+    order("one", "r1", "t1"),
+    order("alike", "r1", "t2"),
+    order("other", "r2", "t3"),
+  ];
+  const payment = (txHash: string, receiver: string) =>
+    [txHash, [{ txHash, receiver, units: 5n }]] as const;
   const sound = {
     transactions: new Map([payment("t1", "r1"), payment("t2", "r1"), payment("t3", "r2")]),
     held: new Map([
@@ -96,14 +103,24 @@ describe("the judge of a run", () => {
       sound,
       "other: the shop was told t1, which does not pay it",
     ],
-    ["an order without its end", [one, alike, { ...other, status: 0 }], sound, "other: status 0, not Completed"],
+    [
+      "an order without its end",
+      [one, alike, { ...other, status: 0 }],
+      sound,
+      "other: status 0, not Completed",
+    ],
     [
       "money that blocks do not explain",
       [one, alike, other],
       { ...sound, held: new Map([["r1", 10n]]) },
       "other: the receiver has undefined in place of 5",
     ],
-    ["a fault of the chain", [one, alike, other], { ...sound, violations: ["no block"] }, "no block"],
+    [
+      "a fault of the chain",
+      [one, alike, other],
+      { ...sound, violations: ["no block"] },
+      "no block",
+    ],
   ])("finds %s", (_, orders, judged, words) => {
     expect(judgedRun(orders, judged)).toContain(words);
   });
@@ -120,11 +137,28 @@ describe("the table of the world both-restored", () => {
   });
 
   it("sums runs of one cell, and counts a second payment apart from other faults", () => {
-    const failed = (invariant: string) => ({ ...told, apart: 0, violation: { invariant, detail: "" } });
+    const failed = (invariant: string) => ({
+      ...told,
+      apart: 0,
+      violation: { invariant, detail: "" },
+    });
     const name = "evm, without recovery";
-    const all = [told, failed("no withdrawal is paid twice"), failed("a pin has one withdrawal")].map(cellsOf);
+    const all = [
+      told,
+      failed("no withdrawal is paid twice"),
+      failed("a pin has one withdrawal"),
+    ].map(cellsOf);
     expect(all.reduce(together)).toEqual({
-      [name]: { runs: 3, restores: 6, violations: 2, twice: 1, hiding: 3, apart: 1, waited: 9, left: 3 },
+      [name]: {
+        runs: 3,
+        restores: 6,
+        violations: 2,
+        twice: 1,
+        hiding: 3,
+        apart: 1,
+        waited: 9,
+        left: 3,
+      },
     });
     expect(cellsOf({ ...told, restored: null })).toEqual({});
     expect(linesOf({})).toEqual([]);
@@ -135,11 +169,16 @@ describe("the table of the world both-restored", () => {
 });
 
 describe("a stand-in for a coin's daemon", () => {
-  const mine = (node: MadeUpNode, count: number, address: string) => node.ask<string[]>("generatetoaddress", count, address);
+  const mine = (node: MadeUpNode, count: number, address: string) =>
+    node.ask<string[]>("generatetoaddress", count, address);
   /** A coin of the faucet's, at an address of this node. */
   async function funded(node: MadeUpNode): Promise<string> {
-    const script = (await node.ask<{ scriptPubKey: string }>("validateaddress", await node.ask<string>("getnewaddress")))
-      .scriptPubKey;
+    const script = (
+      await node.ask<{ scriptPubKey: string }>(
+        "validateaddress",
+        await node.ask<string>("getnewaddress"),
+      )
+    ).scriptPubKey;
     const bare = `02000000000200e1f5050000000016${script}00e1f5050000000016${script}00000000`;
     const { hex } = await node.ask<{ hex: string }>("fundrawtransaction", bare);
     return node.ask<string>("sendrawtransaction", hex);
@@ -154,7 +193,9 @@ describe("a stand-in for a coin's daemon", () => {
       expect(await node.ask("getrawmempool")).toEqual([txid]);
       const [hash = ""] = await mine(node, 1, miner);
       expect(await node.ask("getbestblockhash")).toBe(hash);
-      expect(await node.ask("getblockhash", 0)).toMatch(name === "bitcoin" ? /^0f9188f13cb7b2c7/ : /^530827f38f93b43e/);
+      expect(await node.ask("getblockhash", 0)).toMatch(
+        name === "bitcoin" ? /^0f9188f13cb7b2c7/ : /^530827f38f93b43e/,
+      );
       const { tx } = await node.ask<{ tx: { txid: string }[] }>("getblock", hash, 2);
       expect(tx.map((one) => one.txid)).toContain(txid);
       const raw = await node.ask<string>("getrawtransaction", txid);
@@ -168,9 +209,15 @@ describe("a stand-in for a coin's daemon", () => {
     const node = new MadeUpNode("bitcoin");
     const txid = await funded(node);
     const out = [{ units: 90_000_000n, script: `0014${"11".repeat(20)}` }];
-    const [strange, stolen] = ["ab".repeat(32), txid].map((from) => writeCoinTransaction([`${from}:0`], out).raw);
-    await expect(node.ask("sendrawtransaction", strange)).rejects.toThrow("bad-txns-inputs-missingorspent");
-    await expect(node.ask("sendrawtransaction", stolen)).rejects.toThrow("mandatory-script-verify-flag-failed");
+    const [strange, stolen] = ["ab".repeat(32), txid].map(
+      (from) => writeCoinTransaction([`${from}:0`], out).raw,
+    );
+    await expect(node.ask("sendrawtransaction", strange)).rejects.toThrow(
+      "bad-txns-inputs-missingorspent",
+    );
+    await expect(node.ask("sendrawtransaction", stolen)).rejects.toThrow(
+      "mandatory-script-verify-flag-failed",
+    );
     expect(await node.refusal("testmempoolaccept", ["00"])).toMatch(/decode failed/);
     expect(readCoinRaw(stolen ?? "")?.inputs[0]?.coin).toBe(`${txid}:0`);
   });

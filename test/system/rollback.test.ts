@@ -20,7 +20,12 @@ afterEach(async () => {
 });
 
 async function pay(shop: Shop, orderId: string): Promise<void> {
-  const order = { currency: "eth" as const, amount: "0.1", receiver: `0x${"7a".repeat(20)}`, orderId };
+  const order = {
+    currency: "eth" as const,
+    amount: "0.1",
+    receiver: `0x${"7a".repeat(20)}`,
+    orderId,
+  };
   const answer = await until("an answer", 60_000, async () => {
     const given = await shop.autoWithdraw(order);
     return given.transactionId === "" ? undefined : given;

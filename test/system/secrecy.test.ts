@@ -40,11 +40,20 @@ function filesUnder(folder: string): string[] {
  */
 function keyTexts(mnemonic: string): Record<string, Buffer> {
   const root = HDNodeWallet.fromPhrase(mnemonic, "", "m");
-  const keys = { "hot wallet's key": "m/44'/60'/0'/0/0", "account 0": "m/44'/60'/0'", "account 1": "m/44'/60'/1'", master: "m" };
+  const keys = {
+    "hot wallet's key": "m/44'/60'/0'/0/0",
+    "account 0": "m/44'/60'/0'",
+    "account 1": "m/44'/60'/1'",
+    master: "m",
+  };
   return Object.fromEntries(
     Object.entries(keys).flatMap(([name, path]) => {
       const hex = root.derivePath(path).privateKey.slice(2);
-      const forms = { hex, "upper hex": hex.toUpperCase(), base64: Buffer.from(hex, "hex").toString("base64").slice(0, 42) };
+      const forms = {
+        hex,
+        "upper hex": hex.toUpperCase(),
+        base64: Buffer.from(hex, "hex").toString("base64").slice(0, 42),
+      };
       return Object.entries(forms).flatMap(([form, text]) => [
         [`${name} as ${form}`, Buffer.from(text)] as const,
         [`${name} as ${form} in UTF-16`, Buffer.from(text, "utf16le")] as const,
@@ -63,7 +72,9 @@ beforeAll(async () => {
   await kit.startGateway();
   relay = await startRelay(kit.gatewayUrl);
   const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as Record<string, unknown>;
-  writeFileSync(kit.configPath, JSON.stringify({ ...config, gatewayUrl: relay.url }), { mode: 0o600 });
+  writeFileSync(kit.configPath, JSON.stringify({ ...config, gatewayUrl: relay.url }), {
+    mode: 0o600,
+  });
   const words = kit.mnemonic.split(" ");
   secrets = {
     mnemonic: Buffer.from(kit.mnemonic),
@@ -78,23 +89,48 @@ beforeAll(async () => {
   const paired = await kit.pair();
   expect(paired.code, paired.output).toBe(0);
   await kit.fund(10n ** 19n, 10n ** 9n);
-  const args = [join(projectRoot, "crypto.js"), "--config", kit.configPath, "--state", kit.stateDir];
+  const args = [
+    join(projectRoot, "crypto.js"),
+    "--config",
+    kit.configPath,
+    "--state",
+    kit.stateDir,
+  ];
   const traceFile = join(kit.dir, "trace.strace");
   const options = { cwd: kit.dir, logFile: join(kit.dir, "crypto.log") };
   crypto = traced
     ? start(
         "strace",
-        ["-f", "--seccomp-bpf", "-e", "trace=socket,connect,bind,openat", "-o", traceFile, process.execPath, ...args],
+        [
+          "-f",
+          "--seccomp-bpf",
+          "-e",
+          "trace=socket,connect,bind,openat",
+          "-o",
+          traceFile,
+          process.execPath,
+          ...args,
+        ],
         options,
       )
     : start(process.execPath, args, options);
-  await until("crypto ready", 60_000, async () => (crypto.output().includes("crypto: ready") ? true : undefined), crypto.output);
+  await until(
+    "crypto ready",
+    60_000,
+    async () => (crypto.output().includes("crypto: ready") ? true : undefined),
+    crypto.output,
+  );
   const launcher = traced ? childrenOf(crypto.pid, "crypto.js")[0]! : crypto.pid;
   signerPid = childrenOf(launcher, join("agent", "signer", "main.js"))[0]!;
   courierPid = childrenOf(launcher, join("agent", "courier", "main.js"))[0]!;
   const shop = createShop(kit);
   for (const [place, currency] of (["eth", "usdt"] as const).entries()) {
-    const order = { currency, amount: "0.5", receiver: `0x${"5e".repeat(20)}`, orderId: `secrecy-${place}` };
+    const order = {
+      currency,
+      amount: "0.5",
+      receiver: `0x${"5e".repeat(20)}`,
+      orderId: `secrecy-${place}`,
+    };
     const answer = await until("an answer", 60_000, async () => {
       const given = await shop.autoWithdraw(order);
       return given.transactionId === "" ? undefined : given;
@@ -110,7 +146,10 @@ beforeAll(async () => {
   await kit.cli("withdrawals", "--json");
   const threads = readdirSync(`/proc/${signerPid}/task`);
   for (const pid of [launcher, signerPid, courierPid, kit.gateway!.pid]) {
-    seenCommands.push(readFileSync(`/proc/${pid}/cmdline`, "latin1"), readFileSync(`/proc/${pid}/environ`, "latin1"));
+    seenCommands.push(
+      readFileSync(`/proc/${pid}/cmdline`, "latin1"),
+      readFileSync(`/proc/${pid}/environ`, "latin1"),
+    );
   }
   if (traced) {
     const mine = new Set([String(signerPid), ...threads]);
@@ -151,7 +190,9 @@ describe("planted secrets", () => {
   });
 
   it("are in no log, ledger, keystore, database or state file", () => {
-    const files = filesUnder(kit.dir).filter((path) => path !== kit.configPath && !path.endsWith(".strace"));
+    const files = filesUnder(kit.dir).filter(
+      (path) => path !== kit.configPath && !path.endsWith(".strace"),
+    );
     expect(files.length).toBeGreaterThan(8);
     expect(
       files
@@ -174,14 +215,19 @@ describe("planted secrets", () => {
 
   it("are nowhere in the courier's memory", () => {
     // The same search finds what is there: the courier's own settings hold the gateway's address.
-    expect(findInMemory(courierPid, { gatewayUrl: Buffer.from(relay.url) })).toEqual(["gatewayUrl"]);
+    expect(findInMemory(courierPid, { gatewayUrl: Buffer.from(relay.url) })).toEqual([
+      "gatewayUrl",
+    ]);
     expect(findInMemory(courierPid, secrets)).toEqual([]);
   });
 
   it("are nowhere as text in the signer's memory, which holds the hot wallet's key as bytes", () => {
     const { privateKey } = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'/0/0");
     const account0 = HDNodeWallet.fromPhrase(kit.mnemonic, "", "m/44'/60'/0'").privateKey;
-    const bytes = { hotWallet: Buffer.from(privateKey.slice(2), "hex"), "account 0": Buffer.from(account0.slice(2), "hex") };
+    const bytes = {
+      hotWallet: Buffer.from(privateKey.slice(2), "hex"),
+      "account 0": Buffer.from(account0.slice(2), "hex"),
+    };
     expect(findInMemory(signerPid, bytes)).toEqual(["hotWallet"]);
     const encKeys = Object.entries(secrets).filter(([name]) => name.startsWith("encKey"));
     expect(findInMemory(signerPid, Object.fromEntries(encKeys))).toEqual([]);
@@ -198,12 +244,17 @@ describe("planted secrets", () => {
 it("the check of a heap snapshot's stricter cousin can fail", async () => {
   const holder = start(
     process.execPath,
-    ["-e", `globalThis.kept = Buffer.from("${"ab".repeat(16)}", "hex"); setInterval(() => {}, 1000); console.log("up")`],
+    [
+      "-e",
+      `globalThis.kept = Buffer.from("${"ab".repeat(16)}", "hex"); setInterval(() => {}, 1000); console.log("up")`,
+    ],
     {
       logFile: "/dev/null",
     },
   );
   await until("up", 10_000, async () => (holder.output().includes("up") ? true : undefined));
-  expect(findInMemory(holder.pid, { planted: Buffer.from("ab".repeat(16), "hex") })).toEqual(["planted"]);
+  expect(findInMemory(holder.pid, { planted: Buffer.from("ab".repeat(16), "hex") })).toEqual([
+    "planted",
+  ]);
   await stop(holder);
 });

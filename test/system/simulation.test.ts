@@ -35,7 +35,9 @@ interface Summary {
 
 /** The command as it is typed; a violation is an exit code of its own. */
 async function simulate(...args: readonly string[]): Promise<Summary & { readonly said: string }> {
-  const run = promisify(execFile)(process.execPath, [join(dist, "command.js"), "--json", ...args], { maxBuffer: 1 << 24 });
+  const run = promisify(execFile)(process.execPath, [join(dist, "command.js"), "--json", ...args], {
+    maxBuffer: 1 << 24,
+  });
   const { stdout, stderr } = await run.catch((error: { stdout: string; stderr: string }) => error);
   return { ...(JSON.parse(stdout) as Summary), said: stderr };
 }
@@ -54,11 +56,19 @@ async function inTree<T>(patch: Patch | null, script: string): Promise<T> {
   ];
   writeFileSync(
     file,
-    [...head, `const said = await (async () => { ${script} })();`, "process.stdout.write(JSON.stringify(said));"].join("\n"),
+    [
+      ...head,
+      `const said = await (async () => { ${script} })();`,
+      "process.stdout.write(JSON.stringify(said));",
+    ].join("\n"),
   );
-  const { stdout } = await promisify(execFile)(process.execPath, ["--single-threaded", "--min-semi-space-size=64", file], {
-    maxBuffer: 1 << 26,
-  });
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ["--single-threaded", "--min-semi-space-size=64", file],
+    {
+      maxBuffer: 1 << 26,
+    },
+  );
   return JSON.parse(stdout) as T;
 }
 
@@ -145,17 +155,29 @@ describe("the simulator", () => {
 
   it.each(worldCases)("finds nothing in the world %s", async (world, count) => {
     if (!isLongTier) {
-      expect((await together()).worlds[world]).toMatchObject({ seed: worlds[world] + 1, violation: null });
+      expect((await together()).worlds[world]).toMatchObject({
+        seed: worlds[world] + 1,
+        violation: null,
+      });
       return;
     }
-    const { violations, said, seeds } = await simulate("--world", world, "--seeds", String(count), "--workers", "1");
+    const { violations, said, seeds } = await simulate(
+      "--world",
+      world,
+      "--seeds",
+      String(count),
+      "--workers",
+      "1",
+    );
     expect(said).toBe("");
     expect({ violations, seeds }).toEqual({ violations: 0, seeds: count });
   });
 
   it("finds nothing in the seeds that once showed a bug", async () => {
     const { kept: runs } = await together();
-    expect(runs.map(({ seed, violation }) => ({ seed, violation }))).toEqual(kept.map(({ seed }) => ({ seed, violation: null })));
+    expect(runs.map(({ seed, violation }) => ({ seed, violation }))).toEqual(
+      kept.map(({ seed }) => ({ seed, violation: null })),
+    );
   });
 
   it("runs a seed the same way after other seeds, and another seed in another way", async () => {
@@ -203,7 +225,11 @@ describe("the simulator", () => {
       const shrunk = await shrink(tree, run);
       return { run, shrunk, again: await tree.runSeed(seed, { only: new Set(shrunk.faults), isReadable: false }) };
     }`;
-    const { run, shrunk, again } = await inTree<{ run: RunResult; shrunk: Shrunk; again: RunResult }>(deafToFailures, script);
+    const { run, shrunk, again } = await inTree<{
+      run: RunResult;
+      shrunk: Shrunk;
+      again: RunResult;
+    }>(deafToFailures, script);
     expect(shrunk.faults.length).toBeLessThanOrEqual(run.taken.length / 3);
     expect(shrunk.faults.some((fault) => fault.startsWith("a sync fails#"))).toBe(true);
     expect(again.violation?.invariant).toBe(run.violation?.invariant);
@@ -211,7 +237,10 @@ describe("the simulator", () => {
   });
 
   it("says so when a patch does not fit", async () => {
-    writeFileSync(join(folder, "patch.json"), JSON.stringify({ ...withoutSync, find: "nowhere in the file" }));
+    writeFileSync(
+      join(folder, "patch.json"),
+      JSON.stringify({ ...withoutSync, find: "nowhere in the file" }),
+    );
     await expect(simulate("--seeds", "1", "--patch", join(folder, "patch.json"))).rejects.toThrow();
   });
 });

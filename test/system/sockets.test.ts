@@ -18,7 +18,12 @@ import { projectRoot } from "../../lab/kit/kit.ts";
 import { useEgress } from "../../outgoing/egress.ts";
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { keyPair } from "../support/link-gateway.ts";
-import { isEnded, isLetGo, listenNeverClosing, openNeverClosing } from "../support/never-closing.ts";
+import {
+  isEnded,
+  isLetGo,
+  listenNeverClosing,
+  openNeverClosing,
+} from "../support/never-closing.ts";
 
 const silent = "test/gateway/silent-connections.test.ts";
 const here = "test/system/sockets.test.ts";
@@ -26,33 +31,98 @@ const here = "test/system/sockets.test.ts";
 /** Each row: the file, what it opens, the test with an end that never closes, and its title. */
 const rows: readonly (readonly [file: string, opens: string, test: string, title: string])[] = [
   // listeners
-  ["gateway/api/server.ts", "the gateway's API, pages, pairing, /ready", silent, "is let go by the gateway"],
+  [
+    "gateway/api/server.ts",
+    "the gateway's API, pages, pairing, /ready",
+    silent,
+    "is let go by the gateway",
+  ],
   ["gateway/gateway.ts", "the same, with its port", silent, "is let go by the gateway"],
   ["gateway/api/wire.ts", "answers below the framework", silent, "is let go by the gateway"],
   ["gateway/hub/hub.ts", "links of the agents", silent, "is let go by the hub"],
-  ["alerts/metrics/server.ts", "metrics of gateway and courier", here, "the metrics listener lets go"],
+  [
+    "alerts/metrics/server.ts",
+    "metrics of gateway and courier",
+    here,
+    "the metrics listener lets go",
+  ],
   ["gateway/reporting/reporting.ts", "the gateway's metrics", here, "the metrics listener lets go"],
-  ["agent/signer/sockets/line-server.ts", "the signer's sockets", here, "the signer's sockets let go"],
-  ["agent/signer/main.ts", "its sockets for courier and operator", here, "the signer's sockets let go"],
-  ["gateway/operator/check.ts", "the port, for a moment of check, before anybody can connect", here, "a port that is only tried"],
-  ["examples/shop/shop.ts", "the example's receiver, by Node's own limits", here, "every listener and client"],
+  [
+    "agent/signer/sockets/line-server.ts",
+    "the signer's sockets",
+    here,
+    "the signer's sockets let go",
+  ],
+  [
+    "agent/signer/main.ts",
+    "its sockets for courier and operator",
+    here,
+    "the signer's sockets let go",
+  ],
+  [
+    "gateway/operator/check.ts",
+    "the port, for a moment of check, before anybody can connect",
+    here,
+    "a port that is only tried",
+  ],
+  [
+    "examples/shop/shop.ts",
+    "the example's receiver, by Node's own limits",
+    here,
+    "every listener and client",
+  ],
   // clients
   ["outgoing/exchange.ts", "every HTTP request that leaves", here, "an exchange lets go"],
   ["outgoing/egress.ts", "the way by a company's proxy", here, "a tunnel lets go"],
-  ["chains/providers/rpc-post.ts", "questions to nodes, by the exchange", here, "an exchange lets go"],
+  [
+    "chains/providers/rpc-post.ts",
+    "questions to nodes, by the exchange",
+    here,
+    "an exchange lets go",
+  ],
   ["gateway/prices/ask.ts", "questions to markets, by the exchange", here, "an exchange lets go"],
-  ["gateway/callbacks/send.ts", "callbacks, by the exchange; name servers, by a cancelled resolver", here, "an exchange lets go"],
+  [
+    "gateway/callbacks/send.ts",
+    "callbacks, by the exchange; name servers, by a cancelled resolver",
+    here,
+    "an exchange lets go",
+  ],
   ["alerts/queue/send.ts", "alerts and notify, by the exchange", here, "an exchange lets go"],
-  ["gateway/operator/health.ts", "/ready of the own gateway, by the exchange", here, "an exchange lets go"],
+  [
+    "gateway/operator/health.ts",
+    "/ready of the own gateway, by the exchange",
+    here,
+    "an exchange lets go",
+  ],
   ["cli/registering/register.ts", "pairing, by the exchange", here, "an exchange lets go"],
   ["cli/doctor/outside.ts", "the gateway's clock, by the exchange", here, "an exchange lets go"],
   ["agent/courier/link/link.ts", "the link to the gateway", here, "the agent's link lets go"],
-  ["agent/socket/client.ts", "the signer's sockets", here, "a client of the signer's sockets lets go"],
-  ["agent/courier/main.ts", "the signer's socket; metrics", here, "a client of the signer's sockets lets go"],
-  ["agent/launcher/terminal-messages.ts", "the operator's socket", here, "a client of the signer's sockets lets go"],
+  [
+    "agent/socket/client.ts",
+    "the signer's sockets",
+    here,
+    "a client of the signer's sockets lets go",
+  ],
+  [
+    "agent/courier/main.ts",
+    "the signer's socket; metrics",
+    here,
+    "a client of the signer's sockets lets go",
+  ],
+  [
+    "agent/launcher/terminal-messages.ts",
+    "the operator's socket",
+    here,
+    "a client of the signer's sockets lets go",
+  ],
   ["cli/operator.ts", "the operator's socket", here, "a client of the signer's sockets lets go"],
   ["client/client.ts", "the shop's requests", here, "the shop's client lets go"],
-  ["gateway/pages/page-script.ts", "the payer's browser, with its own limits", here, "every listener and client"],
+  [
+    "gateway/pages/page-script.ts",
+    "the payer's browser, with its own limits",
+    here,
+    "every listener and client",
+  ],
 ];
 
 /**
@@ -61,22 +131,43 @@ const rows: readonly (readonly [file: string, opens: string, test: string, title
  */
 const opening =
   /import \{[^}]*\b(?:connect|createConnection)\b[^}]*\} from "node:(?:net|tls)"|\b(?:createServer|fetch|fastify|createOutgoing|createSocketClient|listenLines|serveMetrics|openTunnel)(?:<[^>()]*>)?\(|\bnew (?:WebSocket|WebSocketServer|Pool|Resolver|Server|Socket)\(|\.listen\(|from "node:(?:http|https|http2|dgram|dns)"/;
-const product = ["agent", "alerts", "base", "chains", "cli", "client", "examples", "gateway", "outgoing", "protocol"];
+const product = [
+  "agent",
+  "alerts",
+  "base",
+  "chains",
+  "cli",
+  "client",
+  "examples",
+  "gateway",
+  "outgoing",
+  "protocol",
+];
 /** A type is no connection, and a comment neither. */
-const code = (text: string): string => text.replace(/^import type .*$|\/\*[\s\S]*?\*\/|^export function .*$/gm, "");
+const code = (text: string): string =>
+  text.replace(/^import type .*$|\/\*[\s\S]*?\*\/|^export function .*$/gm, "");
 
 function sources(folder: string): readonly string[] {
   return readdirSync(join(projectRoot, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
-    return entry.isDirectory() ? sources(path) : /\.(?:ts|tsx|js)$/.test(path) && !path.endsWith(".d.ts") ? [path] : [];
+    return entry.isDirectory()
+      ? sources(path)
+      : /\.(?:ts|tsx|js)$/.test(path) && !path.endsWith(".d.ts")
+        ? [path]
+        : [];
   });
 }
 
 it("every listener and client of the product stands in the table, with a test whose other end never closes", () => {
-  const found = product.flatMap(sources).filter((path) => opening.test(code(readFileSync(join(projectRoot, path), "utf8"))));
+  const found = product
+    .flatMap(sources)
+    .filter((path) => opening.test(code(readFileSync(join(projectRoot, path), "utf8"))));
   expect(rows.map(([file]) => file).sort()).toEqual([...found].sort());
   for (const [file, , test, title] of rows)
-    expect(readFileSync(join(projectRoot, test), "utf8").split(title).length, `${file}: ${title}`).toBeGreaterThan(1);
+    expect(
+      readFileSync(join(projectRoot, test), "utf8").split(title).length,
+      `${file}: ${title}`,
+    ).toBeGreaterThan(1);
 });
 
 const dir = mkdtempSync(join(tmpdir(), "sockets-"));
@@ -88,7 +179,10 @@ afterEach(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-async function peer(place: Parameters<typeof listenNeverClosing>[0], answer: (socket: Socket) => void) {
+async function peer(
+  place: Parameters<typeof listenNeverClosing>[0],
+  answer: (socket: Socket) => void,
+) {
   const listening = await listenNeverClosing(place, (socket) => {
     opened.push(socket);
     answer(socket);
@@ -121,7 +215,13 @@ describe("listeners", () => {
     await new Promise<void>((resolve, reject) => {
       const text = async (): Promise<string> => "up 1\n";
       const place = { path };
-      const served = serveMetrics({ place, text, contentType: "text/plain", onListen: () => resolve(), onFailed: reject });
+      const served = serveMetrics({
+        place,
+        text,
+        contentType: "text/plain",
+        onListen: () => resolve(),
+        onFailed: reject,
+      });
       closers.push(() => served.close());
     });
     const socket = await openNeverClosing({ path }, first);
@@ -166,16 +266,27 @@ describe("clients", () => {
   /** An answer is waited for; silence is given up soon. */
   const patience = (isAnswered: boolean): number => (isAnswered ? 20_000 : 300);
   const exchanged = (port: number, idleMs: number, timeoutMs: number): Promise<Outcome> => {
-    const outgoing = createOutgoing({ origin: `http://127.0.0.1:${port}`, connectionsMax: 1, idleMs });
+    const outgoing = createOutgoing({
+      origin: `http://127.0.0.1:${port}`,
+      connectionsMax: 1,
+      idleMs,
+    });
     closers.push(() => outgoing.close());
-    return new Promise((done) => outgoing.send({ method: "GET", path: "/", bytesMax: 64, timeoutMs }, done));
+    return new Promise((done) =>
+      outgoing.send({ method: "GET", path: "/", bytesMax: 64, timeoutMs }, done),
+    );
   };
   it.each([
     ["answers", answered, 0, true],
     ["answers, when the connection is kept", answered, 50, true],
     ["answers nothing", "", 0, false],
     ["stops in its answer", answered.slice(0, -1), 0, false],
-    ["answers more than was asked for", `HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${"x".repeat(999)}`, 50, false],
+    [
+      "answers more than was asked for",
+      `HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n${"x".repeat(999)}`,
+      50,
+      false,
+    ],
     ["answers no HTTP", "\u0000\u0000\r\n\r\n", 50, false],
   ])("an exchange lets go of a server that %s", async (_what, text, idleMs, ok) => {
     const { port, next } = await peer(local, says(text));
@@ -193,7 +304,12 @@ describe("clients", () => {
     const { port, next } = await peer(local, says(text));
     useEgress({ ca: "", proxy: `http://127.0.0.1:${port}`, direct: [] });
     closers.push(() => useEgress({ ca: "", proxy: "", direct: [] }));
-    const outgoing = createOutgoing({ origin: "https://node.example", connectionsMax: 1, idleMs: 0, connectMs: 200 });
+    const outgoing = createOutgoing({
+      origin: "https://node.example",
+      connectionsMax: 1,
+      idleMs: 0,
+      connectMs: 200,
+    });
     closers.push(() => outgoing.close());
     const arrived = next();
     const request = { method: "GET", path: "/", bytesMax: 64, timeoutMs: 1_000 } as const;
@@ -210,7 +326,9 @@ describe("clients", () => {
     ],
   ])("the agent's link lets go of a gateway that %s", async (_what, text) => {
     const { port, next } = await peer(local, (socket) => {
-      socket.once("data", (head) => socket.write(text.endsWith("Accept: ") ? `${text}${acceptOf(String(head))}\r\n\r\n` : text));
+      socket.once("data", (head) =>
+        socket.write(text.endsWith("Accept: ") ? `${text}${acceptOf(String(head))}\r\n\r\n` : text),
+      );
     });
     const arrived = next();
     const [gatewayKey, linkKey] = [keyPair(), keyPair()];
@@ -218,7 +336,12 @@ describe("clients", () => {
       address: linkAddress(`http://127.0.0.1:${port}`),
       gatewayKey: gatewayKey.publicKey,
       linkKey: linkKey.privateKey,
-      self: { agent: "ab".repeat(8), wallet: "cd".repeat(16), ledgerEpoch: 1, nonce: "ef".repeat(32) },
+      self: {
+        agent: "ab".repeat(8),
+        wallet: "cd".repeat(16),
+        ledgerEpoch: 1,
+        nonce: "ef".repeat(32),
+      },
       software: "test",
       clock: Date.now,
       random: () => 0,
@@ -238,7 +361,9 @@ describe("clients", () => {
     const path = join(dir, "client.sock");
     const { next } = await peer({ path }, () => {});
     const arrived = next();
-    const client = createSocketClient<{ status: object }, { status: object }>(path, { timeoutMs: 50 });
+    const client = createSocketClient<{ status: object }, { status: object }>(path, {
+      timeoutMs: 50,
+    });
     await expect(client.request("status", {})).rejects.toMatchObject({ code: "SOCKET_TIMEOUT" });
     client.close();
     await letsGo(arrived);
@@ -247,12 +372,20 @@ describe("clients", () => {
   it.each([
     ["answers nothing", "", false],
     ["stops in its answer", answered.slice(0, -1), false],
-    ["answers and closes nothing", answered.replace("OK\r\n", "OK\r\nKeep-Alive: timeout=2\r\n"), true],
+    [
+      "answers and closes nothing",
+      answered.replace("OK\r\n", "OK\r\nKeep-Alive: timeout=2\r\n"),
+      true,
+    ],
   ])("the shop's client lets go of a gateway that %s", async (_what, text, hasAnswer) => {
     const { port, next } = await peer(local, says(text));
     const arrived = next();
     const apiKey = `k_${"0".repeat(16)}.${Buffer.alloc(32, 1).toString("base64url")}.${"0".repeat(32)}`;
-    const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, key: { apiKey }, timeoutMs: patience(hasAnswer) });
+    const client = createClient({
+      baseUrl: `http://127.0.0.1:${port}`,
+      key: { apiKey },
+      timeoutMs: patience(hasAnswer),
+    });
     const result = await client.supportedCurrency();
     expect(result.ok ? "ok" : result.code).toBe(hasAnswer ? "answer_invalid" : "timeout");
     await letsGo(arrived);

@@ -16,9 +16,14 @@ import { countedStates, gatewayEnds, statesOfTables } from "../../gateway/operat
 import { gatewayDatabase } from "../../lab/kit/gateway-database.ts";
 import { projectRoot } from "../../lab/kit/kit.ts";
 
-const roots: Readonly<Record<string, Command>> = { autowithdraw: commandTree(), "autowithdraw-gateway": gatewayTree() };
+const roots: Readonly<Record<string, Command>> = {
+  autowithdraw: commandTree(),
+  "autowithdraw-gateway": gatewayTree(),
+};
 const rowsOf = (ends: StateEnds): readonly (readonly [string, StateEnd])[] =>
-  Object.entries(ends).flatMap(([group, rows]) => Object.entries(rows).map(([name, row]) => [`${group} ${name}`, row] as const));
+  Object.entries(ends).flatMap(([group, rows]) =>
+    Object.entries(rows).map(([name, row]) => [`${group} ${name}`, row] as const),
+  );
 const all = [...rowsOf(gatewayEnds), ...rowsOf(agentEnds)];
 
 /** States that no command ends yet. */
@@ -34,31 +39,47 @@ function faultOf([by, what, evidence, command, effect]: StateEnd): string {
   const known = roots[program]?.commands.find((one) => one.name() === first);
   if (known === undefined) return `${program} ${first}`;
   const inner = known.commands.find((one) => one.name() === second) ?? known;
-  if (known.commands.length > 0 && inner === known && second !== "" && !second.startsWith("-")) return `${first} ${second}`;
+  if (known.commands.length > 0 && inner === known && second !== "" && !second.startsWith("-"))
+    return `${first} ${second}`;
   const words = inner === known ? [second, ...rest] : rest;
   const options = new Set(inner.options.map(({ long }) => long));
   const unknown = words.find((word) => word.startsWith("--") && !options.has(word));
   if (unknown !== undefined) return unknown;
-  const lacking = inner.options.find(({ mandatory, long }) => mandatory && !words.includes(long ?? ""));
+  const lacking = inner.options.find(
+    ({ mandatory, long }) => mandatory && !words.includes(long ?? ""),
+  );
   if (lacking !== undefined) return `without ${lacking.long}`;
-  const given = words.filter((word, at) => /^[A-Z]+$/.test(word) && !(words[at - 1] ?? "").startsWith("--")).length;
-  return given < inner.registeredArguments.filter(({ required }) => required).length ? "without an argument" : "";
+  const given = words.filter(
+    (word, at) => /^[A-Z]+$/.test(word) && !(words[at - 1] ?? "").startsWith("--"),
+  ).length;
+  return given < inner.registeredArguments.filter(({ required }) => required).length
+    ? "without an argument"
+    : "";
 }
 
 describe("the table of states", () => {
   it("names for each a person with a command that there is, or a clock", () => {
     expect(
-      all.map(([name, row]) => [name, faultOf(row)]).filter(([name, fault]) => fault !== "" && !unended.includes(name ?? "")),
+      all
+        .map(([name, row]) => [name, faultOf(row)])
+        .filter(([name, fault]) => fault !== "" && !unended.includes(name ?? "")),
     ).toEqual([]);
     // Their rows are good as soon as a command ends them.
-    for (const name of unended) expect(faultOf(all.find(([one]) => one === name)?.[1] as StateEnd), name).not.toBe("");
+    for (const name of unended)
+      expect(faultOf(all.find(([one]) => one === name)?.[1] as StateEnd), name).not.toBe("");
     expect(faultOf(["person", "a", "b", "", "c"])).toBe("a person without a command");
     expect(faultOf(["clock", "a", "b", "", "c"])).toBe("");
-    expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows mend NAME", "c"])).toBe("rows mend");
+    expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows mend NAME", "c"])).toBe(
+      "rows mend",
+    );
     expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows retry NAME", "c"])).toBe("");
     expect(faultOf(["person", "a", "b", "autowithdraw resume --chain X", "c"])).toBe("--chain");
-    expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows retry", "c"])).toBe("without an argument");
-    expect(faultOf(["person", "a", "b", "autowithdraw-gateway deposits credit ID", "c"])).toBe("without --reason");
+    expect(faultOf(["person", "a", "b", "autowithdraw-gateway rows retry", "c"])).toBe(
+      "without an argument",
+    );
+    expect(faultOf(["person", "a", "b", "autowithdraw-gateway deposits credit ID", "c"])).toBe(
+      "without --reason",
+    );
   });
 
   it("has each open stage of a record, and no stage that there is not", () => {
@@ -70,7 +91,9 @@ describe("the table of states", () => {
         .filter((name) => !beside.includes(name))
         .sort();
     expect(named(gatewayEnds.deposits)).toEqual([...openOf(flows.deposit)].sort());
-    expect([...named(gatewayEnds.withdrawals), "stuck"].sort()).toEqual([...openOf(flows.withdrawal)].sort());
+    expect([...named(gatewayEnds.withdrawals), "stuck"].sort()).toEqual(
+      [...openOf(flows.withdrawal)].sort(),
+    );
   });
 
   const db = gatewayDatabase();
@@ -78,7 +101,9 @@ describe("the table of states", () => {
 
   it("has each table of the database, and no other", () => {
     const tables = db.store.database
-      .all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+      .all<{ name: string }>(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+      )
       .map(({ name }) => name);
     expect(Object.keys(statesOfTables).sort()).toEqual(tables);
     expect(tables.length).toBeGreaterThan(50);
@@ -86,8 +111,8 @@ describe("the table of states", () => {
 
   it("has each stage that a column or a status counts, and each row that they name", () => {
     const names = new Set(all.map(([name]) => name));
-    const named = [statesOfTables, countedStates, statesOfSigner, statesOfCourier].flatMap((table) =>
-      Object.values(table).flat(),
+    const named = [statesOfTables, countedStates, statesOfSigner, statesOfCourier].flatMap(
+      (table) => Object.values(table).flat(),
     );
     expect(named.filter((name) => !names.has(name))).toEqual([]);
     for (const state of endedStates) expect(names.has(`withdrawals ${state}`), state).toBe(false);
@@ -97,7 +122,9 @@ describe("the table of states", () => {
     expect(endWords(gatewayEnds.aside.record)).toBe(
       "autowithdraw-gateway rows retry NAME: lists show it whole, once it is corrected",
     );
-    expect(endWords(gatewayEnds.faults.span)).toBe("ends by itself: read again in each pass; after ten minutes they are a gap");
+    expect(endWords(gatewayEnds.faults.span)).toBe(
+      "ends by itself: read again in each pass; after ten minutes they are a gap",
+    );
     expect(endWords(gatewayEnds.faults.head)).toContain("; or autowithdraw-gateway check");
   });
 
@@ -107,7 +134,10 @@ describe("the table of states", () => {
         .filter((name) => name.endsWith(".ts") && !/(?:^|\/)state-ends\.ts$/.test(name))
         .map((name) => ({
           name: `${folder}/${name}`,
-          text: readFileSync(join(projectRoot, folder, name), "utf8").replace(/^ *(?:\/?\*|\/\/).*$| \/\/ .*$/gm, ""),
+          text: readFileSync(join(projectRoot, folder, name), "utf8").replace(
+            /^ *(?:\/?\*|\/\/).*$| \/\/ .*$/gm,
+            "",
+          ),
         })),
     );
     expect(sources.length).toBeGreaterThan(400);
@@ -115,19 +145,32 @@ describe("the table of states", () => {
     const acts = all
       .map(([, [, , , command]]) => command)
       .filter(
-        (line) => line.startsWith("autowithdraw") && !/ (?:show|list|status|check|doctor|agents|pair|recover)(?: |$)/.test(line),
+        (line) =>
+          line.startsWith("autowithdraw") &&
+          !/ (?:show|list|status|check|doctor|agents|pair|recover)(?: |$)/.test(line),
       );
-    const stems = new Set(acts.map((line) => line.replace(/^autowithdraw(?:-gateway)? /, "").replace(/ [A-Z].*/, "")));
-    expect([...stems]).toEqual(expect.arrayContaining(["deposits revoke", "replace", "resume --network", "faults --retry"]));
+    const stems = new Set(
+      acts.map((line) => line.replace(/^autowithdraw(?:-gateway)? /, "").replace(/ [A-Z].*/, "")),
+    );
+    expect([...stems]).toEqual(
+      expect.arrayContaining(["deposits revoke", "replace", "resume --network", "faults --retry"]),
+    );
     const written = [...stems].flatMap((stem) => {
-      const line = new RegExp(`(?:autowithdraw(?:-gateway)? |typed\\([\`"])${stem}(?:[\`" ]|$)`, "m");
+      const line = new RegExp(
+        `(?:autowithdraw(?:-gateway)? |typed\\([\`"])${stem}(?:[\`" ]|$)`,
+        "m",
+      );
       return sources.filter(({ text }) => line.test(text)).map(({ name }) => `${stem}: ${name}`);
     });
     // The agent cannot read the table of the other program.
     expect(written).toEqual(["sweeps order: cli/order-again-hint.ts"]);
-    const sentences = all.map(([, [, , , , effect]]) => effect).filter((text) => text.split(" ").length >= 5);
+    const sentences = all
+      .map(([, [, , , , effect]]) => effect)
+      .filter((text) => text.split(" ").length >= 5);
     expect(
-      sentences.flatMap((text) => sources.filter((one) => one.text.includes(text)).map(({ name }) => `${text}: ${name}`)),
+      sentences.flatMap((text) =>
+        sources.filter((one) => one.text.includes(text)).map(({ name }) => `${text}: ${name}`),
+      ),
     ).toEqual([]);
   });
 

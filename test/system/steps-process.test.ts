@@ -27,7 +27,8 @@ const repository = new URL("../../", import.meta.url);
 const kills = { bitcoin: share(4, 0), litecoin: share(2, 0), xrp: share(4, 1) } as const;
 
 for (const family of stepsFamilies)
-  if (stepsLackOf(family) !== null) process.stderr.write(`\n*** SKIPPED: steps on ${family}: ${stepsLackOf(family)}\n\n`);
+  if (stepsLackOf(family) !== null)
+    process.stderr.write(`\n*** SKIPPED: steps on ${family}: ${stepsLackOf(family)}\n\n`);
 
 describe("kills at the steps of a payout", () => {
   startsTheBuild();
@@ -40,7 +41,9 @@ describe("kills at the steps of a payout", () => {
       const plan = { seed, kills: kills[family], blockMs: 600, only: null };
       const report = await playStepsOf(family, { ...plan, say: () => undefined });
       expect(report.violations).toEqual([]);
-      const met = Object.values(report.table).map((row) => Object.values(row).reduce((sum, one) => sum + one, 0));
+      const met = Object.values(report.table).map((row) =>
+        Object.values(row).reduce((sum, one) => sum + one, 0),
+      );
       expect(met.filter((count) => count === 1)).toHaveLength(plan.kills);
       expect(report.withdrawals).toBeGreaterThanOrEqual(plan.kills);
       expect(report.paidOnce).toBe(report.withdrawals);
@@ -60,20 +63,32 @@ it("a plan has each step as often as each other, with each victim in turn, and i
   expect(rounds.every(({ also, victim }) => also !== victim)).toBe(true);
   expect(planOf("a", 130, null)).toEqual(rounds);
   expect(planOf("b", 130, null)).not.toEqual(rounds);
-  expect(planOf("a", 4, 13).map(({ step }) => step.name)).toEqual(Array.from({ length: 4 }, () => "REPORTED"));
+  expect(planOf("a", 4, 13).map(({ step }) => step.name)).toEqual(
+    Array.from({ length: 4 }, () => "REPORTED"),
+  );
 });
 
 it("the page on reliability has the table of the code", () => {
   const page = readFileSync(new URL("docs/reliability.md", repository), "utf8");
-  for (const [at, { name, says }] of steps.entries()) expect(page).toContain(`\n| ${at + 1} ${name} | ${says} |\n`);
+  for (const [at, { name, says }] of steps.entries())
+    expect(page).toContain(`\n| ${at + 1} ${name} | ${says} |\n`);
 });
 
 describe("the steps in a ledger", () => {
   const transactionId = "11111111-1111-4111-8111-111111111111";
   const other = "22222222-2222-4222-8222-222222222222";
   const acked = (seq: number) => ({ seq, hash: "" });
-  const observed = (seq: number, stage: string, of = transactionId) => ({ kind: "OBSERVED", seq, stage, transactionId: of });
-  const requested = (of: string, orderId: string) => ({ kind: "REQUESTED", transactionId: of, job: JSON.stringify({ orderId }) });
+  const observed = (seq: number, stage: string, of = transactionId) => ({
+    kind: "OBSERVED",
+    seq,
+    stage,
+    transactionId: of,
+  });
+  const requested = (of: string, orderId: string) => ({
+    kind: "REQUESTED",
+    transactionId: of,
+    job: JSON.stringify({ orderId }),
+  });
   const reachedBy = (...records: readonly object[]): readonly string[] => {
     const progress = new Progress("order-1");
     const jobs = [requested(other, "order-11"), requested(transactionId, "order-1")];
@@ -100,9 +115,17 @@ describe("the steps in a ledger", () => {
     const end = [observed(7, "broadcast"), observed(8, "included"), observed(9, "final")];
     const stages = ["BROADCAST", "INCLUDED", "FINAL"];
     expect(reachedBy(...end, { kind: "REPORTED", acked: acked(8) })).toEqual(stages);
-    expect(reachedBy(...end, { kind: "REPORTED", acked: acked(9) })).toEqual([...stages, "REPORTED"]);
-    expect(reachedBy(...end, { kind: "RELEASED", acked: acked(9), released: [] })).toEqual([...stages, "REPORTED"]);
-    expect(reachedBy(observed(9, "final", other), { kind: "REPORTED", acked: acked(9) })).toEqual([]);
+    expect(reachedBy(...end, { kind: "REPORTED", acked: acked(9) })).toEqual([
+      ...stages,
+      "REPORTED",
+    ]);
+    expect(reachedBy(...end, { kind: "RELEASED", acked: acked(9), released: [] })).toEqual([
+      ...stages,
+      "REPORTED",
+    ]);
+    expect(reachedBy(observed(9, "final", other), { kind: "REPORTED", acked: acked(9) })).toEqual(
+      [],
+    );
   });
 
   it("a record is told when its line is complete, also behind a tail that a start cut off", async () => {
@@ -127,9 +150,19 @@ describe("the steps in a ledger", () => {
 });
 
 describe("the judge of the chain", () => {
-  const one: Asked = { orderId: "order-1", receiver: "r1", units: 5n, transactionId: "", status: 1 };
+  const one: Asked = {
+    orderId: "order-1",
+    receiver: "r1",
+    units: 5n,
+    transactionId: "",
+    status: 1,
+  };
   const two: Asked = { ...one, orderId: "order-2", receiver: "r2", units: 6n };
-  const payment = (txHash: string, receiver: string, units: bigint) => ({ txHash, receiver, units });
+  const payment = (txHash: string, receiver: string, units: bigint) => ({
+    txHash,
+    receiver,
+    units,
+  });
   const sound = {
     transactions: new Map([
       ["t1", [payment("t1", "r1", 5n)]],
@@ -149,17 +182,29 @@ describe("the judge of the chain", () => {
   it.each([
     [
       "a second transaction to one receiver",
-      { ...sound, transactions: new Map([...sound.transactions, ["t3", [payment("t3", "r1", 5n)]]]) },
+      {
+        ...sound,
+        transactions: new Map([...sound.transactions, ["t3", [payment("t3", "r1", 5n)]]]),
+      },
       "order-1: paid 2 times",
     ],
     [
       "one transaction that pays a receiver twice",
-      { ...sound, transactions: new Map([...sound.transactions, ["t1", [payment("t1", "r1", 5n), payment("t1", "r1", 5n)]]]) },
+      {
+        ...sound,
+        transactions: new Map([
+          ...sound.transactions,
+          ["t1", [payment("t1", "r1", 5n), payment("t1", "r1", 5n)]],
+        ]),
+      },
       "t1 makes 2 payments",
     ],
     [
       "a payment to nobody who was to be paid",
-      { ...sound, transactions: new Map([...sound.transactions, ["t3", [payment("t3", "r3", 1n)]]]) },
+      {
+        ...sound,
+        transactions: new Map([...sound.transactions, ["t3", [payment("t3", "r3", 1n)]]]),
+      },
       "3 transactions for 2 withdrawals",
     ],
     [
@@ -169,7 +214,10 @@ describe("the judge of the chain", () => {
     ],
     [
       "another amount",
-      { ...sound, transactions: new Map([...sound.transactions, ["t1", [payment("t1", "r1", 4n)]]]) },
+      {
+        ...sound,
+        transactions: new Map([...sound.transactions, ["t1", [payment("t1", "r1", 4n)]]]),
+      },
       "order-1: paid another amount than 5",
     ],
     [
@@ -182,7 +230,9 @@ describe("the judge of the chain", () => {
   });
 
   it("finds an order that is not Completed", () => {
-    expect(paidOnce([one, { ...two, status: 2 }], sound)).toEqual(["order-2: status 2, not Completed"]);
+    expect(paidOnce([one, { ...two, status: 2 }], sound)).toEqual([
+      "order-2: status 2, not Completed",
+    ]);
   });
 });
 
@@ -198,7 +248,10 @@ describe("a proxy that holds calls", () => {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const gate = new Gate();
-    const proxy = await startHoldingProxy(`http://127.0.0.1:${(server.address() as AddressInfo).port}/api`, gate);
+    const proxy = await startHoldingProxy(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`,
+      gate,
+    );
     const ask = (body: string) => fetch(`${proxy.url}/tx`, { method: "POST", body });
     const close = async (): Promise<void> => {
       await proxy.close();
@@ -214,7 +267,11 @@ describe("a proxy that holds calls", () => {
     const asked = ask("one");
     await held.first;
     const other = await ask("two");
-    expect([other.status, other.headers.get("x-told"), await other.text()]).toEqual([201, "yes", "told two"]);
+    expect([other.status, other.headers.get("x-told"), await other.text()]).toEqual([
+      201,
+      "yes",
+      "told two",
+    ]);
     expect(bodies).toEqual(["two"]);
     held.end("passes");
     expect(await (await asked).text()).toBe("told one");

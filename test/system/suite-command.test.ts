@@ -1,6 +1,14 @@
 /** The command of the suite on planted test files: what it says of a dear one, and of a leak. */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,8 +21,19 @@ function copyRunner(): void {
   const settings = readFileSync(join(projectRoot, "vitest.config.ts"), "utf8");
   const [, named = ""] = /exchanging = \[([^\]]*)\]/.exec(settings) ?? [];
   const exchanging = [...named.matchAll(/"([^"]+)"/g)].map(([, name]) => `test/${name}.test.ts`);
-  const files = ["vitest.config.ts", "package.json", "tsconfig.json", "lab/kit/share.ts", "cli/launch", "scripts"];
-  const support = ["test/runner", "test/support/plain-output.ts", "test/support/answers-between-tests.ts"];
+  const files = [
+    "vitest.config.ts",
+    "package.json",
+    "tsconfig.json",
+    "lab/kit/share.ts",
+    "cli/launch",
+    "scripts",
+  ];
+  const support = [
+    "test/runner",
+    "test/support/plain-output.ts",
+    "test/support/answers-between-tests.ts",
+  ];
   for (const path of [...files, ...support, ...exchanging])
     cpSync(join(projectRoot, path), join(root, path), { recursive: true });
   symlinkSync(join(projectRoot, "node_modules"), join(root, "node_modules"));
@@ -29,17 +48,35 @@ function plant(name: string, body: string): string {
 
 /** Budgets that name the planted files in the order in which one worker runs them. */
 function budget(rows: readonly (readonly [file: string, budgetMs: number])[]): void {
-  const files = Object.fromEntries(rows.map(([file, budgetMs], at) => [file, { budgetMs, wallMs: 90_000 - at }]));
-  writeFileSync(join(root, "test", "runner", "budgets.json"), JSON.stringify({ paceMs: 1_000_000, files }));
+  const files = Object.fromEntries(
+    rows.map(([file, budgetMs], at) => [file, { budgetMs, wallMs: 90_000 - at }]),
+  );
+  writeFileSync(
+    join(root, "test", "runner", "budgets.json"),
+    JSON.stringify({ paceMs: 1_000_000, files }),
+  );
 }
 
-function run(files: readonly string[], cost = "1"): { readonly code: number | null; readonly said: string } {
+function run(
+  files: readonly string[],
+  cost = "1",
+): { readonly code: number | null; readonly said: string } {
   const oneWorker = ["--poolOptions.forks.maxForks=1", "--poolOptions.forks.minForks=1"];
-  const { status, stdout, stderr } = spawnSync(process.execPath, ["scripts/test.js", ...files, ...oneWorker], {
-    cwd: root,
-    encoding: "utf8",
-    env: { ...process.env, TEST_COST: cost, TEST_TIER: "quick", VITEST: undefined, VITEST_WORKER_ID: undefined },
-  });
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ["scripts/test.js", ...files, ...oneWorker],
+    {
+      cwd: root,
+      encoding: "utf8",
+      env: {
+        ...process.env,
+        TEST_COST: cost,
+        TEST_TIER: "quick",
+        VITEST: undefined,
+        VITEST_WORKER_ID: undefined,
+      },
+    },
+  );
   return { code: status, said: stdout + stderr };
 }
 
@@ -50,7 +87,8 @@ beforeAll(() => {
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe("the command of the suite", () => {
-  const burn = "const end = process.cpuUsage().user + 700_000; while (process.cpuUsage().user < end); expect(1).toBe(1);";
+  const burn =
+    "const end = process.cpuUsage().user + 700_000; while (process.cpuUsage().user < end); expect(1).toBe(1);";
 
   it("names a file that is above its budget, also alone, and ends with 1", () => {
     const slow = plant("slow", `it("burns", () => { ${burn} });`);
@@ -69,15 +107,23 @@ describe("the command of the suite", () => {
   });
 
   it("finds a file that leaks a state into its worker, and ends with 1", () => {
-    const leaks = plant("leaks", 'it("leaves a mark", () => { globalThis.mark = 1; expect(globalThis.mark).toBe(1); });');
-    const meets = plant("meets", 'it("meets no mark", () => { expect(globalThis.mark).toBeUndefined(); });');
+    const leaks = plant(
+      "leaks",
+      'it("leaves a mark", () => { globalThis.mark = 1; expect(globalThis.mark).toBe(1); });',
+    );
+    const meets = plant(
+      "meets",
+      'it("meets no mark", () => { expect(globalThis.mark).toBeUndefined(); });',
+    );
     budget([
       [leaks, 60_000],
       [meets, 60_000],
     ]);
     const { code, said } = run([leaks, meets], "");
     expect(code, said).toBe(1);
-    expect(said).toContain(`${meets}: passes alone; it ran behind ${leaks}, which may have left a state behind`);
+    expect(said).toContain(
+      `${meets}: passes alone; it ran behind ${leaks}, which may have left a state behind`,
+    );
   });
 
   it("says of a file that fails by itself that it fails alone too", () => {

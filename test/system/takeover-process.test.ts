@@ -31,8 +31,12 @@ describe("another server", () => {
     await world.stopAll();
     world.restoreDatabase("old-gateway");
 
-    const release = (...flags: string[]) => world!.gatewayOutcome("agents", "unpair", agent, ...flags);
-    expect(await release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
+    const release = (...flags: string[]) =>
+      world!.gatewayOutcome("agents", "unpair", agent, ...flags);
+    expect(await release()).toMatchObject({
+      exitCode: 1,
+      said: expect.stringContaining("does not run"),
+    });
     await kit.startGateway();
     expect(await release()).toMatchObject({
       exitCode: 1,
@@ -49,7 +53,9 @@ describe("another server", () => {
     await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
     const again = await world.order("forgotten-and-paid", "0.1", receiver(0x42));
     await until("the chain was asked", waitMs, async () => {
-      const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
+      const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>(
+        "recover",
+      );
       return plan?.accounts[0]?.chainCount === "2" ? plan : undefined;
     });
     const { accounts, outgoing } = await world.recover("--both-restored");
@@ -57,13 +63,20 @@ describe("another server", () => {
     const fresh = await world.order("after-the-takeover", "0.1", receiver(0x43));
     const alike = await world.order("of-another-amount", "0.3", receiver(0x42));
     for (const id of [alike, fresh]) {
-      await until("it is held", waitMs, async () => ((await world!.withdrawal(id)).code === "RECOVERY_HOLD" ? true : undefined));
+      await until("it is held", waitMs, async () =>
+        (await world!.withdrawal(id)).code === "RECOVERY_HOLD" ? true : undefined,
+      );
     }
     expect((await world.operator("refuse", alike, "--yes")).exitCode).toBe(0);
     // The gateway gives the agent no order whose payment the chain shows.
-    expect(await world.shop.transaction(again)).toMatchObject({ status: 0, stage: "awaiting_operator" });
+    expect(await world.shop.transaction(again)).toMatchObject({
+      status: 0,
+      stage: "awaiting_operator",
+    });
     const named = ["--transaction", outgoing[0]?.txHash ?? "", "--reason", "seen on the chain"];
-    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({ transactionId: again });
+    expect(await world.gateway("withdrawals", "paid", again, ...named)).toMatchObject({
+      transactionId: again,
+    });
     await world.completed(again);
     expect((await world.approve(fresh)).exitCode).toBe(0);
     await world.completed(fresh);

@@ -23,12 +23,20 @@ export class TestNetwork {
   #ended: Error | null = null;
 
   constructor(machine: Machine) {
-    this.#child = machine.inNetwork([process.execPath, join(projectRoot, "dist", "lab", "kit", "test-network.js")]);
+    this.#child = machine.inNetwork([
+      process.execPath,
+      join(projectRoot, "dist", "lab", "kit", "test-network.js"),
+    ]);
     this.#child.stderr?.on("data", (text: Buffer) => {
       this.#trouble += text.toString("utf8");
     });
     createInterface({ input: this.#child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
-      const { id, ok, answer, error } = JSON.parse(line) as { id: string; ok: boolean; answer: never; error: string };
+      const { id, ok, answer, error } = JSON.parse(line) as {
+        id: string;
+        ok: boolean;
+        answer: never;
+        error: string;
+      };
       const waiting = this.#waiting.get(id);
       this.#waiting.delete(id);
       if (ok) waiting?.resolve(answer);

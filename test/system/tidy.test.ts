@@ -51,7 +51,9 @@ describe("the house", () => {
     const lobby = /(^|\/)(utils?|helpers?|common|misc|index|types|manager)\.(tsx?|js)$/;
     expect(sources.filter((path) => lobby.test(path))).toEqual([]);
     expect(
-      sources.map((path) => basename(path)).filter((name) => !/^[a-z0-9-]+(\.[a-z0-9-]+)*\.(tsx?|js|cjs)$/.test(name)),
+      sources
+        .map((path) => basename(path))
+        .filter((name) => !/^[a-z0-9-]+(\.[a-z0-9-]+)*\.(tsx?|js|cjs)$/.test(name)),
     ).toEqual([]);
   });
 
@@ -74,11 +76,16 @@ describe("the house", () => {
     const units = readdirSync(join(root, "systemd")).map((name) => name.replace(/\.\w+$/, ""));
     const texts = [...code, ...filesUnder("docs")].map((path) => [path, read(path)] as const);
     const named = texts.flatMap(([path, text]) =>
-      [...text.matchAll(/journalctl -[ut] '?([a-z][a-z-]*\*?)/g)].map(([, name = ""]) => ({ path, name })),
+      [...text.matchAll(/journalctl -[ut] '?([a-z][a-z-]*\*?)/g)].map(([, name = ""]) => ({
+        path,
+        name,
+      })),
     );
     expect(named.length).toBeGreaterThan(5);
     const fits = (name: string): boolean =>
-      units.some((unit) => unit === name || (name.endsWith("*") && unit.startsWith(name.slice(0, -1))));
+      units.some(
+        (unit) => unit === name || (name.endsWith("*") && unit.startsWith(name.slice(0, -1))),
+      );
     expect(named.filter(({ name }) => !fits(name))).toEqual([]);
   });
 
@@ -105,17 +112,29 @@ describe("the house", () => {
     const marks = /\b(TODO|FIXME|XXX)\b/;
     const shortcuts = /\.only\(|\bas any\b|@ts-ignore|@ts-nocheck|noExplicitAny/;
     const others = sources.filter((path) => path !== "test/system/tidy.test.ts");
-    expect(others.filter((path) => marks.test(read(path)) || shortcuts.test(bare(path)))).toEqual([]);
+    expect(others.filter((path) => marks.test(read(path)) || shortcuts.test(bare(path)))).toEqual(
+      [],
+    );
   });
 
   it("takes time and chance from outside, except where a process begins", () => {
     const banned = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(/;
-    expect(code.filter((path) => /\.tsx?$/.test(path) && !processEntries.test(path) && banned.test(bare(path)))).toEqual([]);
+    expect(
+      code.filter(
+        (path) => /\.tsx?$/.test(path) && !processEntries.test(path) && banned.test(bare(path)),
+      ),
+    ).toEqual([]);
   });
 
   it("reads the environment only where a process begins and where files are looked for", () => {
-    const readers = new Set(["agent/config/location.ts", "agent/files/state-folder.ts", "agent/check/check.ts"]);
-    const others = code.filter((path) => /\.tsx?$/.test(path) && !processEntries.test(path) && !readers.has(path));
+    const readers = new Set([
+      "agent/config/location.ts",
+      "agent/files/state-folder.ts",
+      "agent/check/check.ts",
+    ]);
+    const others = code.filter(
+      (path) => /\.tsx?$/.test(path) && !processEntries.test(path) && !readers.has(path),
+    );
     expect(others.filter((path) => /\bprocess\.env\b/.test(bare(path)))).toEqual([]);
   });
 
@@ -130,14 +149,20 @@ describe("the house", () => {
 
   it("writes plain properties, and spreads no object literal", () => {
     const product = [...rootsOf(root, "product")].map((room) => `${room}/`);
-    const spread = sources.filter((path) => product.some((room) => path.startsWith(room)) && /\.\.\.\{/.test(read(path)));
+    const spread = sources.filter(
+      (path) => product.some((room) => path.startsWith(room)) && /\.\.\.\{/.test(read(path)),
+    );
     expect(spread).toEqual([]);
   });
 
   it("never makes money a floating number", () => {
     const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
     // The own JSON of Tron and bitcoind has amounts as numbers: judge and made-up nodes speak it.
-    const speakers = new Set(["lab/kit/tron-judge.ts", "lab/simulation/world/tron-node.ts", "lab/utxo-node/made-up.ts"]);
+    const speakers = new Set([
+      "lab/kit/tron-judge.ts",
+      "lab/simulation/world/tron-node.ts",
+      "lab/utxo-node/made-up.ts",
+    ]);
     const ours = code.filter((path) => /\.tsx?$/.test(path) && !speakers.has(path));
     expect(ours.filter((path) => banned.test(bare(path)))).toEqual([]);
   });
@@ -151,9 +176,15 @@ describe("the house", () => {
     const leans =
       /^(?:is|are|has|have|was|may|must|does|do|never|that|of|with|refuses?|takes?|says?|tells?|gives?|goes|go|keeps?|names?|comes?|makes?|holds?|needs?|answers?|ends?|works?|gets?|shows?|lists?|counts?|reads?|stays?|leaves?|waits?|starts?|stops?|knows?|fails?|expires?|it) /;
     const tests = sources.filter((path) => /^test\/.*\.test\.ts$/.test(path));
-    const written = tests.flatMap((path) => readTitles(read(path)).map((title) => ({ path, ...title })));
-    const repeating = written.filter(({ headings, title }) => title.startsWith(`${headings.at(-1) ?? title} `));
-    const leaning = written.filter(({ headings, title }) => headings.length === 0 && leans.test(title));
+    const written = tests.flatMap((path) =>
+      readTitles(read(path)).map((title) => ({ path, ...title })),
+    );
+    const repeating = written.filter(({ headings, title }) =>
+      title.startsWith(`${headings.at(-1) ?? title} `),
+    );
+    const leaning = written.filter(
+      ({ headings, title }) => headings.length === 0 && leans.test(title),
+    );
     expect(written.length).toBeGreaterThan(3_000);
     expect(leans.test("refuses it")).toBe(true);
     expect([...repeating, ...leaning].map(({ path, title }) => `${path}: ${title}`)).toEqual([]);
@@ -169,7 +200,8 @@ describe("the house", () => {
     // A test either names the file or reads its whole folder.
     const folders = [...tests.matchAll(/vectors\/([a-z0-9-]*)["'`/]/g)].map((match) => match[1]);
     expect(folders.length).toBeGreaterThan(0);
-    const named = (path: string): boolean => tests.includes(basename(path)) || tests.includes(basename(path, ".json"));
+    const named = (path: string): boolean =>
+      tests.includes(basename(path)) || tests.includes(basename(path, ".json"));
     const readWhole = (path: string): boolean =>
       tests.includes(`readdirSync`) && tests.includes(path.slice(0, path.lastIndexOf("/")));
     expect(vectors.filter((path) => !named(path) && !readWhole(path))).toEqual([]);
@@ -181,15 +213,22 @@ describe("the house", () => {
       const wanted = Object.entries(JSON.parse(read(file)).dependencies as Record<string, string>);
       for (const [name, version] of wanted) {
         expect(version, `${name} is not exact`).toMatch(/^\d+\.\d+\.\d+$/);
-        expect(readme, `${name} has no line in the README`).toMatch(new RegExp(`\\| \`${name.replace("/", "\\/")}\` \\|`));
+        expect(readme, `${name} has no line in the README`).toMatch(
+          new RegExp(`\\| \`${name.replace("/", "\\/")}\` \\|`),
+        );
       }
     }
   });
 
   it("speaks of itself alone", () => {
-    const tracked = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n").filter(Boolean);
-    const foreign = /registry\.npmjs|\/work\/(main|shared)|\/root\/(?!autowithdraw-encKey)|\.library\b/;
-    const texts = tracked.filter((path) => !/\.(png|bin)$/.test(path) && path !== "test/system/tidy.test.ts");
+    const tracked = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" })
+      .split("\n")
+      .filter(Boolean);
+    const foreign =
+      /registry\.npmjs|\/work\/(main|shared)|\/root\/(?!autowithdraw-encKey)|\.library\b/;
+    const texts = tracked.filter(
+      (path) => !/\.(png|bin)$/.test(path) && path !== "test/system/tidy.test.ts",
+    );
     expect(texts.filter((path) => foreign.test(read(path)))).toEqual([]);
   });
 
@@ -212,7 +251,9 @@ describe("the house", () => {
   });
 
   it("names only documents that exist, in comments too", () => {
-    const named = sources.flatMap((path) => [...read(path).matchAll(/\bdocs\/[a-z-]+\.md\b/g)].map(([page]) => page));
+    const named = sources.flatMap((path) =>
+      [...read(path).matchAll(/\bdocs\/[a-z-]+\.md\b/g)].map(([page]) => page),
+    );
     expect(named.length).toBeGreaterThan(40);
     expect([...new Set(named)].filter((page) => !existsSync(join(root, page)))).toEqual([]);
   });
@@ -222,16 +263,21 @@ describe("the house", () => {
       .split("\n")
       .filter((line) => /^\| .* \| .*`(test\/|npm )/.test(line));
     expect(rows.length).toBeGreaterThan(20);
-    const tests = rows.flatMap((row) => [...row.matchAll(/`(test\/[^`]+)`/g)].map((match) => match[1]!));
+    const tests = rows.flatMap((row) =>
+      [...row.matchAll(/`(test\/[^`]+)`/g)].map((match) => match[1]!),
+    );
     expect(tests.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
   it("links only to documents that exist", () => {
-    const pages = ["README.md", ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`)].filter((path) =>
-      path.endsWith(".md"),
-    );
+    const pages = [
+      "README.md",
+      ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
+    ].filter((path) => path.endsWith(".md"));
     for (const page of pages) {
-      const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+)(#[^)]*)?\)/g)].map((match) => match[1]!);
+      const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+)(#[^)]*)?\)/g)].map(
+        (match) => match[1]!,
+      );
       for (const link of links) {
         const target = join(page.includes("/") ? page.slice(0, page.lastIndexOf("/")) : ".", link);
         expect(() => readFileSync(join(root, target)), `${page} links to ${link}`).not.toThrow();

@@ -15,7 +15,10 @@ const files = readdirSync(tests, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".test.ts"))
   .map((name) => name.replace(/\.test\.ts$/, ""));
 const written = new Map(
-  files.map((file) => [file, readTitles(readFileSync(join(tests, `${file}.test.ts`), "utf8")).map(nameOf)]),
+  files.map((file) => [
+    file,
+    readTitles(readFileSync(join(tests, `${file}.test.ts`), "utf8")).map(nameOf),
+  ]),
 );
 
 /** Whether the quick tier runs a whole test file, or all of it but some. */
@@ -32,7 +35,9 @@ function fixedPart(name: string): string {
 /** The names that a row's beginning stands for, some of them with values that only a run knows. */
 function namesOf(file: string, beginning: string): readonly string[] {
   return (written.get(file) ?? []).filter(
-    (name) => name.startsWith(beginning) || (fixedPart(name) !== "" && beginning.startsWith(fixedPart(name))),
+    (name) =>
+      name.startsWith(beginning) ||
+      (fixedPart(name) !== "" && beginning.startsWith(fixedPart(name))),
   );
 }
 
@@ -53,14 +58,18 @@ describe("the quick tier", () => {
 
   it("leaves the tests of the checks to npm run check", () => {
     expect(checkerFiles.filter((file) => !written.has(file))).toEqual([]);
-    expect(readFileSync(join(tests, "..", "scripts", "check.js"), "utf8")).toContain('"check-checkers.js"');
+    expect(readFileSync(join(tests, "..", "scripts", "check.js"), "utf8")).toContain(
+      '"check-checkers.js"',
+    );
   });
 
   it("is refused a row without a test, and a twin that it does not run", () => {
     const [row] = longRows;
     if (row === undefined) throw new Error("no rows");
     expect(troubleOf({ ...row, titles: ["nobody > wrote this"] })).toMatch(/has no test/);
-    expect(troubleOf({ ...row, twin: { file: "system/crash", title: "crypto pays" } })).toMatch(/is not in the quick tier/);
+    expect(troubleOf({ ...row, twin: { file: "system/crash", title: "crypto pays" } })).toMatch(
+      /is not in the quick tier/,
+    );
     expect(troubleOf({ ...row, file: "system/nothing" })).toMatch(/is no test file/);
   });
 });
@@ -69,7 +78,9 @@ describe("the long tier", () => {
   it("has each test of 4d8fbe51", () => {
     const lost: string[] = [];
     let file = "";
-    for (const line of readFileSync(join(tests, "runner", "titles-4d8fbe51.txt"), "utf8").split("\n")) {
+    for (const line of readFileSync(join(tests, "runner", "titles-4d8fbe51.txt"), "utf8").split(
+      "\n",
+    )) {
       if (line === "") continue;
       if (!line.startsWith(" ")) {
         file = line;
@@ -83,7 +94,9 @@ describe("the long tier", () => {
   });
 
   it("names only tests that had another name once", () => {
-    const stale = Object.entries(renamedTests).filter(([, { file, name }]) => written.get(file)?.includes(name) !== true);
+    const stale = Object.entries(renamedTests).filter(
+      ([, { file, name }]) => written.get(file)?.includes(name) !== true,
+    );
     expect(stale.map(([old]) => old)).toEqual([]);
     expect(existsSync(join(tests, "runner", "tiers.ts"))).toBe(true);
   });

@@ -46,7 +46,14 @@ describe("told of other programs", () => {
     await world.pass(3);
     expect(rowOf(world, payout)).toMatchObject({ status: 0, stage: "broadcast" });
     world.chain.mine(world.nowMs, [
-      { hash: payout.txHash, from: world.hotOf("A"), slot: "0", to: world.hotOf("B"), units: 1_000n, fee: 1n },
+      {
+        hash: payout.txHash,
+        from: world.hotOf("A"),
+        slot: "0",
+        to: world.hotOf("B"),
+        units: 1_000n,
+        fee: 1n,
+      },
     ]);
     await world.settle();
     expect(rowOf(world, payout)).toMatchObject({ status: 1 });
@@ -76,7 +83,10 @@ describe("told of other programs", () => {
         request.id,
       ) as { units: string };
       expect(rowOf(world, request)).toMatchObject({ status: 1, amountReceivedUnits: units });
-      const payments = world.database.all<DetectedPayment>("SELECT * FROM payments WHERE address = ?", request.address);
+      const payments = world.database.all<DetectedPayment>(
+        "SELECT * FROM payments WHERE address = ?",
+        request.address,
+      );
       expect(payments).toHaveLength(1);
     },
   );
@@ -87,7 +97,9 @@ describe("told of other programs", () => {
       "status-smart-proxy.error: replacement transaction underpriced, proxy-infura.error: replacement transaction underpriced",
     ])
       expect(meaningOf(refusals, words)?.meaning).toBe("price");
-    expect(meaningOf(refusals, "nonce too low: next nonce 13, tx nonce 12")?.meaning).toBe("slot-used");
+    expect(meaningOf(refusals, "nonce too low: next nonce 13, tx nonce 12")?.meaning).toBe(
+      "slot-used",
+    );
   });
 
   it("trezor/trezor-suite #31977: a partial payment counts with its DeliverMax of 100,000,000,000 XRP; here with what came", async () => {
@@ -95,7 +107,12 @@ describe("told of other programs", () => {
     closers.push(() => lab.close());
     const first = lab.node.chain.head.index + 1;
     const address = xrp.depositAddress(lab.to.address, 0);
-    lab.node.people.payPartly(lab.to.address, xrpOf(90_000_000), 147_413_155n, Number(xrp.accounts.payeeOf(address).tag));
+    lab.node.people.payPartly(
+      lab.to.address,
+      xrpOf(90_000_000),
+      147_413_155n,
+      Number(xrp.accounts.payeeOf(address).tag),
+    );
     lab.node.closeLedgers();
     const blocks = [await lab.watcher.block(first, true)];
     const book = { size: 1, has: (one: string) => one === address, all: () => new Set([address]) };
@@ -107,11 +124,18 @@ describe("told of other programs", () => {
     const network = await startTestNetwork({ fronts: [{}, {}] });
     closers.push(() => network.node.close());
     const { chain, urls, chainId } = network.node;
-    const limits = { timeoutMs: 3_000, patienceMs: 6_000, log: () => {}, clock: () => performance.now() };
+    const limits = {
+      timeoutMs: 3_000,
+      patienceMs: 6_000,
+      log: () => {},
+      clock: () => performance.now(),
+    };
     const nodes = createTronSender({ urls, chainId, tokens: [], ...limits });
     closers.push(() => nodes.close());
     const expirationMs = chain.head.timestampMs + 6_000;
-    const signed = network.coins(sender, inhabitant("a holder").address, 1_000_000, { expirationMs });
+    const signed = network.coins(sender, inhabitant("a holder").address, 1_000_000, {
+      expirationMs,
+    });
     chain.mine(4);
     const answer = await nodes.broadcast(rawOf(signed));
     expect(answer.standing).toBe("refused");
@@ -128,10 +152,19 @@ describe("told of other programs", () => {
     const chain = new EsploraChain(genesis, 1_790_000_000_000);
     chain.pay(hot, 50_000_000n);
     for (let block = 1; block < 10; block += 1) chain.mine(1_790_000_000_000 + block * 600_000);
-    const doubled = (path: string, answer: { readonly status: number; readonly body: string | Buffer }) => {
+    const doubled = (
+      path: string,
+      answer: { readonly status: number; readonly body: string | Buffer },
+    ) => {
       if (!path.endsWith("/utxo")) return answer;
       const list = JSON.parse(String(answer.body)) as readonly object[];
-      return { ...answer, body: JSON.stringify([...list, ...list.map((one) => ({ ...one, status: { confirmed: false } }))]) };
+      return {
+        ...answer,
+        body: JSON.stringify([
+          ...list,
+          ...list.map((one) => ({ ...one, status: { confirmed: false } })),
+        ]),
+      };
     };
     const servers = [await serveEsplora(chain, doubled), await serveEsplora(chain, doubled)];
     for (const server of servers) closers.push(() => server.close());
@@ -179,13 +212,16 @@ describe("told of other programs", () => {
     expect(await statements()).toBeLessThanOrEqual(before + 5);
     world.payAll();
     await world.settle();
-    for (const request of world.requests) expect(rowOf(world, request)).toMatchObject({ status: 1 });
+    for (const request of world.requests)
+      expect(rowOf(world, request)).toMatchObject({ status: 1 });
   });
 
   it("BasedHardware/omi #5520: all clients come back in the same moment; here a thousand agents are spread", () => {
     const limits = { baseMs: 500, capMs: 30_000 };
     for (const attempt of [0, 1, 6, 40]) {
-      const waits = Array.from({ length: 1_000 }, (_, at) => backoffMs(attempt, (at * 0.618_033_988_75) % 1, limits));
+      const waits = Array.from({ length: 1_000 }, (_, at) =>
+        backoffMs(attempt, (at * 0.618_033_988_75) % 1, limits),
+      );
       const span = Math.min(limits.capMs, limits.baseMs * 2 ** Math.min(attempt, 16));
       const tenths = Array.from(
         { length: 10 },

@@ -42,15 +42,27 @@ describe("a gateway with a chain of Tron", () => {
   let stamp = 0;
 
   const command = (...args: string[]): string =>
-    execFileSync(process.execPath, [launcher, ...args, "--config", config, "--json"], { encoding: "utf8" });
+    execFileSync(process.execPath, [launcher, ...args, "--config", config, "--json"], {
+      encoding: "utf8",
+    });
   const ask = async (path: string, asked: object): Promise<Record<string, unknown>> => {
-    const answer = await fetch(`${node.urls[0]}/${path}`, { method: "POST", body: JSON.stringify(asked) });
+    const answer = await fetch(`${node.urls[0]}/${path}`, {
+      method: "POST",
+      body: JSON.stringify(asked),
+    });
     return (await answer.json()) as Record<string, unknown>;
   };
 
   async function open(): Promise<void> {
-    gateway = start(process.execPath, [launcher, "start", "--config", config], { logFile: join(dir, "gateway.log") });
-    await until("the gateway listens", waitMs, async () => gateway.output().includes("listens at") || undefined, gateway.output);
+    gateway = start(process.execPath, [launcher, "start", "--config", config], {
+      logFile: join(dir, "gateway.log"),
+    });
+    await until(
+      "the gateway listens",
+      waitMs,
+      async () => gateway.output().includes("listens at") || undefined,
+      gateway.output,
+    );
   }
 
   async function pay(type: string, value: Record<string, unknown>): Promise<Signed> {
@@ -67,19 +79,26 @@ describe("a gateway with a chain of Tron", () => {
     expect(await ask("wallet/broadcasttransaction", signed)).toMatchObject({ result: true });
     return signed;
   }
-  const coins = (to: string, sun: number) => pay("TransferContract", { to_address: TronWeb.address.toHex(to), amount: sun });
+  const coins = (to: string, sun: number) =>
+    pay("TransferContract", { to_address: TronWeb.address.toHex(to), amount: sun });
   const token = (contract: string, to: string, units: bigint) => {
     const data = encodeTransfer(TronWeb.address.toHex(to), units);
     return pay("TriggerSmartContract", { contract_address: TronWeb.address.toHex(contract), data });
   };
 
-  async function order(currency: string, amount: string, orderId: string): Promise<{ id: string; address: string }> {
+  async function order(
+    currency: string,
+    amount: string,
+    orderId: string,
+  ): Promise<{ id: string; address: string }> {
     const made = await client.createTransactionRequest({ currency, amount, orderId });
     if (!made.ok) throw new Error(`${orderId}: ${made.code} ${made.message}`);
     return { id: made.value.transactionId, address: made.value.address };
   }
 
-  async function told(id: string): Promise<{ status: number; stage: string; amountReceived: string; txHash: string }> {
+  async function told(
+    id: string,
+  ): Promise<{ status: number; stage: string; amountReceived: string; txHash: string }> {
     const result = await client.transaction(id, 1);
     if (!result.ok) throw new Error(`${id}: ${result.code}`);
     const { status, stage = "", txHash = "", amountReceived = "" } = result.value;
@@ -87,14 +106,26 @@ describe("a gateway with a chain of Tron", () => {
   }
 
   const becomes = (id: string, stage: string): Promise<unknown> =>
-    until(`${id} is ${stage}`, waitMs, async () => ((await told(id)).stage === stage ? true : undefined), gateway.output);
+    until(
+      `${id} is ${stage}`,
+      waitMs,
+      async () => ((await told(id)).stage === stage ? true : undefined),
+      gateway.output,
+    );
 
   /** The final block that the gateway has read up to. */
   const reads = (block: number): Promise<unknown> =>
-    until(`block ${block} is read`, waitMs, async () => (finalRead() >= block ? true : undefined), gateway.output);
+    until(
+      `block ${block} is read`,
+      waitMs,
+      async () => (finalRead() >= block ? true : undefined),
+      gateway.output,
+    );
   function finalRead(): number {
     const database = new DatabaseSync(join(dir, "gateway.db"), { readOnly: true });
-    const row = database.prepare("SELECT max(block) AS block FROM cursors").get() as { block: number | null };
+    const row = database.prepare("SELECT max(block) AS block FROM cursors").get() as {
+      block: number | null;
+    };
     database.close();
     return row.block ?? 0;
   }
@@ -113,7 +144,10 @@ describe("a gateway with a chain of Tron", () => {
   }
 
   beforeAll(async () => {
-    node = await startTronProcess({ fronts: [{}, {}] }, join(root, "dist", "lab", "tron-node", "command.js"));
+    node = await startTronProcess(
+      { fronts: [{}, {}] },
+      join(root, "dist", "lab", "tron-node", "command.js"),
+    );
     const tether = { name: "Tether USD", symbol: "USDT", decimals: 6 };
     await node.control("deploy", { address: usdt, kind: "usdt", ...tether });
     await node.control("deploy", { address: lookAlike, kind: "plain", ...tether });
@@ -125,21 +159,37 @@ describe("a gateway with a chain of Tron", () => {
     execFileSync(process.execPath, [launcher, "init", "--dir", dir]);
     port = await freePort();
     const settings = JSON.parse(readFileSync(config, "utf8")) as object;
-    const nodes = node.urls.map((url, at) => url.replace("http://", `http://key-of-provider-${at}@`));
+    const nodes = node.urls.map((url, at) =>
+      url.replace("http://", `http://key-of-provider-${at}@`),
+    );
     const common = { chain: "tron", decimal: 6, minPaymentAmount: "1" };
-    const chains = { tron: { family: "tron", chainId: node.chainId, nodes, confirmations: "finalized" } };
+    const chains = {
+      tron: { family: "tron", chainId: node.chainId, nodes, confirmations: "finalized" },
+    };
     const currencies = {
       trx: { ...common, name: "TRON", symbol: "TRX" },
       "usdt-trc20": { ...common, name: "Tether USD", symbol: "USDT", contract: usdt },
     };
     const listen = { host: "127.0.0.1", port };
     const limits = { readsPerSecond: 10_000, writesPerSecond: 1_000 };
-    writeFileSync(config, JSON.stringify({ ...settings, listen, chains, currencies, limits, prices: {} }));
-    const made = JSON.parse(command("merchant", "create", "Shop", "--xpub", `tron=${account.publicExtendedKey}`)) as {
+    writeFileSync(
+      config,
+      JSON.stringify({ ...settings, listen, chains, currencies, limits, prices: {} }),
+    );
+    const made = JSON.parse(
+      command("merchant", "create", "Shop", "--xpub", `tron=${account.publicExtendedKey}`),
+    ) as {
       shopKey: string;
     };
-    expect(made).toMatchObject({ firstDepositAddress: addressAt(0), firstDepositAddresses: { tron: addressAt(0) } });
-    client = createClient({ baseUrl: `http://127.0.0.1:${port}`, key: { apiKey: made.shopKey }, language: "en" });
+    expect(made).toMatchObject({
+      firstDepositAddress: addressAt(0),
+      firstDepositAddresses: { tron: addressAt(0) },
+    });
+    client = createClient({
+      baseUrl: `http://127.0.0.1:${port}`,
+      key: { apiKey: made.shopKey },
+      language: "en",
+    });
     expect(JSON.parse(command("check"))).toMatchObject({ findings: [] });
     await open();
     await reads(1);
@@ -157,7 +207,9 @@ describe("a gateway with a chain of Tron", () => {
       await order("usdt-trc20", "7", "in-usdt"),
       await order("usdt-trc20", "9", "in-never"),
     ];
-    expect([inCoins, inTokens, never].map(({ address }) => address)).toEqual([0, 1, 2].map(addressAt));
+    expect([inCoins, inTokens, never].map(({ address }) => address)).toEqual(
+      [0, 1, 2].map(addressAt),
+    );
 
     // A block that will be replaced: one payment comes back in another block, one never does.
     const kept = await token(usdt, inTokens.address, 3_000_001n);
@@ -175,7 +227,9 @@ describe("a gateway with a chain of Tron", () => {
     const failed = await token(usdt, never.address, 9_000_000_000_000n);
     await token(lookAlike, never.address, 9_000_000n);
     await node.control("mine");
-    expect(await ask("wallet/gettransactioninfobyid", { value: failed.txID })).toMatchObject({ result: "FAILED" });
+    expect(await ask("wallet/gettransactioninfobyid", { value: failed.txID })).toMatchObject({
+      result: "FAILED",
+    });
     await becomes(inCoins.id, "confirming");
 
     gateway.child.kill("SIGKILL");
@@ -186,8 +240,16 @@ describe("a gateway with a chain of Tron", () => {
     await reads(head - 19);
 
     expect(await told(inCoins.id)).toMatchObject({ status: 1, amountReceived: "5.000002" });
-    expect(await told(inTokens.id)).toMatchObject({ status: 1, amountReceived: "7.000001", txHash: last.txID });
-    expect(await told(never.id)).toMatchObject({ status: 0, stage: "waiting", amountReceived: "0" });
+    expect(await told(inTokens.id)).toMatchObject({
+      status: 1,
+      amountReceived: "7.000001",
+      txHash: last.txID,
+    });
+    expect(await told(never.id)).toMatchObject({
+      status: 0,
+      stage: "waiting",
+      amountReceived: "0",
+    });
     expect(await held(inCoins.address)).toEqual({ sun: 5_000_002n, units: 0n });
     expect(await held(inTokens.address)).toEqual({ sun: 0n, units: 7_000_001n });
     expect(await held(never.address)).toEqual({ sun: 0n, units: 0n });

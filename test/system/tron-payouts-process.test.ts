@@ -15,11 +15,21 @@ import { startsTheBuild } from "../support/built.ts";
 import { inhabitant, usdt } from "../support/tron-network.ts";
 
 const waitMs = 180_000;
-const policy = { maxPerWithdrawal: "1000", maxPerHour: "9000", maxPerDay: "9000", maxFee: "60", maxFeePerDay: "900" };
+const policy = {
+  maxPerWithdrawal: "1000",
+  maxPerHour: "9000",
+  maxPerDay: "9000",
+  maxFee: "60",
+  maxFeePerDay: "900",
+};
 
 interface Shown {
   readonly state: string;
-  readonly attempts: readonly { readonly txHash: string; readonly voidBy?: string; readonly raw?: string }[];
+  readonly attempts: readonly {
+    readonly txHash: string;
+    readonly voidBy?: string;
+    readonly raw?: string;
+  }[];
 }
 
 startsTheBuild();
@@ -31,11 +41,18 @@ describe("an agent with a chain of Tron", () => {
   let hotWallet = "";
 
   const ask = async (path: string, asked: object): Promise<Record<string, unknown>> => {
-    const answer = await fetch(`${node.urls[0]}/${path}`, { method: "POST", body: JSON.stringify(asked) });
+    const answer = await fetch(`${node.urls[0]}/${path}`, {
+      method: "POST",
+      body: JSON.stringify(asked),
+    });
     return (await answer.json()) as Record<string, unknown>;
   };
   const balanceSun = async (address: string): Promise<number> =>
-    ((await ask("walletsolidity/getaccount", { address: TronWeb.address.toHex(address) })) as { balance?: number }).balance ?? 0;
+    (
+      (await ask("walletsolidity/getaccount", { address: TronWeb.address.toHex(address) })) as {
+        balance?: number;
+      }
+    ).balance ?? 0;
   const tokenUnits = async (address: string): Promise<bigint> => {
     const hex = TronWeb.address.toHex(address);
     const { constant_result } = (await ask("walletsolidity/triggerconstantcontract", {
@@ -44,9 +61,15 @@ describe("an agent with a chain of Tron", () => {
     })) as { constant_result: string[] };
     return BigInt(`0x${constant_result[0]}`);
   };
-  const said = (): string => `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-1_000)}`;
+  const said = (): string =>
+    `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-1_000)}`;
 
-  async function order(currency: string, amount: string, receiver: string, orderId: string): Promise<string> {
+  async function order(
+    currency: string,
+    amount: string,
+    receiver: string,
+    orderId: string,
+  ): Promise<string> {
     const asked = { currency, amount, receiver, orderId };
     let last = "";
     return until(
@@ -67,7 +90,12 @@ describe("an agent with a chain of Tron", () => {
   }
 
   /** Waits until the withdrawal fits `is`; with `mines`, each look makes a block. */
-  function becomes(id: string, what: string, is: (one: Shown) => boolean, mines = false): Promise<Shown> {
+  function becomes(
+    id: string,
+    what: string,
+    is: (one: Shown) => boolean,
+    mines = false,
+  ): Promise<Shown> {
     let last = "";
     return until(
       `${id} ${what}`,
@@ -75,7 +103,10 @@ describe("an agent with a chain of Tron", () => {
       async () => {
         if (mines) await node.control("mine");
         const one = await shown(id);
-        last = JSON.stringify({ state: one.state, attempts: one.attempts.map(({ txHash, voidBy }) => [txHash, voidBy]) });
+        last = JSON.stringify({
+          state: one.state,
+          attempts: one.attempts.map(({ txHash, voidBy }) => [txHash, voidBy]),
+        });
         return is(one) ? one : undefined;
       },
       () => `${last}\n${said()}`,
@@ -108,13 +139,35 @@ describe("an agent with a chain of Tron", () => {
   beforeAll(async () => {
     // Its clock is behind ours: no decision may go by the machine's time.
     const options = { fronts: [{}, {}], startAtMs: Date.now() - 3_600_000 };
-    node = await startTronProcess(options, join(projectRoot, "dist", "lab", "tron-node", "command.js"));
-    await node.control("deploy", { address: usdt, kind: "usdt", name: "Tether USD", symbol: "USDT", decimals: 6 });
-    const common = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.1", market: "" };
+    node = await startTronProcess(
+      options,
+      join(projectRoot, "dist", "lab", "tron-node", "command.js"),
+    );
+    await node.control("deploy", {
+      address: usdt,
+      kind: "usdt",
+      name: "Tether USD",
+      symbol: "USDT",
+      decimals: 6,
+    });
+    const common = {
+      chain: "tron",
+      decimal: 6,
+      minPaymentAmount: "1",
+      minWithdrawAmount: "0.1",
+      market: "",
+    };
     kit = await startKit({
       inProcess: true,
       alsoServes: {
-        chains: { tron: { family: "tron", chainId: node.chainId, nodes: node.urls, confirmations: "finalized" } },
+        chains: {
+          tron: {
+            family: "tron",
+            chainId: node.chainId,
+            nodes: node.urls,
+            confirmations: "finalized",
+          },
+        },
         currencies: {
           trx: { ...common, name: "TRON", symbol: "TRX" },
           "usdt-trc20": { ...common, name: "Tether USD", symbol: "USDT", contract: usdt },
@@ -131,11 +184,14 @@ describe("an agent with a chain of Tron", () => {
     // The hour makes the chain stale: it is served, and that is the only failed check.
     await kit.startGateway(waitMs, ({ checks }) => {
       const out = checks.filter(({ ok }) => !ok);
-      return out.length === 1 && out[0]?.name === "chain tron" && out[0].detail.includes("NODE_STALE: ");
+      return (
+        out.length === 1 && out[0]?.name === "chain tron" && out[0].detail.includes("NODE_STALE: ")
+      );
     });
     const paired = await kit.pair();
     expect(paired.code, paired.output).toBe(0);
-    hotWallet = /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await kit.cli("address", "trx")).output)?.[0] ?? "";
+    hotWallet =
+      /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await kit.cli("address", "trx")).output)?.[0] ?? "";
     await node.control("fund", { address: hotWallet, sun: "1000000000" });
     await node.control("mint", { contract: usdt, address: hotWallet, units: "1000000000" });
     await node.control("mine", { count: 25 });
@@ -152,26 +208,46 @@ describe("an agent with a chain of Tron", () => {
 
   it("`check` of an agent with a chain of Tron finds nothing wrong with its nodes and tokens but their age, and a wrong decimal", async () => {
     const check = (path: string): Promise<string> => {
-      const args = [join(projectRoot, "crypto.js"), "--check", "--config", path, "--state", kit.stateDir];
+      const args = [
+        join(projectRoot, "crypto.js"),
+        "--check",
+        "--config",
+        path,
+        "--state",
+        kit.stateDir,
+      ];
       // A busy machine may be too slow for the check's own limit, which it then says.
       return until("a check in time", waitMs, async () => {
-        const { output } = await run(process.execPath, args, { cwd: kit.dir, logFile: join(kit.dir, "check.log") });
+        const { output } = await run(process.execPath, args, {
+          cwd: kit.dir,
+          logFile: join(kit.dir, "check.log"),
+        });
         return output.includes("could not be looked at in time") ? undefined : output;
       });
     };
-    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as { currencies: Record<string, object> };
+    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as {
+      currencies: Record<string, object>;
+    };
     const well = await check(kit.configPath);
     expect(well).toMatch(/NODE_STALE/);
     expect(well.replaceAll("NODE_STALE", "")).not.toMatch(/NODE_|CHECK_DECIMALS|CHECK_CONTRACT/);
     const wrong = join(kit.dir, "wrong.json");
     config.currencies["usdt-trc20"] = { ...config.currencies["usdt-trc20"], decimal: 8 };
     writeFileSync(wrong, JSON.stringify(config), { mode: 0o600 });
-    expect(await check(wrong)).toMatch(/the contract of usdt-trc20 has 6 decimals, and config\.json says 8;/);
+    expect(await check(wrong)).toMatch(
+      /the contract of usdt-trc20 has 6 decimals, and config\.json says 8;/,
+    );
   });
 
   it("pays TRX and a token once, to the last unit", async () => {
-    const [coins, tokens] = [inhabitant("one who is paid coins").address, inhabitant("one who is paid tokens").address];
-    const ids = [await order("trx", "5.000001", coins, "out-trx"), await order("usdt-trc20", "7.000002", tokens, "out-usdt")];
+    const [coins, tokens] = [
+      inhabitant("one who is paid coins").address,
+      inhabitant("one who is paid tokens").address,
+    ];
+    const ids = [
+      await order("trx", "5.000001", coins, "out-trx"),
+      await order("usdt-trc20", "7.000002", tokens, "out-usdt"),
+    ];
     for (const id of ids) {
       const { txHash } = await completes(id);
       expect((await shown(id)).attempts.map((one) => one.txHash)).toEqual([txHash]);
@@ -193,19 +269,34 @@ describe("an agent with a chain of Tron", () => {
     await killCourier();
     // Past its end, and not yet by the margin in solidified time: nobody calls it void.
     const { attempts } = await shown(id);
-    expect(attempts.map(({ txHash, voidBy }) => [txHash, voidBy])).toEqual([[first.attempts[0]!.txHash, undefined]]);
+    expect(attempts.map(({ txHash, voidBy }) => [txHash, voidBy])).toEqual([
+      [first.attempts[0]!.txHash, undefined],
+    ]);
     await node.control("mine", { count: 25 });
-    const called = await becomes(id, "is called void", (one) => one.attempts[0]?.voidBy !== undefined);
+    const called = await becomes(
+      id,
+      "is called void",
+      (one) => one.attempts[0]?.voidBy !== undefined,
+    );
     await killCourier();
     const second = await becomes(id, "has a second attempt", (one) => one.attempts.length === 2);
     expect(second.attempts[0]?.voidBy).toBe("both");
     expect(called.attempts[0]?.txHash).not.toBe(second.attempts[1]?.txHash);
     await killCourier();
-    await becomes(id, "is broadcast again", ({ state, attempts: both }) => state === "broadcast" && both[1]?.raw !== undefined);
+    await becomes(
+      id,
+      "is broadcast again",
+      ({ state, attempts: both }) => state === "broadcast" && both[1]?.raw !== undefined,
+    );
     await killCourier();
     // Both are with the nodes now: the first is too late for any block.
     await node.control("release");
-    await becomes(id, "is in a block", ({ state }) => state === "included" || state === "paid", true);
+    await becomes(
+      id,
+      "is in a block",
+      ({ state }) => state === "included" || state === "paid",
+      true,
+    );
     await killCourier();
     const { txHash } = await completes(id);
     expect(txHash).toBe(second.attempts[1]?.txHash);
@@ -213,6 +304,8 @@ describe("an agent with a chain of Tron", () => {
     expect(await balanceSun(receiver)).toBe(3_000_000);
     const { attempts: all } = await shown(id);
     expect(all.map((one) => one.voidBy)).toEqual(["both", undefined]);
-    expect(await ask("walletsolidity/gettransactioninfobyid", { value: first.attempts[0]!.txHash })).toEqual({});
+    expect(
+      await ask("walletsolidity/gettransactioninfobyid", { value: first.attempts[0]!.txHash }),
+    ).toEqual({});
   });
 });

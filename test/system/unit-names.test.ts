@@ -10,9 +10,13 @@ import { projectRoot } from "../../lab/kit/kit.ts";
 
 const units = readdirSync(join(projectRoot, "systemd"));
 const aliases = units.flatMap((file) =>
-  [...readFileSync(join(projectRoot, "systemd", file), "utf8").matchAll(/^Alias=(\S+)$/gm)].map(([, name = ""]) => name),
+  [...readFileSync(join(projectRoot, "systemd", file), "utf8").matchAll(/^Alias=(\S+)$/gm)].map(
+    ([, name = ""]) => name,
+  ),
 );
-const known = new Set([...units, ...aliases].flatMap((name) => [name, name.replace(/\.service$/, "")]));
+const known = new Set(
+  [...units, ...aliases].flatMap((name) => [name, name.replace(/\.service$/, "")]),
+);
 
 const verbs = "start|stop|restart|reload|status|cat|edit|enable|disable|show|kill";
 const named = new RegExp(
@@ -20,10 +24,25 @@ const named = new RegExp(
   "g",
 );
 
-const roots = ["agent", "alerts", "base", "chains", "cli", "client", "gateway", "docs", "systemd", "examples", "packaging"];
+const roots = [
+  "agent",
+  "alerts",
+  "base",
+  "chains",
+  "cli",
+  "client",
+  "gateway",
+  "docs",
+  "systemd",
+  "examples",
+  "packaging",
+];
 const filesOf = (folder: string): readonly string[] =>
   readdirSync(join(projectRoot, folder), { recursive: true, encoding: "utf8" })
-    .filter((path) => /\.(?:ts|js|md|service|socket|target)$/.test(path) && !path.includes("node_modules"))
+    .filter(
+      (path) =>
+        /\.(?:ts|js|md|service|socket|target)$/.test(path) && !path.includes("node_modules"),
+    )
     .map((path) => join(folder, path));
 
 describe("a line to type", () => {

@@ -4,7 +4,16 @@
  * stand in the copy at once and are read in one go, so each must be named by itself.
  */
 import { execFile } from "node:child_process";
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
@@ -16,16 +25,30 @@ import { rootsOf } from "../../scripts/roots.ts";
 const kinds = ["keys", "network", "processes", "disk"] as const;
 type Kind = (typeof kinds)[number];
 type Cell = string | { readonly own?: readonly string[]; readonly by?: readonly string[] };
-type Room = { readonly room: string; readonly files?: readonly string[]; readonly keeps?: readonly string[] } & Partial<
-  Record<Kind, Cell>
->;
+type Room = {
+  readonly room: string;
+  readonly files?: readonly string[];
+  readonly keeps?: readonly string[];
+} & Partial<Record<Kind, Cell>>;
 
-const table = JSON.parse(readFileSync(join(projectRoot, "rooms.config.json"), "utf8")) as { readonly rooms: readonly Room[] };
+const table = JSON.parse(readFileSync(join(projectRoot, "rooms.config.json"), "utf8")) as {
+  readonly rooms: readonly Room[];
+};
 const roots = rootsOf(projectRoot, "product", "examples", "laboratory");
 /** Leads out, by kind: builtin modules, and files and packages that bring one. */
 const exits: Readonly<Record<Kind, readonly string[]>> = {
   keys: ["agent/keystore/keystore.ts", "agent/signer/vault/vault.ts", "agent/keystore/file.ts"],
-  network: ["node:https", "node:tls", "node:dgram", "node:http2", "undici", "node:dns", "ws", "node:http", "node:inspector"],
+  network: [
+    "node:https",
+    "node:tls",
+    "node:dgram",
+    "node:http2",
+    "undici",
+    "node:dns",
+    "ws",
+    "node:http",
+    "node:inspector",
+  ],
   processes: ["node:child_process", "node:worker_threads", "node:cluster"],
   disk: ["node:fs", "node:fs/promises", "@photostructure/sqlite"],
 };
@@ -40,14 +63,21 @@ const expected: string[] = [];
 const planted = new Set<string>();
 
 /** `module` is a package, a builtin module, or a file by its path from the root. */
-function plant(file: string, module: string, statement = 'import * as PLANTED from "MODULE";\nexport { PLANTED };'): void {
+function plant(
+  file: string,
+  module: string,
+  statement = 'import * as PLANTED from "MODULE";\nexport { PLANTED };',
+): void {
   const isFile = module.endsWith(".ts");
   const near = relative(dirname(file), module);
   const specifier = isFile && !near.startsWith(".") ? `./${near}` : isFile ? near : module;
   const name = `planted${module.replace(/\W/g, "_")}`;
   planted.add(file);
   mkdirSync(join(root, dirname(file)), { recursive: true });
-  appendFileSync(join(root, file), `\n${statement.replaceAll("PLANTED", name).replace("MODULE", specifier)}\n`);
+  appendFileSync(
+    join(root, file),
+    `\n${statement.replaceAll("PLANTED", name).replace("MODULE", specifier)}\n`,
+  );
 }
 
 /** A file of the room: a new one where the room takes any, else the room's own. */
@@ -70,7 +100,8 @@ function plantCells(): void {
       if (typeof cell === "string" && cell !== "–") continue;
       const { own = [], by = [] } = typeof cell === "string" ? {} : cell;
       const isAllowed = (exit: string): boolean =>
-        own.includes(exit.replace("node:", "")) || by.some((name) => exit === name || exit.startsWith(`${name}/`));
+        own.includes(exit.replace("node:", "")) ||
+        by.some((name) => exit === name || exit.startsWith(`${name}/`));
       const choices = exits[kind].filter((exit) => !isAllowed(exit));
       const exit = choices[turn++ % choices.length] ?? "";
       const file = fileOf(room, kind);
@@ -87,19 +118,53 @@ function plantCells(): void {
  * Breaches of written promises that an earlier check passed: the room, its file, and what each file
  * imports.
  */
-const once: readonly (readonly [room: string, file: string, ...exits: (readonly [Kind | "imports", string])[]])[] = [
-  ["agent/signer/vault", "agent/signer/vault/once.ts", ["network", "node:net"], ["disk", "node:fs"]],
+const once: readonly (readonly [
+  room: string,
+  file: string,
+  ...exits: (readonly [Kind | "imports", string])[],
+])[] = [
+  [
+    "agent/signer/vault",
+    "agent/signer/vault/once.ts",
+    ["network", "node:net"],
+    ["disk", "node:fs"],
+  ],
   ["agent/signer/policy", "agent/signer/policy/once.ts", ["disk", "node:fs"]],
   ["agent/signer/state", "agent/signer/state/once.ts", ["keys", "agent/signer/vault/vault.ts"]],
   ["agent/signer/state", "agent/signer/state/once-too.ts", ["keys", "agent/keystore/keystore.ts"]],
-  ["agent/signer/handlers", "agent/signer/handlers/once.ts", ["keys", "agent/signer/vault/vault.ts"], ["disk", "node:fs"]],
-  ["agent/courier/scheduler", "agent/courier/scheduler/once.ts", ["network", "node:net"], ["disk", "node:fs"]],
-  ["cli/status", "cli/status/once.ts", ["keys", "agent/keystore/file.ts"], ["network", "node:https"]],
+  [
+    "agent/signer/handlers",
+    "agent/signer/handlers/once.ts",
+    ["keys", "agent/signer/vault/vault.ts"],
+    ["disk", "node:fs"],
+  ],
+  [
+    "agent/courier/scheduler",
+    "agent/courier/scheduler/once.ts",
+    ["network", "node:net"],
+    ["disk", "node:fs"],
+  ],
+  [
+    "cli/status",
+    "cli/status/once.ts",
+    ["keys", "agent/keystore/file.ts"],
+    ["network", "node:https"],
+  ],
   ["agent/check", "agent/check/once.ts", ["network", "node:https"]],
   ["agent/check nodes", "agent/check/chains.ts", ["keys", "agent/keystore/file.ts"]],
   ["gateway/answer", "gateway/answer/once.ts", ["network", "node:https"], ["disk", "node:fs"]],
-  ["gateway/withdrawals", "gateway/withdrawals/once.ts", ["network", "node:https"], ["disk", "node:fs"]],
-  ["alerts/notify", "alerts/notify/once.ts", ["keys", "agent/keystore/file.ts"], ["network", "node:https"]],
+  [
+    "gateway/withdrawals",
+    "gateway/withdrawals/once.ts",
+    ["network", "node:https"],
+    ["disk", "node:fs"],
+  ],
+  [
+    "alerts/notify",
+    "alerts/notify/once.ts",
+    ["keys", "agent/keystore/file.ts"],
+    ["network", "node:https"],
+  ],
   [
     "gateway/config",
     "gateway/config/node-keys.ts",
@@ -111,20 +176,37 @@ const once: readonly (readonly [room: string, file: string, ...exits: (readonly 
 /** A path of more than one hop, and import forms that hide a path. */
 function plantHidden(): void {
   plant("agent/signer/policy/planted-hops.ts", "agent/config/location.ts");
-  expectRefused("agent/signer/policy", "disk", "agent/signer/policy/planted-hops.ts", "agent/config/location.ts → fs");
+  expectRefused(
+    "agent/signer/policy",
+    "disk",
+    "agent/signer/policy/planted-hops.ts",
+    "agent/config/location.ts → fs",
+  );
   plant("agent/ledger/planted-package.ts", "ethers");
-  expectRefused("agent/ledger", "network", "agent/ledger/planted-package.ts", "node_modules/ethers/");
+  expectRefused(
+    "agent/ledger",
+    "network",
+    "agent/ledger/planted-package.ts",
+    "node_modules/ethers/",
+  );
   const forms = {
-    "beside-a-type": 'import PLANTED, { type TLSSocket } from "MODULE";\nexport type Beside = [typeof PLANTED, TLSSocket];',
+    "beside-a-type":
+      'import PLANTED, { type TLSSocket } from "MODULE";\nexport type Beside = [typeof PLANTED, TLSSocket];',
     "empty-of-values": 'import { type TLSSocket } from "MODULE";\nexport type PLANTED = TLSSocket;',
     dynamic: 'export const PLANTED = () => import("MODULE");',
     "from-process": 'export const PLANTED = process.getBuiltinModule("MODULE");',
-    "more-than-harmless": 'import { isIP, connect } from "MODULE";\nexport const PLANTED = [isIP, connect];',
+    "more-than-harmless":
+      'import { isIP, connect } from "MODULE";\nexport const PLANTED = [isIP, connect];',
   };
   for (const [name, form] of Object.entries(forms)) {
     const builtin = name === "more-than-harmless" ? "net" : "tls";
     plant(`agent/courier/scheduler/planted-${name}.ts`, `node:${builtin}`, form);
-    expectRefused("agent/courier/scheduler", "network", `agent/courier/scheduler/planted-${name}.ts`, builtin);
+    expectRefused(
+      "agent/courier/scheduler",
+      "network",
+      `agent/courier/scheduler/planted-${name}.ts`,
+      builtin,
+    );
   }
 }
 
@@ -146,7 +228,11 @@ function plantHarmless(): void {
     "agent/config/location.ts",
     'import type * as PLANTED from "MODULE";\nexport type { PLANTED };',
   );
-  plant("agent/signer/policy/sound.ts", "node:net", 'import { isIP as PLANTED } from "MODULE";\nexport { PLANTED };');
+  plant(
+    "agent/signer/policy/sound.ts",
+    "node:net",
+    'import { isIP as PLANTED } from "MODULE";\nexport { PLANTED };',
+  );
   plant("cli/manual/sound.ts", "node:path");
   plant("agent/ledger/sound.ts", "agent/ledger/codec.ts");
   planted.delete("agent/ledger/sound.ts");
@@ -164,8 +250,12 @@ beforeAll(async () => {
   for (const file of ["docs/architecture.md", "rooms.config.json", "package.json", "tsconfig.json"])
     cpSync(join(projectRoot, file), join(root, file));
   const rows = readFileSync(join(root, "rooms.config.json"), "utf8");
-  writeFileSync(join(root, "rooms.config.json"), rows.replace('"keeps": ["base/', '"keeps": ["base/none.ts", "base/'));
-  for (const folder of ["node_modules", "gateway/node_modules"]) symlinkSync(join(projectRoot, folder), join(root, folder));
+  writeFileSync(
+    join(root, "rooms.config.json"),
+    rows.replace('"keeps": ["base/', '"keeps": ["base/none.ts", "base/'),
+  );
+  for (const folder of ["node_modules", "gateway/node_modules"])
+    symlinkSync(join(projectRoot, folder), join(root, folder));
   mkdirSync(join(root, "test"));
   writeFileSync(join(root, outsider), "export const planted = 1;\n");
   plantCells();
@@ -178,14 +268,24 @@ beforeAll(async () => {
   plantKept();
   plantHarmless();
   for (const file of ["agent/unknown/planted.ts", "unknown/planted.ts"]) plant(file, "node:path");
-  expected.push("walls: agent/unknown/planted.ts belongs to no room", "walls: the folder unknown stands under no roots");
+  expected.push(
+    "walls: agent/unknown/planted.ts belongs to no room",
+    "walls: the folder unknown stands under no roots",
+  );
   const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
-  writeFileSync(join(root, "docs/architecture.md"), page.replace("| `protocol` | ", "| `protocol` | everything, and "));
+  writeFileSync(
+    join(root, "docs/architecture.md"),
+    page.replace("| `protocol` | ", "| `protocol` | everything, and "),
+  );
   expected.push("walls: docs/architecture.md, section 5, ");
   // Not in this process' own time, which the test runner needs to answer within a minute.
-  const done = promisify(execFile)(process.execPath, [join(projectRoot, "scripts", "walls.js"), root], {
-    maxBuffer: 64 * 1024 * 1024,
-  });
+  const done = promisify(execFile)(
+    process.execPath,
+    [join(projectRoot, "scripts", "walls.js"), root],
+    {
+      maxBuffer: 64 * 1024 * 1024,
+    },
+  );
   const ended = await done.then(
     ({ stderr }) => ({ code: 0, stderr }),
     (fault: { readonly code: number; readonly stderr: string }) => fault,

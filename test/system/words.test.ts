@@ -38,7 +38,10 @@ afterEach(() => rmSync(root, { recursive: true }));
 describe("words of a family", () => {
   it("stand in the family's own folder, in comments and inside other words", () => {
     write("chains/evm/gas.ts", 'export const gasPlain = 0x5208n;\nexport const name = "eip155";\n');
-    write("agent/fine.ts", "// gas, wei and a nonce\nexport const gasp = 0xff;\nexport const weight = 1;\n");
+    write(
+      "agent/fine.ts",
+      "// gas, wei and a nonce\nexport const gasp = 0xff;\nexport const weight = 1;\n",
+    );
     expect(check()).toEqual({ code: 0, said: "" });
   });
 
@@ -54,7 +57,8 @@ describe("words of a family", () => {
     for (const [word, text] of breaches) write(`gateway/hub/of-${word}.ts`, text);
     const { code, said } = check();
     expect(code).toBe(1);
-    for (const [word] of breaches) expect(said).toMatch(new RegExp(`gateway/hub/of-${word}\\.ts: .*\\(${word}\\)`));
+    for (const [word] of breaches)
+      expect(said).toMatch(new RegExp(`gateway/hub/of-${word}\\.ts: .*\\(${word}\\)`));
     allow(`| \`gateway/hub\` | ${breaches.map(([word]) => `\`${word}\``).join(", ")} | because |`);
     expect(check()).toEqual({ code: 0, said: "" });
   });

@@ -19,7 +19,13 @@ import { startsTheBuild } from "../support/built.ts";
 const waitMs = 120_000;
 const xrp = 1_000_000n;
 const chainId = 1;
-const policy = { maxPerWithdrawal: "100", maxPerHour: "900", maxPerDay: "900", maxFee: "0.01", maxFeePerDay: "0.1" };
+const policy = {
+  maxPerWithdrawal: "100",
+  maxPerHour: "900",
+  maxPerDay: "900",
+  maxFee: "0.01",
+  maxFeePerDay: "0.1",
+};
 const lacks = xrpNodeMissing;
 if (lacks !== null) process.stderr.write(`\n*** SKIPPED: ${lacks}\n\n`);
 
@@ -43,15 +49,27 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
   let shop: Shop;
   let hotWallet = "";
 
-  const said = (): string => `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-2_000)}`;
+  const said = (): string =>
+    `${kit.crypto?.output().slice(-3_000)}\n${kit.gateway?.output().slice(-2_000)}`;
 
-  async function order(amount: string, receiver: string, orderId: string, tag = ""): Promise<string> {
+  async function order(
+    amount: string,
+    receiver: string,
+    orderId: string,
+    tag = "",
+  ): Promise<string> {
     let last = "";
     return until(
       `an answer to ${orderId}`,
       waitMs,
       async () => {
-        const answer = await shop.autoWithdraw({ currency: "xrp", amount, receiver, orderId, ...(tag === "" ? {} : { tag }) });
+        const answer = await shop.autoWithdraw({
+          currency: "xrp",
+          amount,
+          receiver,
+          orderId,
+          ...(tag === "" ? {} : { tag }),
+        });
         last = JSON.stringify(answer);
         return answer.transactionId === "" ? undefined : answer.transactionId;
       },
@@ -85,12 +103,19 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     );
 
   beforeAll(async () => {
-    node = await startXrpNode({ fronts: [{}, { isClio: true }], isPaced: true, closeMs: 400, rules: { networkId: chainId } });
+    node = await startXrpNode({
+      fronts: [{}, { isClio: true }],
+      isPaced: true,
+      closeMs: 400,
+      rules: { networkId: chainId },
+    });
     for (const { address } of [customer, exchange, shopper]) node.fund(address, 1_000n * xrp);
     kit = await startKit({
       inProcess: true,
       alsoServes: {
-        chains: { ripple: { family: "xrp", chainId, nodes: node.urls, confirmations: "finalized" } },
+        chains: {
+          ripple: { family: "xrp", chainId, nodes: node.urls, confirmations: "finalized" },
+        },
         currencies: {
           xrp: {
             ...{ chain: "ripple", decimal: 6, name: "XRP", symbol: "XRP", market: "" },
@@ -99,13 +124,17 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
         },
       },
     });
-    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as { policy: Record<string, object> };
+    const config = JSON.parse(readFileSync(kit.configPath, "utf8")) as {
+      policy: Record<string, object>;
+    };
     config.policy.xrp = policy;
     writeFileSync(kit.configPath, JSON.stringify(config), { mode: 0o600 });
     await kit.startGateway(waitMs);
     const paired = await kit.pair();
     expect(paired.code, paired.output).toBe(0);
-    hotWallet = (JSON.parse((await kit.cli("address", "xrp", "--json")).output) as { address: string }).address;
+    hotWallet = (
+      JSON.parse((await kit.cli("address", "xrp", "--json")).output) as { address: string }
+    ).address;
     expect(hotWallet).toMatch(/^r/);
     await kit.startCrypto();
     shop = createShop(kit);
@@ -146,7 +175,8 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
       await order("7.000001", exchange.address, "payout-1", "4294967295"),
       await order("2", joinAddress({ address: exchange.address, tag: "7" }), "payout-2"),
     ];
-    for (const pid of [kit.courierPid(), kit.signerPid()]) if (pid !== undefined) process.kill(pid, "SIGKILL");
+    for (const pid of [kit.courierPid(), kit.signerPid()])
+      if (pid !== undefined) process.kill(pid, "SIGKILL");
     for (const id of ids) await ends(id, 1);
     expect(node.balance(customer.address)).toBe(before + 5n * xrp);
     expect(node.balance(exchange.address)).toBe(atExchange + 9n * xrp + 1n - fee);
@@ -156,10 +186,14 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
 
   it("`status`, `show` and the shop name the tag and the sequence", async () => {
     await until("the payout has ended for the agent", 30_000, async () =>
-      /Completed|final|paid/i.test((await kit.cli("withdrawals", "--order", "payout-1")).output) ? true : undefined,
+      /Completed|final|paid/i.test((await kit.cli("withdrawals", "--order", "payout-1")).output)
+        ? true
+        : undefined,
     );
     const [one] = (
-      JSON.parse((await kit.cli("withdrawals", "--json")).output) as { withdrawals: { transactionId: string; tag: string }[] }
+      JSON.parse((await kit.cli("withdrawals", "--json")).output) as {
+        withdrawals: { transactionId: string; tag: string }[];
+      }
     ).withdrawals.filter(({ tag }) => tag === "4294967295");
     const shown = await kit.cli("show", one?.transactionId ?? "");
     expect(shown.output).toMatch(/tag +4294967295/);
@@ -183,12 +217,19 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
       waitMs,
       async () => {
         const output = await kit.operate("deposits", "unattributed", "--json");
-        const rows = JSON.parse(output.slice(output.indexOf("["))) as { payment: string; amount: string; tag: string }[];
+        const rows = JSON.parse(output.slice(output.indexOf("["))) as {
+          payment: string;
+          amount: string;
+          tag: string;
+        }[];
         return rows.length >= 2 ? rows : undefined;
       },
       said,
     );
-    expect(listed.map(({ amount, tag }) => `${amount} ${tag}`).sort()).toEqual(["1 4000000000", "3 "]);
+    expect(listed.map(({ amount, tag }) => `${amount} ${tag}`).sort()).toEqual([
+      "1 4000000000",
+      "3 ",
+    ]);
     expect((await shop.transaction(lost.transactionId, 1)).amountReceived).toBe("2");
     expect(partly).toMatch(/^[0-9A-F]{64}$/);
     await kit.operate(
@@ -246,7 +287,9 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
     );
     // The first attempt may have been taken before the cancel; then it is paid, and once.
     const paid = node.balance(customer.address) - before;
-    expect([end.status, end.code, paid]).toEqual(end.status === 1 ? [1, "", 1_500_000n] : [2, "cancelled", 0n]);
+    expect([end.status, end.code, paid]).toEqual(
+      end.status === 1 ? [1, "", 1_500_000n] : [2, "cancelled", 0n],
+    );
   });
 
   it("pays a receiver whose account begins with the payment", async () => {
@@ -256,19 +299,34 @@ describe.skipIf(lacks !== null)("an agent with a chain of XRP", () => {
   });
 
   it("the books agree with the ledger, to the drop", async () => {
-    const args = [join(projectRoot, "gateway/gateway.js"), "reconcile", "--json", "--config", kit.gatewayConfigPath];
+    const args = [
+      join(projectRoot, "gateway/gateway.js"),
+      "reconcile",
+      "--json",
+      "--config",
+      kit.gatewayConfigPath,
+    ];
     let last = "";
     const closed = await until(
       "the books agree",
       waitMs,
       async () => {
-        const { code, output } = await run(process.execPath, args, { cwd: kit.dir, logFile: join(kit.dir, "books.log") });
+        const { code, output } = await run(process.execPath, args, {
+          cwd: kit.dir,
+          logFile: join(kit.dir, "books.log"),
+        });
         last = output;
         return code === 0 ? output : undefined;
       },
       () => last,
     );
-    const { chains } = JSON.parse(closed) as { chains: { chain: string; code: string; differences: object[] }[] };
-    expect(chains.find(({ chain }) => chain === "ripple")).toMatchObject({ code: "", uncompared: 0, differences: [] });
+    const { chains } = JSON.parse(closed) as {
+      chains: { chain: string; code: string; differences: object[] }[];
+    };
+    expect(chains.find(({ chain }) => chain === "ripple")).toMatchObject({
+      code: "",
+      uncompared: 0,
+      differences: [],
+    });
   });
 });

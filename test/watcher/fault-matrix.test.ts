@@ -20,7 +20,9 @@ import { isLongTier } from "../../lab/kit/share.ts";
 const cells = isLongTier
   ? itemCells
   : itemCells.filter(({ plant, extent }, at) => {
-      const both = itemCells.filter((one) => one.plant === plant && one.family === itemCells[at]?.family);
+      const both = itemCells.filter(
+        (one) => one.plant === plant && one.family === itemCells[at]?.family,
+      );
       return both.length === 1 || (extent === "one") === (Math.floor(at / 2) % 2 === 0);
     });
 
@@ -43,32 +45,47 @@ describe("a fault of an item", () => {
   it("has a cell or a reason in each domain and family", () => {
     for (const [domain, row] of [...Object.entries(plants), ...Object.entries(chainPlants)])
       for (const [family, cell] of Object.entries(row))
-        for (const words of "none" in cell ? [cell.none] : [cell].flat().map(({ report }) => report))
+        for (const words of "none" in cell
+          ? [cell.none]
+          : [cell].flat().map(({ report }) => report))
           expect(words, `${domain} ${family}`).not.toBe("");
   });
 });
 
 const extents = ["one", "all"] as const;
 /** In the quick tier one extent of each family, in turn. */
-const inTier = (at: number): readonly Extent[] => (isLongTier ? extents : [extents[at % 2] as Extent]);
+const inTier = (at: number): readonly Extent[] =>
+  isLongTier ? extents : [extents[at % 2] as Extent];
 const ofShops = (Object.keys(shopPlants) as ShopDomain[]).flatMap((domain) =>
   families.flatMap((family, at) => {
     const { report } = shopPlants[domain][family];
-    return (domain === "price" ? (["one"] as const) : inTier(at)).map((extent) => ({ domain, family, extent, report }));
+    return (domain === "price" ? (["one"] as const) : inTier(at)).map((extent) => ({
+      domain,
+      family,
+      extent,
+      report,
+    }));
   }),
 );
 
 describe("a fault of the shop's side", () => {
-  it.each(ofShops)("$domain, $family, $extent of A's: $report", async ({ domain, family, extent }) => {
-    const { planted, plain, during, after, left, healthy } = await runShopCell(domain, family, extent);
-    expect(planted).toEqual(plain);
-    expect(planted.length).toBeGreaterThan(3);
-    expect(during.length).toBeGreaterThan(0);
-    if (domain === "target") expect(during).toEqual(["m1"]);
-    if (domain === "price") expect(during).toEqual(["kraken"]);
-    expect(after).toEqual([]);
-    expect(left).toEqual(healthy);
-  });
+  it.each(ofShops)(
+    "$domain, $family, $extent of A's: $report",
+    async ({ domain, family, extent }) => {
+      const { planted, plain, during, after, left, healthy } = await runShopCell(
+        domain,
+        family,
+        extent,
+      );
+      expect(planted).toEqual(plain);
+      expect(planted.length).toBeGreaterThan(3);
+      expect(during.length).toBeGreaterThan(0);
+      if (domain === "target") expect(during).toEqual(["m1"]);
+      if (domain === "price") expect(during).toEqual(["kraken"]);
+      expect(after).toEqual([]);
+      expect(left).toEqual(healthy);
+    },
+  );
 });
 
 const ofChains = Object.entries(chainPlants).flatMap(([domain, row]) =>
@@ -81,7 +98,8 @@ const ofChains = Object.entries(chainPlants).flatMap(([domain, row]) =>
 describe("the matrix", () => {
   it("has at least 80 cells with a plant, and no two of a family are alike", () => {
     const ofItems = itemCells.map(
-      ({ domain, family, extent, plant }) => `${family} ${domain} ${extent} ${plant.of} ${plant.report}`,
+      ({ domain, family, extent, plant }) =>
+        `${family} ${domain} ${extent} ${plant.of} ${plant.report}`,
     );
     const ofSides = (Object.keys(shopPlants) as ShopDomain[]).flatMap((domain) =>
       families.flatMap((family) =>
@@ -90,7 +108,11 @@ describe("the matrix", () => {
         ),
       ),
     );
-    const cells = [...ofItems, ...ofSides, ...ofChains.map(({ domain, family, plant }) => `${family} ${domain} ${plant.report}`)];
+    const cells = [
+      ...ofItems,
+      ...ofSides,
+      ...ofChains.map(({ domain, family, plant }) => `${family} ${domain} ${plant.report}`),
+    ];
     expect(new Set(cells).size).toBe(cells.length);
     expect(cells.length).toBeGreaterThanOrEqual(80);
   });
@@ -111,7 +133,9 @@ describe("an item that fails", () => {
             const { account = "", contract = "" } = questions[at] ?? {};
             if (!planted.accounts.has(account) || contract !== "") return one;
             asked += 1;
-            return isPlanted ? failed(new AgentError("NODE_PRUNED", "none", "missing trie node")) : one;
+            return isPlanted
+              ? failed(new AgentError("NODE_PRUNED", "none", "missing trie node"))
+              : one;
           });
         },
       }),
@@ -152,7 +176,10 @@ describe("a fault of a chain", () => {
     if (plant.goesOn !== "seen") expect(ended.payouts > 0).toBe(isPaidOut);
     expect(after).toBe("ok; ");
     // A payment waits for a final block that stands, so it is also told as seen.
-    const told = plant.goesOn === "seen" ? planted.map((line) => line.replace('"deposit.detected",', "")) : planted;
+    const told =
+      plant.goesOn === "seen"
+        ? planted.map((line) => line.replace('"deposit.detected",', ""))
+        : planted;
     expect(told).toEqual(plain);
     expect(plain.some((line) => line.includes("completed"))).toBe(true);
   });

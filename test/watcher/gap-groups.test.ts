@@ -31,7 +31,11 @@ const plant: Plant = {
       );
       if (!isLost || !isAgreed) return { found: [...found, ...more], unread };
       const fault = new AgentError("NODE_PRUNED", "none", "no list");
-      return { found: more.filter(({ address }) => address !== account), unread, missing: [{ account, fault }] };
+      return {
+        found: more.filter(({ address }) => address !== account),
+        unread,
+        missing: [{ account, fault }],
+      };
     },
   }),
 };
@@ -57,11 +61,13 @@ async function fill(): Promise<void> {
   isLost = false;
   const { store, database, network } = world;
   store.write((inside) => {
-    for (const { account, fromBlock } of listGaps(database, network)) askGap(inside, { network, account, fromBlock });
+    for (const { account, fromBlock } of listGaps(database, network))
+      askGap(inside, { network, account, fromBlock });
   });
   await world.settle();
 }
-const sums = () => world.database.all("SELECT count, units FROM straySums WHERE account = ?", world.hotOf("A"));
+const sums = () =>
+  world.database.all("SELECT count, units FROM straySums WHERE account = ?", world.hotOf("A"));
 
 it("an account's gap over several writes counts each payment once it is filled", async () => {
   await begin();
@@ -79,7 +85,14 @@ it("an account's gap that a stop cut between two writes adds nothing twice", asy
     if (isLost && listGaps(world.database, world.network).length > 0) {
       isLost = false;
       // Any stop between two writes: here an agent reports an address, as a restart would do.
-      const address = { address: "x", merchant: "m-b", agent: null, addressIndex: 9_999, addressSpace: "xrpl:", at: 0 };
+      const address = {
+        address: "x",
+        merchant: "m-b",
+        agent: null,
+        addressIndex: 9_999,
+        addressSpace: "xrpl:",
+        at: 0,
+      };
       write((database) => insertForgotten(database, address as never));
     }
     return told;

@@ -26,13 +26,30 @@ describe("transactions of one wallet that nothing explains", () => {
   let nowMs = 100 * dayMs;
   const chainOf = (): WatchedChain => {
     db = gatewayDatabase();
-    return watchedBy({ db, network, reader: {}, currencies: [currency("eth", "")], clock: () => nowMs });
+    return watchedBy({
+      db,
+      network,
+      reader: {},
+      currencies: [currency("eth", "")],
+      clock: () => nowMs,
+    });
   };
   const sent = (account: string, at: number): UnconfirmedTransaction & { block: number } => ({
-    ...{ account, slot: `${at}`, txHash: `${account} ${at}`, receiver: "r", tag: "", contract: "", amountUnits: 1n, block: 7 },
+    ...{
+      account,
+      slot: `${at}`,
+      txHash: `${account} ${at}`,
+      receiver: "r",
+      tag: "",
+      contract: "",
+      amountUnits: 1n,
+      block: 7,
+    },
   });
-  const many = (account: string, count: number) => Array.from({ length: count }, (_, at) => sent(account, at));
-  const seenOf = (account: string): number => countUnexplainedSeen(db!.store.database, { network, account });
+  const many = (account: string, count: number) =>
+    Array.from({ length: count }, (_, at) => sent(account, at));
+  const seenOf = (account: string): number =>
+    countUnexplainedSeen(db!.store.database, { network, account });
 
   it("are kept up to a thousand of an account, and those of another wallet beside them", () => {
     const chain = chainOf();
@@ -90,5 +107,7 @@ it("a wallet with too many of its own transactions stops no other merchant's req
     await world.pass();
   }
   const [request] = world.requests;
-  expect(world.database.get("SELECT status FROM transactions WHERE id = ?", request!.id)).toEqual({ status: 2 });
+  expect(world.database.get("SELECT status FROM transactions WHERE id = ?", request!.id)).toEqual({
+    status: 2,
+  });
 });

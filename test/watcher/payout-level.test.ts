@@ -9,7 +9,12 @@ import { FaultBook } from "../../gateway/faults/book.ts";
 import { isLevel, levelTrouble } from "../../gateway/store/levels.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { keepLevels, newLevelMemory } from "../../gateway/watcher/level.ts";
-import { type GatewayDatabase, gatewayDatabase, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  pairAgent,
+  receiver,
+} from "../../lab/kit/gateway-database.ts";
 
 const run = "this run";
 const account = "bcrt1qxvenxvenxvenxvenxvenxvenxvenxvenztev8a";
@@ -32,8 +37,14 @@ afterEach(() => db.remove());
 /** The chain of one family, whose agent pays from `account`. */
 function chainOf(name: Name, reader: Partial<WatcherNodes> = {}): WatchedChain {
   const network = networks[name];
-  const accounts = JSON.stringify([{ family: name, purpose: "hot", id: account, firstAddress: account }]);
-  db.store.database.run("UPDATE agents SET accounts = ?, networks = ?", accounts, JSON.stringify([network]));
+  const accounts = JSON.stringify([
+    { family: name, purpose: "hot", id: account, firstAddress: account },
+  ]);
+  db.store.database.run(
+    "UPDATE agents SET accounts = ?, networks = ?",
+    accounts,
+    JSON.stringify([network]),
+  );
   return {
     store: db.store,
     network,
@@ -43,21 +54,34 @@ function chainOf(name: Name, reader: Partial<WatcherNodes> = {}): WatchedChain {
     faults: new FaultBook(() => 0),
   } as unknown as WatchedChain;
 }
-const tipAt = (number: number): Tip => ({ head: { number, hash: "h" }, final: { number: number - 1, hash: "f" }, askedAt: 0 });
+const tipAt = (number: number): Tip => ({
+  head: { number, hash: "h" },
+  final: { number: number - 1, hash: "f" },
+  askedAt: 0,
+});
 const wallet = (name: Name) => ({ network: networks[name], account });
 const level = (name: Name): boolean => isLevel(db.store.database, wallet(name), run);
 const trouble = (name: Name): string => levelTrouble(db.store.database, wallet(name));
-const unexplained = () => db.store.database.all("SELECT txHash, block, final, receiver, units FROM unexplained ORDER BY txHash");
+const unexplained = () =>
+  db.store.database.all(
+    "SELECT txHash, block, final, receiver, units FROM unexplained ORDER BY txHash",
+  );
 
 describe("a hot wallet", () => {
-  it.each(["evm", "xrp"] as const)("on %s is level when all blocks up to the head were read, and not before", async (name) => {
-    const chain = chainOf(name);
-    const memory = newLevelMemory();
-    await keepLevels(chain, tipAt(9), memory, false);
-    expect(level(name)).toBe(false);
-    await keepLevels(chain, tipAt(9), memory, true);
-    expect([level(name), isLevel(db.store.database, wallet(name), "another run")]).toEqual([true, false]);
-  });
+  it.each(["evm", "xrp"] as const)(
+    "on %s is level when all blocks up to the head were read, and not before",
+    async (name) => {
+      const chain = chainOf(name);
+      const memory = newLevelMemory();
+      await keepLevels(chain, tipAt(9), memory, false);
+      expect(level(name)).toBe(false);
+      await keepLevels(chain, tipAt(9), memory, true);
+      expect([level(name), isLevel(db.store.database, wallet(name), "another run")]).toEqual([
+        true,
+        false,
+      ]);
+    },
+  );
 
   it("on Tron is level a minute of blocks after the first head of the run, whatever the gateway's clock says", async () => {
     const times = new Map([10, 11, 29, 30].map((number) => [number, 1_000 + number * 3]));
@@ -84,7 +108,10 @@ describe("a hot wallet", () => {
     });
     const memory = newLevelMemory();
     await keepLevels(chain, tipAt(10), memory, true);
-    expect([level("tron"), trouble("tron")]).toEqual([false, expect.stringMatching(/block 10.*NODE_ANSWER/)]);
+    expect([level("tron"), trouble("tron")]).toEqual([
+      false,
+      expect.stringMatching(/block 10.*NODE_ANSWER/),
+    ]);
     isTold = true;
     await keepLevels(chain, tipAt(10), memory, true);
     expect(level("tron")).toBe(false);
@@ -96,7 +123,14 @@ describe("a hot wallet", () => {
     "on %s is level when its mempool was read too, one pass later, and says why while that cannot be",
     async (name) => {
       let asked = 0;
-      const waiting: UnconfirmedTransaction = { account, txHash: "aa", receiver, tag: "", contract: "", amountUnits: 7n };
+      const waiting: UnconfirmedTransaction = {
+        account,
+        txHash: "aa",
+        receiver,
+        tag: "",
+        contract: "",
+        amountUnits: 7n,
+      };
       const unconfirmed = async (): Promise<readonly UnconfirmedTransaction[]> => {
         asked += 1;
         if (asked === 1) throw new AgentError("NODE_TIMEOUT", "none", "no answer in time");
@@ -107,10 +141,15 @@ describe("a hot wallet", () => {
       await keepLevels(chain, tipAt(9), memory, false);
       expect(asked).toBe(0);
       await keepLevels(chain, tipAt(9), memory, true);
-      expect([level(name), trouble(name)]).toEqual([false, expect.stringMatching(/mempool.*NODE_TIMEOUT/)]);
+      expect([level(name), trouble(name)]).toEqual([
+        false,
+        expect.stringMatching(/mempool.*NODE_TIMEOUT/),
+      ]);
       expect(await keepLevels(chain, tipAt(9), memory, true)).toBe(true);
       expect([level(name), trouble(name)]).toEqual([false, ""]);
-      expect(unexplained()).toEqual([{ txHash: "aa", block: null, final: 0, receiver, units: "7" }]);
+      expect(unexplained()).toEqual([
+        { txHash: "aa", block: null, final: 0, receiver, units: "7" },
+      ]);
       expect(await keepLevels(chain, tipAt(9), memory, true)).toBe(false);
       expect([level(name), trouble(name)]).toEqual([true, ""]);
       await keepLevels(chain, tipAt(9), memory, true);
@@ -142,7 +181,9 @@ describe("a hot wallet", () => {
       },
     });
     pairAgent(db.store, "b");
-    const other = JSON.stringify([{ family: "bitcoin", purpose: "hot", id: "bc1other", firstAddress: "bc1other" }]);
+    const other = JSON.stringify([
+      { family: "bitcoin", purpose: "hot", id: "bc1other", firstAddress: "bc1other" },
+    ]);
     db.store.database.run(
       "UPDATE agents SET accounts = ?, networks = ? WHERE id = ?",
       other,
@@ -151,10 +192,10 @@ describe("a hot wallet", () => {
     );
     const memory = newLevelMemory();
     for (let pass = 0; pass < 2; pass += 1) await keepLevels(chain, tipAt(9), memory, true);
-    expect([level("bitcoin"), isLevel(db.store.database, { network: networks.bitcoin, account: "bc1other" }, run)]).toEqual([
-      false,
-      true,
-    ]);
+    expect([
+      level("bitcoin"),
+      isLevel(db.store.database, { network: networks.bitcoin, account: "bc1other" }, run),
+    ]).toEqual([false, true]);
   });
 
   it("whose mempool holds more strange transactions than are kept is not level", async () => {
@@ -167,7 +208,9 @@ describe("a hot wallet", () => {
       amountUnits: 7n,
     });
     let count = 1_001;
-    const chain = chainOf("bitcoin", { unconfirmed: async () => Array.from({ length: count }, (_, n) => one(n)) });
+    const chain = chainOf("bitcoin", {
+      unconfirmed: async () => Array.from({ length: count }, (_, n) => one(n)),
+    });
     const memory = newLevelMemory();
     const passes = async (): Promise<void> => {
       for (let pass = 0; pass < 2; pass += 1) await keepLevels(chain, tipAt(9), memory, true);

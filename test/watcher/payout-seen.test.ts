@@ -37,7 +37,14 @@ describe("an unexplained transaction of a hot wallet", () => {
     await start(1, 3);
     const block = chain.mine(foreign(0));
     await until(() => kept().length > 0);
-    const paid = { network, account: keys.hotWalletAddress, receiver, tag: "", contract: "", units: `${eth}` };
+    const paid = {
+      network,
+      account: keys.hotWalletAddress,
+      receiver,
+      tag: "",
+      contract: "",
+      units: `${eth}`,
+    };
     expect(kept()).toEqual([{ ...paid, txHash: hashOf("foreign 0"), block, final: 0 }]);
     chain.mineEmpty(4);
     await until(() => kept()[0]?.final === 1);

@@ -66,7 +66,11 @@ async function open(isAwaited = false): Promise<World> {
   const db = gatewayDatabase();
   const { id: agent } = pairAgent(db.store, "a", hot);
   const account = { family: "bitcoin", purpose: "hot", id: hot, firstAddress: hot };
-  db.store.database.run("UPDATE agents SET accounts = ?, networks = ?", JSON.stringify([account]), JSON.stringify([network.id]));
+  db.store.database.run(
+    "UPDATE agents SET accounts = ?, networks = ?",
+    JSON.stringify([account]),
+    JSON.stringify([network.id]),
+  );
   const waits = {
     createdAt: begunMs,
     changedAt: begunMs,
@@ -76,13 +80,25 @@ async function open(isAwaited = false): Promise<World> {
     stage: isAwaited ? "waiting" : "completed",
     amountUnits: "100000",
   } as const;
-  giveAddress(db.store, { id: "d1", address: deposit, place: 0, agent }, { ...waits, expiresAt: begunMs + 24 * hourMs });
+  giveAddress(
+    db.store,
+    { id: "d1", address: deposit, place: 0, agent },
+    { ...waits, expiresAt: begunMs + 24 * hourMs },
+  );
   const world = { nowMs: begunMs } as { nowMs: number };
-  const lines = { ...findChainPreset("bitcoin")?.lines, network: network.id } as unknown as GatewayChain;
+  const lines = {
+    ...findChainPreset("bitcoin")?.lines,
+    network: network.id,
+  } as unknown as GatewayChain;
   const common = { log: () => {}, clock: () => world.nowMs, timeoutMs: 2_000 };
   const reader = createUtxoWatcher({ urls, network, confirmations: 3, ...common });
   const sender = createUtxoSender({ urls, network, confirmations: 3, ...common });
-  const coin = { id: "btc", network: network.id, contract: "", decimal: 8 } as unknown as GatewayCurrency;
+  const coin = {
+    id: "btc",
+    network: network.id,
+    contract: "",
+    decimal: 8,
+  } as unknown as GatewayCurrency;
   const signals = createSignals();
   const options = {
     ...{ store: db.store, signals, log: silentLog, clock: () => world.nowMs, run: "one run" },
@@ -96,7 +112,11 @@ async function open(isAwaited = false): Promise<World> {
 /** Each server's questions in an hour that begins when both programs have read all. */
 async function anHour(world: World, isPaying: boolean, txHash = ""): Promise<readonly number[]> {
   const { chain, servers, watch, sender } = world;
-  const access = createChainAccess(sender, () => world.nowMs, paceOf({ ...bitcoinLines, confirmations: 3 }));
+  const access = createChainAccess(
+    sender,
+    () => world.nowMs,
+    paceOf({ ...bitcoinLines, confirmations: 3 }),
+  );
   const pauseMs = lookPauseMs(access.blockMs);
   let known = "";
   let looked = "";
@@ -111,7 +131,8 @@ async function anHour(world: World, isPaying: boolean, txHash = ""): Promise<rea
       stateAtMs = world.nowMs;
     }
     // The scheduler looks for a payout at each new head.
-    if (isPaying && hash !== looked) await sender.locations(hot, [{ slot: "1", txHashes: [txHash] }]);
+    if (isPaying && hash !== looked)
+      await sender.locations(hot, [{ slot: "1", txHashes: [txHash] }]);
     looked = hash;
   };
   await look();
@@ -152,12 +173,26 @@ it("and with one payout that waits for its block at most 700", async () => {
   const agents = db.store.database.all<{ id: string }>("SELECT id FROM agents");
   const agent = agents[0]?.id ?? "";
   const id = askWithdrawal(db.store, agent, 0x1001, {
-    ...{ network: network.id, currency: "btc", stage: "broadcast", receiverAddress: deposit, depositAddress: hot },
+    ...{
+      network: network.id,
+      currency: "btc",
+      stage: "broadcast",
+      receiverAddress: deposit,
+      depositAddress: hot,
+    },
     ...{ amountUnits: "1000", expiresAt: begunMs + 24 * hourMs },
   });
   const txHash = "ab".repeat(32);
   insertSignature(db.store.database, {
-    ...{ transactionId: id, attempt: 1, agent, network: network.id, account: hot, slot: "1", txHash },
+    ...{
+      transactionId: id,
+      attempt: 1,
+      agent,
+      network: network.id,
+      account: hot,
+      slot: "1",
+      txHash,
+    },
     ...{ feeMax: "1", seq: 1, validUntilMs: 0, pin: `${"cd".repeat(32)}:0:5000`, cancel: 0 },
   });
   for (const count of await anHour(opened, true, txHash)) expect(count).toBeLessThanOrEqual(700);
@@ -168,7 +203,8 @@ it("an order that waits for a look does not wait for the end of the pause", asyn
   const { watch, servers, signals } = opened;
   expect(watch.pauseMs).toBe(30_000);
   watch.start();
-  const heads = (): number => servers[0]?.asked.filter((path) => path === "/blocks/tip/hash").length ?? 0;
+  const heads = (): number =>
+    servers[0]?.asked.filter((path) => path === "/blocks/tip/hash").length ?? 0;
   await until(() => watch.readAt !== null);
   const before = heads();
   opened.nowMs += 1_000;

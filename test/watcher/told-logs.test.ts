@@ -26,7 +26,10 @@ it("a payment whose logs and receipts both nodes leave out is late, never missed
   let isBehind = true;
   let left = 0;
   const lie = counting((method, _, honest) => {
-    const isTold = method !== "eth_getLogs" && method !== "eth_getBlockReceipts" && method !== "eth_getTransactionReceipt";
+    const isTold =
+      method !== "eth_getLogs" &&
+      method !== "eth_getBlockReceipts" &&
+      method !== "eth_getTransactionReceipt";
     if (!isBehind || isTold) return honest;
     left += 1;
     return method === "eth_getLogs" ? [] : null;

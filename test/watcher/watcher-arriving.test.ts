@@ -45,14 +45,24 @@ beforeEach(() => {
   shown = new Map();
   asked = [];
   away = new Set();
-  Object.assign(memory, { arriving: newArrivingMemory(), ends: newEndMemory(), compare: newCompareMemory() });
+  Object.assign(memory, {
+    arriving: newArrivingMemory(),
+    ends: newEndMemory(),
+    compare: newCompareMemory(),
+  });
 });
 afterEach(() => db.remove());
 
 function request(index = 0, change: object = {}): string {
   const id = (index + 1).toString(16).padStart(32, "d");
   const place = { id, address: address(index), place: index, agent: keys.id };
-  const asks = { network, currency: "btc", amountUnits: "1000", toleranceUnits: "0", expiresAt: endMs };
+  const asks = {
+    network,
+    currency: "btc",
+    amountUnits: "1000",
+    toleranceUnits: "0",
+    expiresAt: endMs,
+  };
   giveAddress(db.store, place, { orderId: `d-${index}`, ...asks, ...change });
   return id;
 }
@@ -75,7 +85,11 @@ function chainOf(confirmingMs = 24 * hourMs): WatchedChain {
   return watchedBy({ db, network, reader, currencies, confirmingMs, clock: () => nowMs });
 }
 
-const tip = (): Tip => ({ head: { number: head, hash: `${head}` }, final: { number: head, hash: `${head}` }, askedAt: nowMs });
+const tip = (): Tip => ({
+  head: { number: head, hash: `${head}` },
+  final: { number: head, hash: `${head}` },
+  askedAt: nowMs,
+});
 
 const commit = (fn: Parameters<typeof db.store.write>[0]): void => void db.store.write(fn);
 
@@ -87,7 +101,9 @@ async function pass(chain: WatchedChain, laterMs = 30_000): Promise<void> {
   const over = await nameEnds(chain, memory.ends, tip(), commit as never);
   // In the coin the comparison of balances ends what is over; here it has compared all.
   for (const { id } of over)
-    db.store.write((database) => judgeRequests(chain, database, [id], memory.ends.ends.has(id) ? nowMs : 0));
+    db.store.write((database) =>
+      judgeRequests(chain, database, [id], memory.ends.ends.has(id) ? nowMs : 0),
+    );
   endOverdue(chain, memory.compare, over, tip(), commit as never);
 }
 
@@ -102,11 +118,24 @@ const row = (id: string) => readTransaction(db.store, id);
 const isHeld = (id: string): boolean => isHeldOpen(db.store.database, id);
 
 /** A block has the payment: a final one, or one that may still leave the chain. */
-function include(chain: WatchedChain, id: string, units = 1000, hash = txHash, final: 0 | 1 = 1): void {
+function include(
+  chain: WatchedChain,
+  id: string,
+  units = 1000,
+  hash = txHash,
+  final: 0 | 1 = 1,
+): void {
   db.store.write((database) => {
     const keep = final === 1 ? keepFinalPayment : keepDetectedPayment;
     keep(database, {
-      ...{ network, txHash: hash, logIndex: 0, address: row(id).depositAddress, currency: "btc", units: `${units}` },
+      ...{
+        network,
+        txHash: hash,
+        logIndex: 0,
+        address: row(id).depositAddress,
+        currency: "btc",
+        units: `${units}`,
+      },
       ...{ transactionId: id, block: head, blockHash: `${head}`, final },
     });
     judgeRequests(chain, database, [id], 0);
@@ -212,7 +241,10 @@ describe("a payment that no block has", () => {
     await pass(chain);
     show(0, payment({ units: 5n, txHash: "c".repeat(64) }));
     await pass(chain);
-    const held = listArriving(db.store.database, taken).map(({ txHash: hash, isHeld: one }) => [hash.charAt(0), one]);
+    const held = listArriving(db.store.database, taken).map(({ txHash: hash, isHeld: one }) => [
+      hash.charAt(0),
+      one,
+    ]);
     expect(held).toEqual([
       ["a", 1],
       ["c", 0],
@@ -276,8 +308,12 @@ describe("a payment that no block has", () => {
     const chain = chainOf();
     const id = request();
     for (let look = 0; look < 4; look += 1) {
-      const dust = (at: number) => payment({ txHash: `${look}x${at}`.padStart(64, "0"), units: 1n, isSure: false });
-      const all = [...Array.from({ length: 50 }, (_, at) => dust(at)), payment({ units: 400n, isSure: false })];
+      const dust = (at: number) =>
+        payment({ txHash: `${look}x${at}`.padStart(64, "0"), units: 1n, isSure: false });
+      const all = [
+        ...Array.from({ length: 50 }, (_, at) => dust(at)),
+        payment({ units: 400n, isSure: false }),
+      ];
       shown.set(address(0), { isWhole: false, payments: all });
       await pass(chain);
       expect(listArriving(db.store.database, id)).toHaveLength(look === 0 ? 51 : 64);
@@ -325,7 +361,13 @@ describe("the looks at open requests", () => {
   it("are a twentieth of a long list in a pass, and at most 6,000 in an hour", async () => {
     const chain = chainOf();
     for (let index = 0; index < 200; index += 1) request(index);
-    const of = { network, currency: "btc", amountUnits: "1000", toleranceUnits: "0", expiresAt: endMs };
+    const of = {
+      network,
+      currency: "btc",
+      amountUnits: "1000",
+      toleranceUnits: "0",
+      expiresAt: endMs,
+    };
     for (let index = 0; index < 200; index += 1) {
       const place = {
         id: (index + 1).toString(16).padStart(32, "0"),

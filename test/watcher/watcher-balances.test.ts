@@ -9,7 +9,12 @@ import type { BalanceQuestion, BlockId } from "../../chains/nodes.ts";
 import { readBalanceRow } from "../../gateway/store/balances.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent } from "../../lab/kit/gateway-database.ts";
+import {
+  type AgentKeys,
+  type GatewayDatabase,
+  gatewayDatabase,
+  pairAgent,
+} from "../../lab/kit/gateway-database.ts";
 import { watchedBy } from "../support/watched-by.ts";
 import { network } from "../support/watched-chain.ts";
 
@@ -29,8 +34,14 @@ function chainWith(isNewestAlone: boolean): WatchedChain {
     return unitsAt(isNewestAlone ? height : block);
   };
   const balances = (asked: readonly BalanceQuestion[], block: number) =>
-    Promise.all(asked.map(async ({ account, contract }) => good(await balance(account, contract, block))));
-  const reader = { tellsNewestBalances: isNewestAlone, finalTip: async () => blockAt(height), balances };
+    Promise.all(
+      asked.map(async ({ account, contract }) => good(await balance(account, contract, block))),
+    );
+  const reader = {
+    tellsNewestBalances: isNewestAlone,
+    finalTip: async () => blockAt(height),
+    balances,
+  };
   return watchedBy({ db, network, reader });
 }
 
@@ -66,7 +77,8 @@ it("a balance at the block asked for is kept at once, whatever becomes final mea
 it("a balance of a chain that never stands still is kept by the fourth reading", async () => {
   const [chain, memory] = [chainWith(true), newBalanceMemory()];
   arriving = 1;
-  for (let reading = 0; reading < 3; reading += 1) await readBalances(chain, blockAt(height), memory);
+  for (let reading = 0; reading < 3; reading += 1)
+    await readBalances(chain, blockAt(height), memory);
   expect(kept()).toBeUndefined();
   await readBalances(chain, blockAt(height), memory);
   expect(kept()).toMatchObject({ block: 13, units: "1400" });

@@ -9,7 +9,11 @@ import { familyNames } from "../../chains/family.ts";
 import { readCursor } from "../../gateway/store/cursors.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
 import { scanDeposits } from "../../gateway/watcher/deposits.ts";
-import { type GatewayDatabase, gatewayDatabase, pairAgent } from "../../lab/kit/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  pairAgent,
+} from "../../lab/kit/gateway-database.ts";
 import { watchedBy } from "../support/watched-by.ts";
 
 const dayMs = 86_400_000;
@@ -31,10 +35,18 @@ beforeEach(() => {
 afterEach(() => db.remove());
 
 /** The block at which a chain of a block each quarter of an hour is begun; the newest is of now. */
-async function beginning(name: Name, pairedAt: number, isKnown: (number: number) => boolean = () => true): Promise<number> {
+async function beginning(
+  name: Name,
+  pairedAt: number,
+  isKnown: (number: number) => boolean = () => true,
+): Promise<number> {
   const network = networks[name];
   pairAgent(db.store);
-  db.store.database.run("UPDATE agents SET networks = ?, pairedAt = ?", JSON.stringify([network]), pairedAt);
+  db.store.database.run(
+    "UPDATE agents SET networks = ?, pairedAt = ?",
+    JSON.stringify([network]),
+    pairedAt,
+  );
   let opened = -1;
   const reader = {
     timestamp: async (number: number) => {
@@ -42,14 +54,19 @@ async function beginning(name: Name, pairedAt: number, isKnown: (number: number)
       return nowMs / 1000 - (topBlock - number) * 900;
     },
     // The cursor is written before the first question for a block's content behind it.
-    block: async (number: number) => ({ number, hash: `${number}`, parentHash: `${number - 1}` }) as never,
+    block: async (number: number) =>
+      ({ number, hash: `${number}`, parentHash: `${number - 1}` }) as never,
     blocks: async () => {
       throw new AgentError("NODE_TIMEOUT", "none", "no answer in time");
     },
   };
   const top = { number: topBlock, hash: `${topBlock}` };
   const chain = watchedBy({ db, network, reader: reader as never, clock: () => nowMs });
-  await scanDeposits(chain, { head: top, final: top, askedAt: nowMs }, newDepositMemory(network)).catch(() => {});
+  await scanDeposits(
+    chain,
+    { head: top, final: top, askedAt: nowMs },
+    newDepositMemory(network),
+  ).catch(() => {});
   opened = readCursor(db.store.database, network)?.block ?? -1;
   return opened;
 }
@@ -66,14 +83,21 @@ it("the beginning is thirty days back at most, and at the oldest known time wher
   expect(await beginning("tron", nowMs - 300 * dayMs)).toBe(topBlock - 30 * 96 - 2);
   db.remove();
   db = gatewayDatabase();
-  expect(await beginning("tron", nowMs - 2 * dayMs, (number) => number > topBlock - 50)).toBe(topBlock - 50);
+  expect(await beginning("tron", nowMs - 2 * dayMs, (number) => number > topBlock - 50)).toBe(
+    topBlock - 50,
+  );
 });
 
-it.each(["evm", "xrp"] as const)("on %s it is the newest final block, because counts exclude a second payment", async (name) => {
-  expect(await beginning(name, nowMs - 2 * dayMs)).toBe(topBlock);
-});
+it.each(["evm", "xrp"] as const)(
+  "on %s it is the newest final block, because counts exclude a second payment",
+  async (name) => {
+    expect(await beginning(name, nowMs - 2 * dayMs)).toBe(topBlock);
+  },
+);
 
 it("each family that does not count has a row here", () => {
-  const uncounted = familyNames.filter((name) => !families[name].slots.isCounted && !/test|signet/.test(name));
+  const uncounted = familyNames.filter(
+    (name) => !families[name].slots.isCounted && !/test|signet/.test(name),
+  );
   expect(uncounted.filter((name) => !Object.hasOwn(networks, name))).toEqual([]);
 });

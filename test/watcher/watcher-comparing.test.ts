@@ -55,7 +55,10 @@ describe("coins on an address from before it was given out", () => {
   it("complete no request, and later ones alone count", async () => {
     const one = request(0);
     const dollars = request(1, usd);
-    chain.coins.push({ block: 2, address: one.address, units: 5n * eth }, { block: 2, address: dollars.address, units: eth });
+    chain.coins.push(
+      { block: 2, address: one.address, units: 5n * eth },
+      { block: 2, address: dollars.address, units: eth },
+    );
     chain.tokens.set(`${token} 0x${dollars.address.slice(2)}`.toLowerCase(), 9_000_000n);
     await start();
     await passes();
@@ -68,14 +71,19 @@ describe("coins on an address from before it was given out", () => {
 
   it("an address that was ever used is passed over when one is given out, with an alarm", async () => {
     const addresses = [0, 1, 2, 3].map((index) => depositAddressOf(depositXpub, index));
-    chain.coins.push({ block: 1, address: addresses[0]!, units: eth }, { block: 1, address: addresses[1]!, units: 1n });
+    chain.coins.push(
+      { block: 1, address: addresses[0]!, units: eth },
+      { block: 1, address: addresses[1]!, units: 1n },
+    );
     chain.mineEmpty(1);
     await start();
     await until(() => audit().filter((act) => act === "alarm WATCHER_ADDRESS_USED").length === 2);
     // The third place belongs to a request of another server of the same wallet.
     request(2);
     db.store.database.run("UPDATE agents SET currencies = ?", JSON.stringify([paidEth]));
-    const taken = db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside));
+    const taken = db.store.write((database) =>
+      takeAddress(database, "m1", currency("eth", ""), beside),
+    );
     expect(taken).toMatchObject({ addressIndex: 3, address: addresses[3] });
   });
 
@@ -92,10 +100,12 @@ describe("coins on an address from before it was given out", () => {
     await until(() => audit().includes("alarm WATCHER_ADDRESS_USED"));
     const asked = counts;
     db.store.database.run("UPDATE agents SET currencies = ?", JSON.stringify([paidEth]));
-    const take = () => db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside));
+    const take = () =>
+      db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside));
     db.store.database.run("DELETE FROM addressStates WHERE address = ?", addresses[1]!);
     expect(take()).toEqual({ look: { network, account: depositXpub } });
-    const isLookedAt = () => db.store.database.get("SELECT 1 FROM addressStates WHERE address = ?", addresses[1]!);
+    const isLookedAt = () =>
+      db.store.database.get("SELECT 1 FROM addressStates WHERE address = ?", addresses[1]!);
     await until(() => isLookedAt() !== undefined);
     expect(take()).toMatchObject({ addressIndex: 1, address: addresses[1] });
     // Once in a run, however often an address is looked at.
@@ -108,12 +118,16 @@ describe("coins on an address from before it was given out", () => {
     chain.mine({ hash: hashOf("swept"), from: second!, to: outsider });
     chain.mineEmpty(4);
     await start(2);
-    nodes[1]!.lie = (method, _params, honest) => (method === "eth_getTransactionCount" ? "0x9" : honest);
+    nodes[1]!.lie = (method, _params, honest) =>
+      method === "eth_getTransactionCount" ? "0x9" : honest;
     db.store.database.run("DELETE FROM addressStates");
     await watcher?.close();
     await start(2);
     const used = (address: string) =>
-      db.store.database.get("SELECT isUsed FROM addressStates WHERE address = ? AND comparedAt > 0", address);
+      db.store.database.get(
+        "SELECT isUsed FROM addressStates WHERE address = ? AND comparedAt > 0",
+        address,
+      );
     await until(() => used(second!) !== undefined);
     expect([used(first!), used(second!)]).toEqual([{ isUsed: 1 }, { isUsed: 0 }]);
     expect(watcher?.ready()).toBe(true);
@@ -125,8 +139,12 @@ describe("coins on an address from before it was given out", () => {
 
   it("a look at an address counts for a quarter of an hour, and for the process after the one that looked", async () => {
     await start();
-    const [address, other] = [0, 1].map((index) => depositAddressOf(depositXpub, index)) as [string, string];
-    const state = (of: string) => db.store.database.get("SELECT run FROM addressStates WHERE address = ?", of);
+    const [address, other] = [0, 1].map((index) => depositAddressOf(depositXpub, index)) as [
+      string,
+      string,
+    ];
+    const state = (of: string) =>
+      db.store.database.get("SELECT run FROM addressStates WHERE address = ?", of);
     await until(() => state(address) !== undefined && state(other) !== undefined);
     await watcher?.close();
     issueAddress(db.store.database, address, clock.nowMs + 1);
@@ -138,7 +156,12 @@ describe("coins on an address from before it was given out", () => {
 
 /** Nothing is held beside the database, and the chain was read. */
 const beside = {
-  marks: marksOver(new Map(), { append: () => {}, syncNow: () => {}, sync: () => {}, close: () => {} }),
+  marks: marksOver(new Map(), {
+    append: () => {},
+    syncNow: () => {},
+    sync: () => {},
+    close: () => {},
+  }),
   readAt: () => 0,
   nowMs: 0,
   lookedIn: ["eth"],
@@ -210,7 +233,12 @@ function dayByDay(holds: () => boolean): Promise<void> {
 
 describe("an old address", () => {
   it("is compared once a day, also of tokens, and what nothing explains is a payment like any other", async () => {
-    const { id, address } = request(0, { ...usd, status: 2, stage: "expired", code: "deposit_expired" });
+    const { id, address } = request(0, {
+      ...usd,
+      status: 2,
+      stage: "expired",
+      code: "deposit_expired",
+    });
     await start();
     await passes();
     byContract(address, eth / 2n);
@@ -229,7 +257,13 @@ describe("an old address", () => {
 
   it("an address that left lately is compared again when half its age has passed, and no sooner", async () => {
     clock.nowMs = 200_000;
-    const { id, address } = request(0, { ...usd, status: 2, stage: "expired", code: "deposit_expired", createdAt: 20_000 });
+    const { id, address } = request(0, {
+      ...usd,
+      status: 2,
+      stage: "expired",
+      code: "deposit_expired",
+      createdAt: 20_000,
+    });
     await start();
     await passes();
     byContract(address, eth / 2n);
@@ -263,16 +297,35 @@ describe("an old address", () => {
       receiverAddress: keys.hotWalletAddress,
       metadata: "{}",
     } as const;
-    insertTransaction(db.store, { id: "5".repeat(32), orderId: `${address}/1`, ...sweep, currency: "usd", stage: "topping_up" });
-    const topUp = { operation: "topup", depositAddress: keys.hotWalletAddress, receiverAddress: address } as const;
-    insertTransaction(db.store, { id: "6".repeat(32), orderId: "5".repeat(32), ...topUp, amountUnits: `${eth / 100n}` });
+    insertTransaction(db.store, {
+      id: "5".repeat(32),
+      orderId: `${address}/1`,
+      ...sweep,
+      currency: "usd",
+      stage: "topping_up",
+    });
+    const topUp = {
+      operation: "topup",
+      depositAddress: keys.hotWalletAddress,
+      receiverAddress: address,
+    } as const;
+    insertTransaction(db.store, {
+      id: "6".repeat(32),
+      orderId: "5".repeat(32),
+      ...topUp,
+      amountUnits: `${eth / 100n}`,
+    });
     byContract(address, eth / 100n);
     chain.mineEmpty(3);
     clock.nowMs += dayMs;
     await passes();
     expect(payments()).toEqual([]);
-    db.store.database.run("UPDATE transactions SET status = 1, finalBlock = 6 WHERE operation IN ('sweep', 'topup')");
-    db.store.database.run("UPDATE transactions SET status = 2, amountUnits = '0' WHERE operation = 'sweep'");
+    db.store.database.run(
+      "UPDATE transactions SET status = 1, finalBlock = 6 WHERE operation IN ('sweep', 'topup')",
+    );
+    db.store.database.run(
+      "UPDATE transactions SET status = 2, amountUnits = '0' WHERE operation = 'sweep'",
+    );
     clock.nowMs += dayMs;
     await passes(5);
     expect(payments()).toEqual([]);
@@ -291,7 +344,10 @@ describe("an old address", () => {
     await until(() => row(id).amountReceivedUnits === `${eth}`);
     chain.coins.push({ block: chain.top + 1, address, units: -eth });
     chain.mineEmpty(3);
-    await dayByDay(() => db.store.database.get("SELECT 1 FROM baselines WHERE address = ?", address) !== undefined);
+    await dayByDay(
+      () =>
+        db.store.database.get("SELECT 1 FROM baselines WHERE address = ?", address) !== undefined,
+    );
     byContract(address, eth / 2n);
     chain.mineEmpty(3);
     await dayByDay(() => row(id).amountReceivedUnits === `${eth + eth / 2n}`);
@@ -300,7 +356,9 @@ describe("an old address", () => {
 
 /** How many addresses that left were compared. */
 const compared = (): number =>
-  db.store.database.all("SELECT 1 FROM addressStates s JOIN depositAddresses d ON d.address = s.address").length;
+  db.store.database.all(
+    "SELECT 1 FROM addressStates s JOIN depositAddresses d ON d.address = s.address",
+  ).length;
 
 describe("questions for balances", () => {
   it("grow neither with open requests nor with old addresses", async () => {

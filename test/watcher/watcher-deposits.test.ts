@@ -37,7 +37,12 @@ describe("a deposit on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "confirming" });
     chain.mine();
     await until(() => row(id).status === 1);
-    const completed = { stage: "completed", amountReceivedUnits: `${eth}`, txHash: hashOf("b"), finalBlock: block };
+    const completed = {
+      stage: "completed",
+      amountReceivedUnits: `${eth}`,
+      txHash: hashOf("b"),
+      finalBlock: block,
+    };
     expect(row(id)).toMatchObject(completed);
   });
 
@@ -116,14 +121,21 @@ describe("a deposit on chain", () => {
     const second = request(1);
     await start();
     chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth / 4n });
-    chain.coins.push({ block: 7, address, units: eth / 4n }, { block: 7, address: second.address, units: eth });
+    chain.coins.push(
+      { block: 7, address, units: eth / 4n },
+      { block: 7, address: second.address, units: eth },
+    );
     chain.mineEmpty(3);
     await until(() => row(second.id).status === 1);
     await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
     expect(row(second.id).txHash).toBe("");
     chain.mineEmpty(3);
     await passes();
-    expect(row(id)).toMatchObject({ status: 0, stage: "partial", amountReceivedUnits: `${eth / 2n}` });
+    expect(row(id)).toMatchObject({
+      status: 0,
+      stage: "partial",
+      amountReceivedUnits: `${eth / 2n}`,
+    });
     expect(payments().filter((one) => one.txHash.startsWith("internal:"))).toHaveLength(2);
   });
 
@@ -196,12 +208,16 @@ describe("the cursor", () => {
   it("does not move over a block whose receipts cannot be had", async () => {
     const { id, address } = request(0);
     await start();
-    nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest));
+    nodes[0]!.lie = counting((method, _params, honest) =>
+      method === "eth_getTransactionReceipt" ? null : honest,
+    );
     const block = chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth });
     chain.mineEmpty(3);
     await until(() => !watcher!.ready());
     await passes(4);
-    expect(db.store.database.get<{ block: number }>("SELECT block FROM cursors")!.block).toBeLessThan(block);
+    expect(
+      db.store.database.get<{ block: number }>("SELECT block FROM cursors")!.block,
+    ).toBeLessThan(block);
     nodes[0]!.lie = counting();
     await until(() => row(id).status === 1);
   });
@@ -210,7 +226,9 @@ describe("the cursor", () => {
     const { id, address } = request(0);
     await start();
     const elsewhere: Lie = (method, _params, honest) =>
-      method === "eth_getTransactionReceipt" ? { ...(honest as object), blockHash: hashOf("elsewhere") } : honest;
+      method === "eth_getTransactionReceipt"
+        ? { ...(honest as object), blockHash: hashOf("elsewhere") }
+        : honest;
     nodes[0]!.lie = counting(elsewhere);
     chain.mine({ hash: hashOf("a"), from: outsider, to: address, value: eth });
     await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
@@ -223,7 +241,9 @@ describe("the cursor", () => {
     const { id, address } = request(0, usd);
     await start();
     const elsewhere: Lie = (method, _params, honest) =>
-      method === "eth_getLogs" ? (honest as object[]).map((log) => ({ ...log, blockHash: hashOf("elsewhere") })) : honest;
+      method === "eth_getLogs"
+        ? (honest as object[]).map((log) => ({ ...log, blockHash: hashOf("elsewhere") }))
+        : honest;
     nodes[0]!.lie = counting(elsewhere);
     chain.mine(usdPayment("a", address, 5_000_000n));
     await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
@@ -238,9 +258,11 @@ describe("the cursor", () => {
     chain.mine(usdPayment("a", address, 5_000_000n));
     chain.mine(usdPayment("b", shown.address, 5_000_000n));
     await until(() => row(id).stage === "confirming" && row(shown.id).stage === "confirming");
-    const hides = (text: unknown): boolean => JSON.stringify(text).includes(address.slice(2).toLowerCase());
+    const hides = (text: unknown): boolean =>
+      JSON.stringify(text).includes(address.slice(2).toLowerCase());
     const leavesOut: Lie = (method, _params, honest) => {
-      if (method === "eth_getBlockByNumber") return { ...(honest as object), logsBloom: `0x${"0".repeat(512)}` };
+      if (method === "eth_getBlockByNumber")
+        return { ...(honest as object), logsBloom: `0x${"0".repeat(512)}` };
       return method === "eth_getLogs" ? (honest as object[]).filter((log) => !hides(log)) : honest;
     };
     nodes[0]!.lie = counting(leavesOut);
@@ -257,23 +279,33 @@ describe("the cursor", () => {
       "WATCHER_DECIMALS: the contract of usd has 18 decimals, not 6",
     ],
     ["in no decimals at all", "0x", "NODE_ANSWER"],
-  ])("of a token that counts %s waits for the contract, and nothing else waits with it", async (_title, lie, reason) => {
-    const coin = request(0);
-    const dollars = request(1, usd);
-    nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? lie : honest));
-    await start(1, 1);
-    expect(watcher!.outOfService().get("usd")).toContain(reason);
-    chain.mine({ hash: hashOf("a"), from: outsider, to: coin.address, value: eth }, usdPayment("b", dollars.address, 5_000_000n));
-    await until(() => row(coin.id).status === 1);
-    clock.nowMs += 10 * 86_400_000;
-    await passes();
-    expect(row(dollars.id)).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
-    nodes[0]!.lie = counting();
-    clock.nowMs += 3_000;
-    await until(() => row(dollars.id).status === 1);
-    expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
-    expect(watcher!.outOfService().size).toBe(0);
-  });
+  ])(
+    "of a token that counts %s waits for the contract, and nothing else waits with it",
+    async (_title, lie, reason) => {
+      const coin = request(0);
+      const dollars = request(1, usd);
+      nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? lie : honest));
+      await start(1, 1);
+      expect(watcher!.outOfService().get("usd")).toContain(reason);
+      chain.mine(
+        { hash: hashOf("a"), from: outsider, to: coin.address, value: eth },
+        usdPayment("b", dollars.address, 5_000_000n),
+      );
+      await until(() => row(coin.id).status === 1);
+      clock.nowMs += 10 * 86_400_000;
+      await passes();
+      expect(row(dollars.id)).toMatchObject({
+        status: 0,
+        stage: "waiting",
+        amountReceivedUnits: "0",
+      });
+      nodes[0]!.lie = counting();
+      clock.nowMs += 3_000;
+      await until(() => row(dollars.id).status === 1);
+      expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
+      expect(watcher!.outOfService().size).toBe(0);
+    },
+  );
 
   it("a payment in a token out of service is credited by the next run, which finds the token in service", async () => {
     const { id, address } = request(0, usd);
@@ -298,7 +330,10 @@ describe("the cursor", () => {
     chain.mine(usdPayment("noise", outsider, 1n), usdPayment("a", address, 3_000_000n));
     chain.mine(usdPayment("b", address, 1_000_000n));
     await until(() => row(id).amountReceivedUnits === "4000000");
-    expect(audit()).toEqual(["alarm WATCHER_FINAL_REORG payment", "alarm WATCHER_FINAL_REORG chain"]);
+    expect(audit()).toEqual([
+      "alarm WATCHER_FINAL_REORG payment",
+      "alarm WATCHER_FINAL_REORG chain",
+    ]);
     expect(payments()).toHaveLength(2);
   });
 
@@ -306,7 +341,8 @@ describe("the cursor", () => {
     const read = new Set<number>();
     nodes[0]!.lie = counting((method, params, honest) => {
       const [block, isWhole] = params as readonly [string, boolean];
-      if (method === "eth_getBlockByNumber" && isWhole && block.startsWith("0x")) read.add(Number(block));
+      if (method === "eth_getBlockByNumber" && isWhole && block.startsWith("0x"))
+        read.add(Number(block));
       return honest;
     });
     // Without a hot wallet, whose payments are looked for in every block.

@@ -30,7 +30,12 @@ import {
 eachTestItsChain();
 
 const atBlock = (number: number): number => (1_000 + number) * 1_000;
-const pay = (name: string, address: string) => ({ hash: hashOf(name), from: outsider, to: address, value: eth });
+const pay = (name: string, address: string) => ({
+  hash: hashOf(name),
+  from: outsider,
+  to: address,
+  value: eth,
+});
 const endOf = (id: string): number | null => depositEnd(db.store.database, id);
 
 it("a clock that is hours ahead for some seconds ends no request, in the coin and in a token", async () => {
@@ -83,7 +88,10 @@ it("a payment in the first block whose own time reaches the end is in time, and 
 
 it("an end whose block is not final is taken back when the clock goes back", async () => {
   clock.nowMs = atBlock(5);
-  const [early, other] = [request(0, { expiresAt: atBlock(8) }), request(1, { expiresAt: atBlock(18) })];
+  const [early, other] = [
+    request(0, { expiresAt: atBlock(8) }),
+    request(1, { expiresAt: atBlock(18) }),
+  ];
   await start(1, 12);
   chain.mineEmpty(20 - chain.top);
   clock.nowMs = atBlock(30);
@@ -105,7 +113,9 @@ it("a block whose time no node tells ends no pass: its request ends a little lat
   const isDropped = true;
   nodes[0]!.lie = counting((method, params, honest) => {
     const isHeader = method === "eth_getBlockByNumber" && params[1] === false;
-    return isHeader && isDropped && Number(params[0]) <= 25 ? new Refused("header not found") : honest;
+    return isHeader && isDropped && Number(params[0]) <= 25
+      ? new Refused("header not found")
+      : honest;
   });
   clock.nowMs = expiresAt;
   chain.mineEmpty(30 - chain.top);
@@ -121,7 +131,8 @@ describe("the first block at or after a time", () => {
   const fault = (code: "NODE_PRUNED" | "NODE_TIMEOUT") => () => {
     throw new AgentError(code, "none", "no header");
   };
-  const find = (known: (number: number) => number, floor = 0) => firstNotBefore(times(known), 50_000, { floor, top: 100 });
+  const find = (known: (number: number) => number, floor = 0) =>
+    firstNotBefore(times(known), 50_000, { floor, top: 100 });
 
   it("is found from any floor", async () => {
     for (const [floor, block] of [
@@ -135,11 +146,16 @@ describe("the first block at or after a time", () => {
   });
 
   it("is the lowest known one where nodes have dropped older headers", async () => {
-    expect(await find((number) => (number < 70 ? fault("NODE_PRUNED")() : number))).toEqual(good(70));
+    expect(await find((number) => (number < 70 ? fault("NODE_PRUNED")() : number))).toEqual(
+      good(70),
+    );
     expect(await find(fault("NODE_PRUNED"))).toEqual(good(100));
   });
 
   it("is asked for again after a failure that passes", async () => {
-    expect(await find(fault("NODE_TIMEOUT"))).toMatchObject({ ok: false, fault: { code: "NODE_TIMEOUT" } });
+    expect(await find(fault("NODE_TIMEOUT"))).toMatchObject({
+      ok: false,
+      fault: { code: "NODE_TIMEOUT" },
+    });
   });
 });

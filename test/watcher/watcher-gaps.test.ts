@@ -20,7 +20,10 @@ let asked: number;
 let blind: string; // an address whose balances no node gives
 afterEach(() => world.close());
 
-function worldOf(family: FamilyKey, code: "NODE_PRUNED" | "NODE_UNREACHABLE" = "NODE_PRUNED"): ItemWorld {
+function worldOf(
+  family: FamilyKey,
+  code: "NODE_PRUNED" | "NODE_UNREACHABLE" = "NODE_PRUNED",
+): ItemWorld {
   lost = new Set();
   asked = 0;
   blind = "";
@@ -37,7 +40,9 @@ function worldOf(family: FamilyKey, code: "NODE_PRUNED" | "NODE_UNREACHABLE" = "
       },
       balances: async (questions, block) => {
         const told = await honest.balances(questions, block);
-        const out = failed(new AgentError("NODE_ANSWER", "none", "the node's answer is no balance"));
+        const out = failed(
+          new AgentError("NODE_ANSWER", "none", "the node's answer is no balance"),
+        );
         return told.map((one, at) => (questions[at]?.account === blind ? out : one));
       },
     }),
@@ -48,7 +53,10 @@ function worldOf(family: FamilyKey, code: "NODE_PRUNED" | "NODE_UNREACHABLE" = "
 }
 
 const gaps = () => listGaps(world.database, world.network);
-const alarms = () => world.database.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm WATCHER_GAP'");
+const alarms = () =>
+  world.database.all<{ detail: string }>(
+    "SELECT detail FROM audit WHERE act = 'alarm WATCHER_GAP'",
+  );
 const rowOf = ({ id }: Item) =>
   world.database.get<{ status: number; stage: string; amountReceivedUnits: string }>(
     "SELECT status, stage, amountReceivedUnits FROM transactions WHERE id = ?",
@@ -84,11 +92,15 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
     expect([gaps(), alarms()]).toEqual([[], []]);
     expect(world.watch.status().detail).toContain("NODE_PRUNED");
     await passes(minuteMs, 3);
-    expect(gaps()).toMatchObject([{ account: "", fromBlock: block, toBlock: block, code: "NODE_PRUNED", merchant: "" }]);
+    expect(gaps()).toMatchObject([
+      { account: "", fromBlock: block, toBlock: block, code: "NODE_PRUNED", merchant: "" },
+    ]);
     expect(alarms()).toHaveLength(1);
     expect(alarms()[0]?.detail).toContain(`block ${block} could not be read`);
     expect(world.watch.status().detail).toBe("");
-    expect(listFaults(world.database)).toMatchObject([{ domain: "history", id: `* ${block}`, merchant: "" }]);
+    expect(listFaults(world.database)).toMatchObject([
+      { domain: "history", id: `* ${block}`, merchant: "" },
+    ]);
     // A later payment counts meanwhile, and the request of the gap does not end.
     await world.order("B", "coin");
     const [, later] = world.requests as [Item, Item];
@@ -105,10 +117,18 @@ describe.each(["tron", "xrp"] as const)("a block of %s whose content nobody has"
     await passes(1_000, 20);
     expect(asked - before).toBeLessThan(3);
     lost.clear();
-    world.store.write((database) => askGap(database, { network: world.network, account: "", fromBlock: block }));
+    world.store.write((database) =>
+      askGap(database, { network: world.network, account: "", fromBlock: block }),
+    );
     await passes(1_000, 2);
-    expect([gaps(), listFaults(world.database).filter(({ domain }) => domain === "history")]).toEqual([[], []]);
-    expect(rowOf(request)).toMatchObject({ stage: "completed", amountReceivedUnits: rowOf(later)?.amountReceivedUnits });
+    expect([
+      gaps(),
+      listFaults(world.database).filter(({ domain }) => domain === "history"),
+    ]).toEqual([[], []]);
+    expect(rowOf(request)).toMatchObject({
+      stage: "completed",
+      amountReceivedUnits: rowOf(later)?.amountReceivedUnits,
+    });
     expect(alarms()).toHaveLength(1);
   });
 });
@@ -120,12 +140,19 @@ describe("a gap", () => {
     const [request] = world.requests as [Item];
     await passes(minuteMs, 13);
     const by = { store: world.store, actor: "ayse", nowMs: world.nowMs } as never;
-    expect(giveUpGap(by, `history/${world.network}/*/${block + 1}`, "no")).toMatchObject({ code: "GATEWAY_UNKNOWN_FAULT" });
+    expect(giveUpGap(by, `history/${world.network}/*/${block + 1}`, "no")).toMatchObject({
+      code: "GATEWAY_UNKNOWN_FAULT",
+    });
     for (let at = 0; at < 3; at += 1) await world.settle();
     expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
-    expect(giveUpGap(by, `history/${world.network}/*/${block}`, "no node has it")).toEqual({ ok: true });
+    expect(giveUpGap(by, `history/${world.network}/*/${block}`, "no node has it")).toEqual({
+      ok: true,
+    });
     for (let at = 0; at < 3; at += 1) await world.settle();
-    expect([gaps(), rowOf(request)]).toMatchObject([[], { stage: "completed", amountReceivedUnits: "1000000" }]);
+    expect([gaps(), rowOf(request)]).toMatchObject([
+      [],
+      { stage: "completed", amountReceivedUnits: "1000000" },
+    ]);
   });
 
   it.each([
@@ -155,14 +182,23 @@ describe("a gap", () => {
       expect(giveUpGap(by, name, "a second time")).toEqual({ ok: true });
       const told = () => listFaults(world.database).filter(({ domain }) => domain === "history");
       await passes(minuteMs, 1);
-      expect(told()).toMatchObject([{ id: `* ${block}`, words: expect.stringContaining("given up: ") }]);
+      expect(told()).toMatchObject([
+        { id: `* ${block}`, words: expect.stringContaining("given up: ") },
+      ]);
       const before = asked;
       for (let at = 0; at < 4; at += 1) await world.settle();
       // Its balance cannot be read: it stays open for hours, and the block is asked for by nobody.
       await passes(10 * minuteMs, 12);
-      expect([rowOf(request), rowOf(unpaid)]).toMatchObject([{ status: 0 }, { status: 2, stage: "expired" }]);
-      expect(told()[0]?.words).toContain("given up: 1 request is held until the balance of each was compared");
-      expect(gaps()).toMatchObject([{ fromBlock: block, givenUpAt: expect.any(Number), tries: gaps()[0]?.tries }]);
+      expect([rowOf(request), rowOf(unpaid)]).toMatchObject([
+        { status: 0 },
+        { status: 2, stage: "expired" },
+      ]);
+      expect(told()[0]?.words).toContain(
+        "given up: 1 request is held until the balance of each was compared",
+      );
+      expect(gaps()).toMatchObject([
+        { fromBlock: block, givenUpAt: expect.any(Number), tries: gaps()[0]?.tries },
+      ]);
       lost.clear();
       world.chain.mine(world.nowMs);
       await passes(1_000, 1);
@@ -171,7 +207,10 @@ describe("a gap", () => {
       blind = "";
       await passes(10 * minuteMs, 2);
       for (let at = 0; at < 3; at += 1) await world.settle();
-      expect(rowOf(request)).toMatchObject({ stage: "completed", amountReceivedUnits: `${10n ** BigInt(decimals)}` });
+      expect(rowOf(request)).toMatchObject({
+        stage: "completed",
+        amountReceivedUnits: `${10n ** BigInt(decimals)}`,
+      });
       expect([gaps(), told()]).toEqual([[], []]);
     },
   );
@@ -191,7 +230,9 @@ describe("a gap", () => {
     await passes(minuteMs, 12);
     for (let at = 0; at < 70; at += 1) world.chain.mine(world.nowMs);
     await passes(1_000, 80);
-    expect(gaps().map(({ fromBlock, toBlock }) => [fromBlock, toBlock])).toEqual([[block, block + 60]]);
+    expect(gaps().map(({ fromBlock, toBlock }) => [fromBlock, toBlock])).toEqual([
+      [block, block + 60],
+    ]);
     expect(world.chain.final).toBeGreaterThan(block + 60);
     for (const one of lost) if (one < block + 40) lost.delete(one);
     const ask = (): void =>
@@ -214,7 +255,10 @@ describe("a gap", () => {
     worldOf("tron");
     world.payOut("A", 1, world.nowMs);
     const block = await loseABlock();
-    const voids = () => world.database.get<{ n: number }>("SELECT count(*) AS n FROM signatures WHERE voidAt IS NOT NULL")?.n;
+    const voids = () =>
+      world.database.get<{ n: number }>(
+        "SELECT count(*) AS n FROM signatures WHERE voidAt IS NOT NULL",
+      )?.n;
     world.nowMs += 24 * 60 * minuteMs;
     world.chain.mine(world.nowMs);
     await passes(minuteMs, 12);
@@ -222,7 +266,9 @@ describe("a gap", () => {
     await passes(1_000, 5);
     expect([gaps().length, voids()]).toEqual([1, 0]);
     lost.clear();
-    world.store.write((database) => askGap(database, { network: world.network, account: "", fromBlock: block }));
+    world.store.write((database) =>
+      askGap(database, { network: world.network, account: "", fromBlock: block }),
+    );
     await passes(1_000, 3);
     world.chain.mine(world.nowMs);
     await passes(1_000, 2);

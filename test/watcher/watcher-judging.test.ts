@@ -4,7 +4,12 @@
  */
 import { describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { asksForCode, type FinalTransaction, judgeConsumer, judgePayout } from "../../chains/evm/outcome.ts";
+import {
+  asksForCode,
+  type FinalTransaction,
+  judgeConsumer,
+  judgePayout,
+} from "../../chains/evm/outcome.ts";
 import type { Payment as Payout } from "../../chains/family.ts";
 import { agreement } from "../../chains/providers/node-agreement.ts";
 import { judgeDeposit, type Payment } from "../../gateway/watcher/credit.ts";
@@ -13,11 +18,23 @@ import { outsider, token } from "../support/watched-chain.ts";
 
 describe("judging", () => {
   const asked = {
-    ...{ status: 0 as const, stage: "waiting", amountUnits: 10n, expiresAt: 100, receivedUnits: 0n, late: false },
+    ...{
+      status: 0 as const,
+      stage: "waiting",
+      amountUnits: 10n,
+      expiresAt: 100,
+      receivedUnits: 0n,
+      late: false,
+    },
     endBlock: null as number | null,
     toleranceUnits: 0n,
   };
-  const paid = (units: bigint, final = true, block = 1): Payment => ({ units, final, block, txHash: `0x${block}` });
+  const paid = (units: bigint, final = true, block = 1): Payment => ({
+    units,
+    final,
+    block,
+    txHash: `0x${block}`,
+  });
 
   it.each([
     [[], 99, 0, "waiting"],
@@ -37,11 +54,21 @@ describe("judging", () => {
 
   it("the judge of deposits counts what came up to the block of the end, and calls late what came behind it", () => {
     const ended = { ...asked, endBlock: 5 };
-    expect(judgeDeposit(ended, [paid(4n), paid(6n, true, 5)], 100)).toMatchObject({ status: 1, late: false });
+    expect(judgeDeposit(ended, [paid(4n), paid(6n, true, 5)], 100)).toMatchObject({
+      status: 1,
+      late: false,
+    });
     const late = judgeDeposit(ended, [paid(4n), paid(6n, true, 6)], 100);
     expect(late).toMatchObject({ status: 2, stage: "expired", receivedUnits: 10n, late: true });
-    expect(judgeDeposit(ended, [paid(4n), paid(6n, false, 5)], 100)).toMatchObject({ status: 0, stage: "confirming" });
-    expect(judgeDeposit(ended, [paid(4n), paid(6n, false, 6)], 100)).toMatchObject({ status: 2, receivedUnits: 4n, late: false });
+    expect(judgeDeposit(ended, [paid(4n), paid(6n, false, 5)], 100)).toMatchObject({
+      status: 0,
+      stage: "confirming",
+    });
+    expect(judgeDeposit(ended, [paid(4n), paid(6n, false, 6)], 100)).toMatchObject({
+      status: 2,
+      receivedUnits: 4n,
+      late: false,
+    });
   });
 
   it("the judge of deposits completes what is short by the tolerance, and neither one unit more nor nothing at all", () => {
@@ -56,9 +83,17 @@ describe("judging", () => {
 
   it("the judge of deposits keeps a finished request finished whatever comes", () => {
     const expired = { ...asked, status: 2 as const, stage: "expired" };
-    expect(judgeDeposit(expired, [paid(50n)], 500)).toMatchObject({ status: 2, stage: "expired", receivedUnits: 50n });
+    expect(judgeDeposit(expired, [paid(50n)], 500)).toMatchObject({
+      status: 2,
+      stage: "expired",
+      receivedUnits: 50n,
+    });
     const completed = { ...asked, status: 1 as const, stage: "completed" };
-    expect(judgeDeposit(completed, [], 500)).toMatchObject({ status: 1, stage: "completed", receivedUnits: 0n });
+    expect(judgeDeposit(completed, [], 500)).toMatchObject({
+      status: 1,
+      stage: "completed",
+      receivedUnits: 0n,
+    });
   });
 
   it("the judge of deposits calls money late that came after the end, permanently, and none that came before", () => {
@@ -77,8 +112,19 @@ describe("judging", () => {
     ...{ network: "eip155:1", account: outsider, slot: "4" },
     ...{ contract: "", destination: receiver, tag: "", amountUnits: 5n },
   };
-  const final = (change: Partial<FinalTransaction["transaction"]>, status: 0 | 1 = 1): FinalTransaction => ({
-    transaction: { hash: "0x1", from: outsider, nonce: 4n, to: receiver, valueUnits: 5n, input: "0x", ...change },
+  const final = (
+    change: Partial<FinalTransaction["transaction"]>,
+    status: 0 | 1 = 1,
+  ): FinalTransaction => ({
+    transaction: {
+      hash: "0x1",
+      from: outsider,
+      nonce: 4n,
+      to: receiver,
+      valueUnits: 5n,
+      input: "0x",
+      ...change,
+    },
     receipt: {
       txHash: "0x1",
       blockNumber: 9,
@@ -96,7 +142,9 @@ describe("judging", () => {
   it("an attempt is judged by its final transaction first, then by its block, then by the account's slot count", () => {
     const attempt = { txHash: "0x1", includedIn: 9, final: final({}) };
     expect(judgePayout(payout, { attempts: [attempt], finalCount: 9n }).kind).toBe("completed");
-    expect(judgePayout(payout, { attempts: [{ ...attempt, final: null }], finalCount: 9n }).kind).toBe("confirming");
+    expect(
+      judgePayout(payout, { attempts: [{ ...attempt, final: null }], finalCount: 9n }).kind,
+    ).toBe("confirming");
     const unseen = { txHash: "0x1", includedIn: null, final: null };
     expect(judgePayout(payout, { attempts: [unseen], finalCount: 5n }).kind).toBe("stuck");
     expect(judgePayout(payout, { attempts: [unseen], finalCount: 4n }).kind).toBe("waiting");
@@ -104,7 +152,8 @@ describe("judging", () => {
   });
 
   it("a foreign transaction of the same nonce fails the withdrawal only when it cannot have paid", () => {
-    const judge = (one: FinalTransaction, code: string | null = "0x") => judgeConsumer(payout, one, code).kind;
+    const judge = (one: FinalTransaction, code: string | null = "0x") =>
+      judgeConsumer(payout, one, code).kind;
     expect(judge(final({}))).toBe("completed");
     expect(judge(final({ to: outsider }))).toBe("failed");
     // a contract may pass the coins on
@@ -115,12 +164,14 @@ describe("judging", () => {
     expect(judge(final({ to: null }))).toBe("stuck");
     expect(judge(final({ valueUnits: 4n }))).toBe("stuck");
     expect(judge(final({ to: outsider, input: "0x00" }, 0))).toBe("failed");
-    expect([final({ to: outsider }), final({}), final({ to: null })].map((one) => asksForCode(payout, one))).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    expect(judgeConsumer({ ...payout, contract: token }, final({ to: outsider }), null).kind).toBe("failed");
+    expect(
+      [final({ to: outsider }), final({}), final({ to: null })].map((one) =>
+        asksForCode(payout, one),
+      ),
+    ).toEqual([true, false, false]);
+    expect(judgeConsumer({ ...payout, contract: token }, final({ to: outsider }), null).kind).toBe(
+      "failed",
+    );
   });
 
   it("agreement wants two like answers of several nodes and asks no more than it needs", async () => {

@@ -5,14 +5,23 @@
  * (an invoice that another account of the same service pays stays unpaid).
  */
 import { describe, expect, it } from "vitest";
-import { keepOutgoing, listUnexplainedOutgoing, listUntoldOutgoing } from "../../gateway/store/outgoing-transactions.ts";
+import {
+  keepOutgoing,
+  listUnexplainedOutgoing,
+  listUntoldOutgoing,
+} from "../../gateway/store/outgoing-transactions.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
 import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import { hashOf } from "../../lab/kit/fake-chain.ts";
-import { type AgentKeys, askWithdrawal, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
+import {
+  type AgentKeys,
+  askWithdrawal,
+  pairAgent,
+  receiver,
+} from "../../lab/kit/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
   chain,
@@ -37,12 +46,27 @@ eachTestItsChain();
 const otherHotWallet = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
 
 /** The word of an agent's signer: this transaction is an attempt of that order. */
-function names(agent: AgentKeys, number: number, txHash: string, change: Partial<TransactionRow> = {}): string {
+function names(
+  agent: AgentKeys,
+  number: number,
+  txHash: string,
+  change: Partial<TransactionRow> = {},
+): string {
   const orderId = number.toString(16).padStart(32, "e"); // as a top-up names its sweep
   const id = askWithdrawal(db.store, agent.id, number, { stage: "signed", orderId, ...change });
   const account = agent.hotWalletAddress;
   insertSignature(db.store.database, {
-    ...{ transactionId: id, attempt: 1, agent: agent.id, network, account, slot: `${number}`, txHash, feeMax: "1", seq: number },
+    ...{
+      transactionId: id,
+      attempt: 1,
+      agent: agent.id,
+      network,
+      account,
+      slot: `${number}`,
+      txHash,
+      feeMax: "1",
+      seq: number,
+    },
     ...{ validUntilMs: 0, pin: "", cancel: 0 },
   });
   mendReserved(db.store.database);
@@ -66,9 +90,17 @@ describe("a payment between two merchants of one gateway", () => {
     names(other, 1, hashOf("tokens"), toTokens);
     names(other, 2, hashOf("coins"), { receiverAddress: coins.address });
     await start();
-    const transfers = [{ contract: token, from: otherHotWallet, to: tokens.address, units: 5_000_000n }];
+    const transfers = [
+      { contract: token, from: otherHotWallet, to: tokens.address, units: 5_000_000n },
+    ];
     chain.mine({ hash: hashOf("tokens"), from: otherHotWallet, nonce: 1, to: token, transfers });
-    chain.mine({ hash: hashOf("coins"), from: otherHotWallet, nonce: 2, to: coins.address, value: eth });
+    chain.mine({
+      hash: hashOf("coins"),
+      from: otherHotWallet,
+      nonce: 2,
+      to: coins.address,
+      value: eth,
+    });
     chain.mineEmpty(3);
     await until(() => row(tokens.id).status === 1 && row(coins.id).status === 1);
     expect(payments().map(({ txHash }) => txHash)).toEqual([hashOf("tokens"), hashOf("coins")]);
@@ -81,10 +113,17 @@ describe("a payment between two merchants of one gateway", () => {
     const tokens = request(1, usd);
     const other = pairAgent(db.store, "b", otherHotWallet);
     await start();
-    chain.mine({ hash: hashOf("a"), from: outsider, to: paid.address, value: eth }, usdPayment("b", tokens.address, 5_000_000n));
+    chain.mine(
+      { hash: hashOf("a"), from: outsider, to: paid.address, value: eth },
+      usdPayment("b", tokens.address, 5_000_000n),
+    );
     await until(() => row(tokens.id).stage === "confirming");
     names(other, 1, hashOf("b"));
-    const topUp = { operation: "topup", receiverAddress: paid.address, metadata: writePlace(0) } as const;
+    const topUp = {
+      operation: "topup",
+      receiverAddress: paid.address,
+      metadata: writePlace(0),
+    } as const;
     names(other, 2, hashOf("a"), topUp);
     chain.mineEmpty(3);
     await until(() => row(paid.id).status === 1 && row(tokens.id).status === 1);
@@ -98,9 +137,19 @@ describe("a payment between two merchants of one gateway", () => {
     const beside = request(1);
     await start();
     const units = eth / 100n;
-    const topUp = { operation: "topup", receiverAddress: swept.address, metadata: writePlace(0) } as const;
+    const topUp = {
+      operation: "topup",
+      receiverAddress: swept.address,
+      metadata: writePlace(0),
+    } as const;
     names(keys, 1, hashOf("top-up"), { ...topUp, amountUnits: `${units}` });
-    chain.mine({ hash: hashOf("top-up"), from: keys.hotWalletAddress, nonce: 1, to: swept.address, value: units });
+    chain.mine({
+      hash: hashOf("top-up"),
+      from: keys.hotWalletAddress,
+      nonce: 1,
+      to: swept.address,
+      value: units,
+    });
     // The same agent names the hash of a payment to another address of its merchant.
     names(keys, 2, hashOf("b"), { ...topUp, amountUnits: `${eth}` });
     chain.mine({ hash: hashOf("b"), from: outsider, to: beside.address, value: eth });

@@ -9,7 +9,13 @@ import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { recordOf } from "../../gateway/answer/record.ts";
 import type { GatewayConfig } from "../../gateway/config/config.ts";
 import { readSecretFile } from "../../gateway/config/secret-file.ts";
-import { endMoved, evidenceOf, type Look, lookBy, type Moving } from "../../gateway/operator/moving.ts";
+import {
+  endMoved,
+  evidenceOf,
+  type Look,
+  lookBy,
+  type Moving,
+} from "../../gateway/operator/moving.ts";
 import { listHotWalletMoves } from "../../gateway/store/book-moves.ts";
 import { currencyHoldOf, resumeCurrency } from "../../gateway/store/currency-holds.ts";
 import { movedOf } from "../../gateway/store/moved-payments.ts";
@@ -47,10 +53,15 @@ const config = (): GatewayConfig =>
     nodes.map(({ url }) => url),
     3,
   ) as GatewayConfig;
-const by = () => ({ store: db.store, nowMs: clock.nowMs, actor: "operator ann", run: "this run" }) as never;
+const by = () =>
+  ({ store: db.store, nowMs: clock.nowMs, actor: "operator ann", run: "this run" }) as never;
 
 const look: Look = async (asked, attempts) => {
-  const reader = openWatcher({ chain: config().chains.local!, readSecretFile, log: nodeLog(silentLog, "local") });
+  const reader = openWatcher({
+    chain: config().chains.local!,
+    readSecretFile,
+    log: nodeLog(silentLog, "local"),
+  });
   try {
     return await lookBy(reader, asked, attempts);
   } finally {
@@ -59,7 +70,11 @@ const look: Look = async (asked, attempts) => {
 };
 
 /** A token's withdrawal whose final transaction moved this; the call asks for the whole. */
-async function stuck(number: number, transfers: Parameters<typeof tokenPayment>[2], input = call): Promise<string> {
+async function stuck(
+  number: number,
+  transfers: Parameters<typeof tokenPayment>[2],
+  input = call,
+): Promise<string> {
   const id = signedWithdrawal(number, { currency: "usd", amount: "5", amountUnits: `${units}` });
   chain.mine({ ...tokenPayment(id, number, transfers), input });
   chain.mineEmpty(2);
@@ -71,18 +86,30 @@ const fee = [
   { to: receiver, units: 4_950_000n },
   { to: outsider, units: 50_000n },
 ];
-const ends = (id: string, change: Partial<Moving> = {}, operation: "withdraw" | "sweep" = "withdraw") => {
+const ends = (
+  id: string,
+  change: Partial<Moving> = {},
+  operation: "withdraw" | "sweep" = "withdraw",
+) => {
   const moving = { receivedUnits: 4_950_000n, sentUnits: units, reason: "a fee", ...change };
   return endMoved(by(), config(), { operation, id }, moving, look);
 };
-const no = (detail: RegExp) => ({ ok: false, code: "GATEWAY_NOT_MOVED", detail: expect.stringMatching(detail) });
+const no = (detail: RegExp) => ({
+  ok: false,
+  code: "GATEWAY_NOT_MOVED",
+  detail: expect.stringMatching(detail),
+});
 const heldFor = (merchant: string) => currencyHoldOf(db.store.database, "usd", merchant)?.merchant;
 
 describe("a final attempt that moved something else", () => {
   it("is kept with its block, and holds the currency of every merchant, if the contract did otherwise than it was asked", async () => {
     await start();
     const id = await stuck(0, fee);
-    expect(movedOf(db.store.database, id)).toMatchObject({ txHash: attemptTxHash(id), block: 6, receivedUnits: null });
+    expect(movedOf(db.store.database, id)).toMatchObject({
+      txHash: attemptTxHash(id),
+      block: 6,
+      receivedUnits: null,
+    });
     expect([heldFor("m1"), heldFor("another")]).toEqual(["", ""]);
     expect(audit()).toEqual(["alarm CURRENCY_MOVES_OTHERWISE", "alarm WATCHER_CONTENT_DIFFERS"]);
   });
@@ -100,7 +127,10 @@ describe("a final attempt that moved something else", () => {
     chain.mine(payment(id, 0, { from: outsider }));
     chain.mineEmpty(2);
     await until(() => row(id).stage === "stuck");
-    expect([movedOf(db.store.database, id), audit()]).toEqual([undefined, ["alarm WATCHER_CONTENT_DIFFERS"]]);
+    expect([movedOf(db.store.database, id), audit()]).toEqual([
+      undefined,
+      ["alarm WATCHER_CONTENT_DIFFERS"],
+    ]);
     expect(await ends(id)).toMatchObject(no(/stage is stuck, and no final attempt/));
   });
 
@@ -124,7 +154,10 @@ describe("withdrawals moved", () => {
     expect(told).toMatchObject({
       ok: true,
       final: { txHash: attemptTxHash(id), block: 6 },
-      seen: { payments: [{ txHash: attemptTxHash(id), units: 4_950_000n }], receiver: { address: receiver } },
+      seen: {
+        payments: [{ txHash: attemptTxHash(id), units: 4_950_000n }],
+        receiver: { address: receiver },
+      },
     });
     expect(row(id)).toMatchObject({ status: 0, stage: "stuck" });
   });
@@ -134,20 +167,28 @@ describe("withdrawals moved", () => {
     const id = await stuck(0, fee);
     expect(await ends(id)).toMatchObject({ ok: true });
     expect(row(id)).toMatchObject({
-      ...{ status: 2, stage: "failed", code: "chain_moved", txHash: attemptTxHash(id), finalBlock: 6 },
+      ...{
+        status: 2,
+        stage: "failed",
+        code: "chain_moved",
+        txHash: attemptTxHash(id),
+        finalBlock: 6,
+      },
       amountReceivedUnits: "4950000",
     });
-    expect(recordOf(row(id), { config: config(), confirmations: () => null })).toMatchObject({ received: "4.95", amount: "5" });
+    expect(recordOf(row(id), { config: config(), confirmations: () => null })).toMatchObject({
+      received: "4.95",
+      amount: "5",
+    });
     const { database } = db.store;
     expect(listReserved(database, keys.hotWalletAddress, network)).toEqual([
       expect.objectContaining({ currency: "usd", withdrawals: 0, units: "0" }),
     ]);
     expect(db.store.write((writing) => mendReserved(writing))).toBe(0);
     const moves = (side: "in" | "out", account: string) =>
-      listHotWalletMoves(database, side, { network, account }, { block: -1, row: 0 }, 10).map(({ units: moved, status }) => [
-        moved,
-        status,
-      ]);
+      listHotWalletMoves(database, side, { network, account }, { block: -1, row: 0 }, 10).map(
+        ({ units: moved, status }) => [moved, status],
+      );
     expect(moves("out", keys.hotWalletAddress)).toEqual([[`${units}`, 1]]);
     expect(moves("in", receiver)).toEqual([["4950000", 1]]);
     expect(audit()).toContain("moved payment ended");
@@ -161,7 +202,9 @@ describe("withdrawals moved", () => {
     const id = await stuck(0, [...fee, { to: outsider, units: 1n }]);
     expect(await ends(id, { receivedUnits: units })).toMatchObject({ ok: true });
     expect(row(id)).toMatchObject({ status: 1, stage: "completed", code: "" });
-    expect(recordOf(row(id), { config: config(), confirmations: () => null })).not.toHaveProperty("received");
+    expect(recordOf(row(id), { config: config(), confirmations: () => null })).not.toHaveProperty(
+      "received",
+    );
   });
 
   it("is harmless twice with the same units, and refused with others", async () => {
@@ -171,7 +214,9 @@ describe("withdrawals moved", () => {
     const acts = audit().length;
     expect(await ends(id)).toMatchObject({ ok: true, row: { id } });
     expect(audit()).toHaveLength(acts);
-    expect(await ends(id, { receivedUnits: 1n })).toMatchObject(no(/was ended with 4950000 base units received/));
+    expect(await ends(id, { receivedUnits: 1n })).toMatchObject(
+      no(/was ended with 4950000 base units received/),
+    );
     expect(await ends(id, { sentUnits: 1n })).toMatchObject(no(/and 5000000 sent/));
     expect(row(id).amountReceivedUnits).toBe("4950000");
   });
@@ -182,22 +227,39 @@ describe("withdrawals moved", () => {
     expect(await ends("0".repeat(32))).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
     expect(await ends(open)).toMatchObject(no(/its stage is signed/));
     const id = await stuck(0, fee);
-    expect(await ends(id, {}, "sweep")).toMatchObject({ ok: false, code: "GATEWAY_UNKNOWN_RECORD" });
+    expect(await ends(id, {}, "sweep")).toMatchObject({
+      ok: false,
+      code: "GATEWAY_UNKNOWN_RECORD",
+    });
     const elsewhere = { ...config(), currencies: {} };
     const moving = { receivedUnits: 1n, sentUnits: 1n, reason: "a fee" };
-    expect(await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look)).toMatchObject(no(/does not have usd/));
+    expect(
+      await endMoved(by(), elsewhere, { operation: "withdraw", id }, moving, look),
+    ).toMatchObject(no(/does not have usd/));
     const notFinal: Look = async (asked, attempts) => {
-      return { ...(await look(asked, attempts)), judged: { kind: "confirming", txHash: attemptTxHash(id), block: 6 } };
+      return {
+        ...(await look(asked, attempts)),
+        judged: { kind: "confirming", txHash: attemptTxHash(id), block: 6 },
+      };
     };
-    expect(await endMoved(by(), config(), { operation: "withdraw", id }, moving, notFinal)).toMatchObject(no(/\(confirming\)/));
+    expect(
+      await endMoved(by(), config(), { operation: "withdraw", id }, moving, notFinal),
+    ).toMatchObject(no(/\(confirming\)/));
     const notOwn: Look = async (asked, attempts) => {
       const seen = await look(asked, attempts);
-      return { ...seen, judged: { ...(seen.judged as { kind: "stuck" }), final: null } as typeof seen.judged };
+      return {
+        ...seen,
+        judged: { ...(seen.judged as { kind: "stuck" }), final: null } as typeof seen.judged,
+      };
     };
-    expect(await endMoved(by(), config(), { operation: "withdraw", id }, moving, notOwn)).toMatchObject({ ok: false });
+    expect(
+      await endMoved(by(), config(), { operation: "withdraw", id }, moving, notOwn),
+    ).toMatchObject({ ok: false });
     expect([row(id).status, audit().filter((act) => act.startsWith("moved"))]).toEqual([0, []]);
     expect(await ends(id)).toMatchObject({ ok: true });
-    db.store.write((database) => updateWithdrawal(database, open, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, 9));
+    db.store.write((database) =>
+      updateWithdrawal(database, open, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, 9),
+    );
     expect(await ends(open)).toMatchObject(no(/it has ended already \(expired\)/));
   });
 
@@ -205,7 +267,11 @@ describe("withdrawals moved", () => {
     await start();
     const id = await stuck(0, fee);
     const pruned: Look = async (asked, attempts) => {
-      const reader = openWatcher({ chain: config().chains.local!, readSecretFile, log: nodeLog(silentLog, "local") });
+      const reader = openWatcher({
+        chain: config().chains.local!,
+        readSecretFile,
+        log: nodeLog(silentLog, "local"),
+      });
       try {
         return await lookBy({ ...reader, tellsNewestBalances: true }, asked, attempts);
       } finally {
@@ -213,6 +279,9 @@ describe("withdrawals moved", () => {
       }
     };
     const told = await evidenceOf(by(), config(), { operation: "withdraw", id }, pruned);
-    expect(told).toMatchObject({ ok: true, seen: { receiver: { before: null, after: null }, payer: { before: null } } });
+    expect(told).toMatchObject({
+      ok: true,
+      seen: { receiver: { before: null, after: null }, payer: { before: null } },
+    });
   });
 });

@@ -8,7 +8,12 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { good } from "../../base/result.ts";
-import type { BalanceQuestion, DetectedPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import type {
+  BalanceQuestion,
+  DetectedPayment,
+  WatchedBlock,
+  WatcherNodes,
+} from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import { unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
@@ -64,7 +69,10 @@ afterEach(() => db.remove());
 
 function balanceAt(address: string, block: number): bigint {
   const moves = blocks.slice(0, block + 1).flat();
-  return moves.reduce((sum, one) => (one.address === address && one.kind !== "staked" ? sum + one.units : sum), 0n);
+  return moves.reduce(
+    (sum, one) => (one.address === address && one.kind !== "staked" ? sum + one.units : sum),
+    0n,
+  );
 }
 
 function namedIn({ number, hash }: WatchedBlock): readonly DetectedPayment[] {
@@ -72,7 +80,15 @@ function namedIn({ number, hash }: WatchedBlock): readonly DetectedPayment[] {
     if (kind === "unnamed") return [];
     const txHash = `${number} ${at}`;
     return [
-      { txHash, index: kind === "direct" ? -1 : -2, address, contract: "", amountUnits: units, block: number, blockHash: hash },
+      {
+        txHash,
+        index: kind === "direct" ? -1 : -2,
+        address,
+        contract: "",
+        amountUnits: units,
+        block: number,
+        blockHash: hash,
+      },
     ];
   });
 }
@@ -87,7 +103,12 @@ const reader: Partial<WatcherNodes> = {
   finalTip: async () => ({ number: final(), hash: hashOf(final()) }),
   status: () => [],
   timestamp: async () => Math.ceil(clock.nowMs / 1_000),
-  block: async (number: number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null as never }),
+  block: async (number: number) => ({
+    number,
+    hash: hashOf(number),
+    parentHash: hashOf(number - 1),
+    content: null as never,
+  }),
   outgoing: async () => ({ found: [], unread: [] }),
   payments: async (some: readonly WatchedBlock[]) => ({ found: some.flatMap(namedIn), unread: [] }),
   balances: async (questions: readonly BalanceQuestion[]) =>
@@ -96,13 +117,21 @@ const reader: Partial<WatcherNodes> = {
 
 async function pass(memory: ReturnType<typeof newDepositMemory>): Promise<void> {
   const tip = (): Tip => ({
-    ...{ head: { number: head(), hash: hashOf(head()) }, final: { number: final(), hash: hashOf(final()) } },
+    ...{
+      head: { number: head(), hash: hashOf(head()) },
+      final: { number: final(), hash: hashOf(final()) },
+    },
     askedAt: clock.nowMs,
   });
-  await scan(watchedBy({ db, network, reader, currencies: [currency("trx", "")], clock: () => clock.nowMs }), tip, memory);
+  await scan(
+    watchedBy({ db, network, reader, currencies: [currency("trx", "")], clock: () => clock.nowMs }),
+    tip,
+    memory,
+  );
 }
 
-const credited = (at: number): bigint => unsweptBalanceOf(db.store.database, addresses[at]!, network, "trx");
+const credited = (at: number): bigint =>
+  unsweptBalanceOf(db.store.database, addresses[at]!, network, "trx");
 
 /** An address of which no process knows yet what lay there before. */
 function forgetLooks(): void {
@@ -110,25 +139,29 @@ function forgetLooks(): void {
 }
 
 function expectNothingTwice(): void {
-  for (const [at, address] of addresses.entries()) expect(credited(at)).toBeLessThanOrEqual(balanceAt(address, final()));
+  for (const [at, address] of addresses.entries())
+    expect(credited(at)).toBeLessThanOrEqual(balanceAt(address, final()));
 }
 
 describe("an address that left before anybody had looked at it", () => {
-  it.each(["named", "direct"] as const)("gets what came since, and nothing of it is a baseline (%s)", async (kind) => {
-    forgetLooks();
-    const memory = newDepositMemory(network);
-    await pass(memory);
-    forgetLooks();
-    blocks.push([{ kind, address: addresses[0]!, units: 700n }]);
-    for (let block = 0; block < solidLag; block += 1) blocks.push([]);
-    // The blocks are read up to the payment, and the first look at the balance is behind it.
-    const other = newDepositMemory(network);
-    for (let round = 0; round < 4; round += 1) {
-      await pass(other);
-      for (let block = 0; block <= solidLag; block += 1) blocks.push([]);
-    }
-    expect(credited(0)).toBe(700n);
-  });
+  it.each(["named", "direct"] as const)(
+    "gets what came since, and nothing of it is a baseline (%s)",
+    async (kind) => {
+      forgetLooks();
+      const memory = newDepositMemory(network);
+      await pass(memory);
+      forgetLooks();
+      blocks.push([{ kind, address: addresses[0]!, units: 700n }]);
+      for (let block = 0; block < solidLag; block += 1) blocks.push([]);
+      // The blocks are read up to the payment, and the first look at the balance is behind it.
+      const other = newDepositMemory(network);
+      for (let round = 0; round < 4; round += 1) {
+        await pass(other);
+        for (let block = 0; block <= solidLag; block += 1) blocks.push([]);
+      }
+      expect(credited(0)).toBe(700n);
+    },
+  );
 });
 
 describe("a provider whose machines do not stand at one block", () => {
@@ -155,9 +188,18 @@ describe("a provider whose machines do not stand at one block", () => {
     await pass(newDepositMemory(network));
     expect(credited(0)).toBe(700n);
     blocks.push([{ kind: "unnamed", address, units: -700n }]);
-    const sweep = { network, currency: "trx", amountUnits: "700", depositAddress: address, orderId: "sweep 1" };
+    const sweep = {
+      network,
+      currency: "trx",
+      amountUnits: "700",
+      depositAddress: address,
+      orderId: "sweep 1",
+    };
     insertTransaction(db.store, { id: "f".repeat(32), operation: "sweep", ...sweep });
-    db.store.database.run("UPDATE transactions SET status = 1, finalBlock = ? WHERE operation = 'sweep'", head());
+    db.store.database.run(
+      "UPDATE transactions SET status = 1, finalBlock = ? WHERE operation = 'sweep'",
+      head(),
+    );
     mine(solidLag + 3);
     ahead = () => -6;
     await compared();
@@ -197,7 +239,8 @@ describe("comparing where nodes tell the newest balance alone", () => {
         await pass(memory);
         expectNothingTwice();
       }
-      for (const [at, address] of addresses.entries()) expect(credited(at)).toBe(balanceAt(address, head()));
+      for (const [at, address] of addresses.entries())
+        expect(credited(at)).toBe(balanceAt(address, head()));
       expect(db.store.database.all("SELECT 1 FROM payments WHERE final = 0")).toEqual([]);
     },
   );
@@ -208,14 +251,25 @@ describe("comparing where nodes tell the newest balance alone", () => {
     blocks.push([{ kind: "staked", address: addresses[0]!, units: 900_000n }]);
     blocks.push([{ kind: "named", address: addresses[1]!, units: 900_000n }]);
     await pass(memory);
-    expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).stage)).toEqual(["confirming", "confirming"]);
+    expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).stage)).toEqual([
+      "confirming",
+      "confirming",
+    ]);
     for (let more = 0; more < 60; more += 1) {
       blocks.push([]);
       await pass(memory);
       expectNothingTwice();
     }
-    expect(readTransaction(db.store, idOf(0))).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
-    expect(readTransaction(db.store, idOf(1))).toMatchObject({ status: 1, amountReceivedUnits: "900000", txHash: "2 0" });
+    expect(readTransaction(db.store, idOf(0))).toMatchObject({
+      status: 0,
+      stage: "waiting",
+      amountReceivedUnits: "0",
+    });
+    expect(readTransaction(db.store, idOf(1))).toMatchObject({
+      status: 1,
+      amountReceivedUnits: "900000",
+      txHash: "2 0",
+    });
   });
 
   it("comparing finds what nodes without internal transactions never name, before its request ends", async () => {
@@ -227,7 +281,8 @@ describe("comparing where nodes tell the newest balance alone", () => {
     clock.nowMs += 60_000;
     for (let more = 0; more < 60; more += 1) {
       await pass(memory);
-      if (more === 10) expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).status)).toEqual([0, 0]);
+      if (more === 10)
+        expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).status)).toEqual([0, 0]);
       blocks.push([]);
     }
     expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).status)).toEqual([1, 2]);

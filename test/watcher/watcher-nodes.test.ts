@@ -48,12 +48,16 @@ describe("a node that hangs", () => {
     clock.nowMs += 9_999;
     expect(watcher!.ready()).toBe(true);
     clock.nowMs += 1;
-    expect(watcher!.chainStatus()[0]).toMatchObject({ ok: false, detail: "its nodes do not answer" });
+    expect(watcher!.chainStatus()[0]).toMatchObject({
+      ok: false,
+      detail: "its nodes do not answer",
+    });
   });
 });
 
 describe("two nodes", () => {
-  const hideReceipt: Lie = (method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest);
+  const hideReceipt: Lie = (method, _params, honest) =>
+    method === "eth_getTransactionReceipt" ? null : honest;
 
   it("that agree complete a withdrawal; one that hides, alters or invents does not", async () => {
     const id = signedWithdrawal(0);
@@ -91,7 +95,13 @@ describe("two nodes", () => {
     const alter: Lie = (method, params, honest) => {
       const block = honest as { transactions?: Record<string, unknown>[] } | null;
       if (method !== "eth_getBlockByNumber" || params[1] !== true || block === null) return honest;
-      return { ...block, transactions: block.transactions?.map((one) => ({ ...one, value: `0x${eth.toString(16)}` })) };
+      return {
+        ...block,
+        transactions: block.transactions?.map((one) => ({
+          ...one,
+          value: `0x${eth.toString(16)}`,
+        })),
+      };
     };
     nodes[1]!.lie = alter;
     watch(
@@ -108,7 +118,9 @@ describe("two nodes", () => {
     nodes[1]!.lie = null;
     // The withdrawal rests after each try; an operator has it tried at once.
     await until(() => listFaults(db.store.database).length > 0);
-    expect(db.store.write((database) => askRetry(database, { domain: "withdrawal", network, id }))).toBe(true);
+    expect(
+      db.store.write((database) => askRetry(database, { domain: "withdrawal", network, id })),
+    ).toBe(true);
     await until(() => row(id).stage === "stuck");
     await until(() => listFaults(db.store.database).length === 0);
     await until(() => watcher!.ready());
@@ -154,7 +166,10 @@ describe("balances and state", () => {
     chain.tokens.set(`${token} ${keys.hotWalletAddress}`.toLowerCase(), 11n);
     await start();
     const read = (account: string): unknown[] =>
-      db.store.database.all("SELECT currency, units, block FROM balances WHERE account = ? ORDER BY currency", account);
+      db.store.database.all(
+        "SELECT currency, units, block FROM balances WHERE account = ? ORDER BY currency",
+        account,
+      );
     expect(read(keys.hotWalletAddress)).toEqual([
       { currency: "eth", units: "7", block: 3 },
       { currency: "usd", units: "11", block: 3 },
@@ -170,7 +185,9 @@ describe("balances and state", () => {
     nodes[0]!.lie = (method, _params, honest) => (method === "eth_call" ? "0x" : honest);
     watch(configOf([nodes[0]!.url], 3));
     await until(() => db.store.database.get("SELECT 1 FROM balances") !== undefined);
-    expect(db.store.database.all("SELECT currency, units FROM balances")).toEqual([{ currency: "eth", units: "7" }]);
+    expect(db.store.database.all("SELECT currency, units FROM balances")).toEqual([
+      { currency: "eth", units: "7" },
+    ]);
     await until(() => watcher!.ready());
     expect([...watcher!.outOfService().keys()]).toEqual(["usd"]);
   });
@@ -190,25 +207,47 @@ describe("a real chain", () => {
     try {
       const contract = (await deployToken(anvil.url)).address;
       const hotWallet = getAddress(((await rpc(anvil.url, "eth_accounts")) as string[])[0]!);
-      await sendUnlocked(anvil.url, { to: contract, data: tokenCall("mint", hotWallet, 9_000_000n) });
+      await sendUnlocked(anvil.url, {
+        to: contract,
+        data: tokenCall("mint", hotWallet, 9_000_000n),
+      });
       await rpc(anvil.url, "anvil_mine", ["0x3"]);
       payFrom(hotWallet);
       const config = configOf([anvil.url], 3);
-      watch({ ...config, currencies: { eth: currency("eth", ""), usd: currency("usd", contract) } });
+      watch({
+        ...config,
+        currencies: { eth: currency("eth", ""), usd: currency("usd", contract) },
+      });
       await until(() => watcher!.ready());
       const [native, inside, tokens] = [request(0), request(1), request(2, usd)];
       await sendUnlocked(anvil.url, { to: native.address, value: "0xde0b6b3a7640000" });
-      await sendUnlocked(anvil.url, { data: `0x73${inside.address.slice(2)}ff`, value: "0xde0b6b3a7640000" });
-      await sendUnlocked(anvil.url, { to: contract, data: tokenCall("transfer", tokens.address, 5_000_000n) });
+      await sendUnlocked(anvil.url, {
+        data: `0x73${inside.address.slice(2)}ff`,
+        value: "0xde0b6b3a7640000",
+      });
+      await sendUnlocked(anvil.url, {
+        to: contract,
+        data: tokenCall("transfer", tokens.address, 5_000_000n),
+      });
       const paying = [
         [signedAs("eth", `${eth}`, 1), { to: receiver, value: "0xde0b6b3a7640000" }],
-        [signedAs("usd", "4000000", 2), { to: contract, data: tokenCall("transfer", receiver, 4_000_000n) }],
+        [
+          signedAs("usd", "4000000", 2),
+          { to: contract, data: tokenCall("transfer", receiver, 4_000_000n) },
+        ],
       ] as const;
       for (const [id, transaction] of paying) {
         const nonce = await transactionCount(anvil.url, hotWallet);
         const hash = await sendUnlocked(anvil.url, transaction);
-        db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, hotWallet, `${nonce}`, id);
-        const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, '', NULL, 0)";
+        db.store.database.run(
+          "INSERT INTO slots VALUES (?, ?, ?, ?)",
+          network,
+          hotWallet,
+          `${nonce}`,
+          id,
+        );
+        const sql =
+          "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, '', NULL, 0)";
         db.store.database.run(sql, id, keys.id, network, hotWallet, `${nonce}`, hash);
       }
       await until(() => paying.every(([id]) => row(id).stage === "confirming"));
@@ -216,7 +255,8 @@ describe("a real chain", () => {
       for (const { id } of [native, inside, tokens]) await until(() => row(id).status === 1);
       for (const [id] of paying) await until(() => row(id).status === 1);
       expect(row(tokens.id).amountReceivedUnits).toBe("5000000");
-      const funds = (): { units: string }[] => db.store.database.all("SELECT units FROM balances ORDER BY currency");
+      const funds = (): { units: string }[] =>
+        db.store.database.all("SELECT units FROM balances ORDER BY currency");
       await until(() => funds()[1]?.units === "0");
       expect(BigInt(funds()[0]!.units)).toBe(await balanceWei(anvil.url, hotWallet));
       expect(audit()).toEqual([]);

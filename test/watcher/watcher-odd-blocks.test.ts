@@ -14,7 +14,13 @@ import { createWatcher } from "../../chains/tron/node-watcher.ts";
 import { createUtxoWatcher } from "../../chains/utxo/node-watcher.ts";
 import { fakeEsplora, fakeNetwork } from "../chains/utxo-fake.ts";
 import { openLab, xrpOf } from "../chains/xrp-lab.ts";
-import { inhabitant, sender, startTestNetwork, type TestNetwork, usdt } from "../support/tron-network.ts";
+import {
+  inhabitant,
+  sender,
+  startTestNetwork,
+  type TestNetwork,
+  usdt,
+} from "../support/tron-network.ts";
 
 /** One question about a chain with something of ours in it. */
 interface Scene {
@@ -40,15 +46,37 @@ const evmTransaction = {
   ...{ nonce: "0x4", value: "0x7", input: "0x" },
 };
 const evmReceipt = {
-  ...{ transactionHash: evmId("1"), blockNumber: "0xc", blockHash: evmId("b"), status: "0x1", logs: [] },
-  ...{ from: ours.toLowerCase(), to: payee.toLowerCase(), gasUsed: "0x5208", effectiveGasPrice: "0x1" },
+  ...{
+    transactionHash: evmId("1"),
+    blockNumber: "0xc",
+    blockHash: evmId("b"),
+    status: "0x1",
+    logs: [],
+  },
+  ...{
+    from: ours.toLowerCase(),
+    to: payee.toLowerCase(),
+    gasUsed: "0x5208",
+    effectiveGasPrice: "0x1",
+  },
 };
 const evmPayment = {
-  ...{ network: "eip155:1", account: ours, slot: "4", contract: "", destination: payee, tag: "", amountUnits: 7n },
+  ...{
+    network: "eip155:1",
+    account: ours,
+    slot: "4",
+    contract: "",
+    destination: payee,
+    tag: "",
+    amountUnits: 7n,
+  },
 };
 
 /** Two nodes that show one block alike; `odd` are the fields that are wrong for a while. */
-function evmScene(odd: object, question: (watcher: WatcherNodes, block: WatchedBlock) => Promise<unknown>) {
+function evmScene(
+  odd: object,
+  question: (watcher: WatcherNodes, block: WatchedBlock) => Promise<unknown>,
+) {
   return async (): Promise<Scene> => {
     let shown: object = evmTransaction;
     let asked = 0;
@@ -71,29 +99,45 @@ function evmScene(odd: object, question: (watcher: WatcherNodes, block: WatchedB
   };
 }
 
-const evmPaid = (watcher: WatcherNodes, block: WatchedBlock) => watcher.payments([block], [""], bookOf(payee), true);
-const evmSent = (watcher: WatcherNodes, block: WatchedBlock) => watcher.outgoing([block], new Set([ours]));
+const evmPaid = (watcher: WatcherNodes, block: WatchedBlock) =>
+  watcher.payments([block], [""], bookOf(payee), true);
+const evmSent = (watcher: WatcherNodes, block: WatchedBlock) =>
+  watcher.outgoing([block], new Set([ours]));
 const evmJudged = (watcher: WatcherNodes) =>
   watcher.pass({ number: 12, hash: evmId("b") }, 1).judge(evmPayment, [evmTransaction.hash], "");
 
 type TronQuestion = (watcher: WatcherNodes, block: WatchedBlock, txId: string) => Promise<unknown>;
 const tronPayee = inhabitant("deposit 0").address;
 
-function tronScene(name: string, question: TronQuestion, made: (network: TestNetwork) => { readonly txID: string }) {
+function tronScene(
+  name: string,
+  question: TronQuestion,
+  made: (network: TestNetwork) => { readonly txID: string },
+) {
   return async (): Promise<Scene> => {
     const network = await startTestNetwork({ fronts: [{}, {}] });
     const { urls, chainId, chain, fronts } = network.node;
     const signed = made(network);
     await network.send(signed as never);
     chain.mine(40);
-    const watcher = createWatcher({ urls, chainId, log: () => undefined, timeoutMs: 10_000, patienceMs: 20_000 });
+    const watcher = createWatcher({
+      urls,
+      chainId,
+      log: () => undefined,
+      timeoutMs: 10_000,
+      patienceMs: 20_000,
+    });
     return {
       show: (isOdd) => {
         const lies = isOdd ? [{ kind: "odd", name, value: "x" } as const] : [];
         for (const front of fronts) front.suffer({ lies, paths: "getblockbynum" });
       },
       ask: async () => question(watcher, await watcher.block(26, true), signed.txID),
-      asked: () => fronts.reduce((sum, { counts }) => sum + (counts.get("/walletsolidity/getblockbynum") ?? 0), 0),
+      asked: () =>
+        fronts.reduce(
+          (sum, { counts }) => sum + (counts.get("/walletsolidity/getblockbynum") ?? 0),
+          0,
+        ),
       close: async () => {
         watcher.close();
         await network.node.close();
@@ -116,17 +160,26 @@ const tronJudged: TronQuestion = (watcher, block, txId) => {
   return watcher.pass({ number: block.number + 1, hash: "" }, 1).judge(payment, [txId], "");
 };
 
-function xrpScene(question: (watcher: WatcherNodes, blocks: readonly WatchedBlock[], account: string) => Promise<unknown>) {
+function xrpScene(
+  question: (
+    watcher: WatcherNodes,
+    blocks: readonly WatchedBlock[],
+    account: string,
+  ) => Promise<unknown>,
+) {
   return async (): Promise<Scene> => {
     const lab = await openLab();
     lab.node.fund(lab.to.address, xrpOf(3), 1);
     const { index } = lab.node.chain.head;
     return {
       show: (isOdd) => {
-        const trouble = isOdd ? { lies: [{ kind: "odd", name: "delivered_amount", value: "x" } as const] } : {};
+        const trouble = isOdd
+          ? { lies: [{ kind: "odd", name: "delivered_amount", value: "x" } as const] }
+          : {};
         lab.suffer(trouble, trouble);
       },
-      ask: async () => question(lab.watcher, [await lab.watcher.block(index, true)], lab.to.address),
+      ask: async () =>
+        question(lab.watcher, [await lab.watcher.block(index, true)], lab.to.address),
       asked: () => 0,
       close: () => lab.close(),
     };
@@ -149,15 +202,22 @@ async function utxoScene(): Promise<Scene> {
   const servers = [await fakeEsplora(), await fakeEsplora()];
   const limits = { confirmations: 1, timeoutMs: 5_000, patienceMs: 5_000 };
   const urls = servers.map(({ url }) => url);
-  const watcher = createUtxoWatcher({ urls, network: fakeNetwork, log: () => undefined, ...limits });
+  const watcher = createUtxoWatcher({
+    urls,
+    network: fakeNetwork,
+    log: () => undefined,
+    ...limits,
+  });
   return {
     show: (isOdd) => {
       const bytes = Buffer.from(genesis, "hex");
       const raw = isOdd ? bytes.subarray(0, -1) : bytes;
-      for (const server of servers) server.answers = { "/block-height/0": genesisHash, [`/block/${genesisHash}/raw`]: raw };
+      for (const server of servers)
+        server.answers = { "/block-height/0": genesisHash, [`/block/${genesisHash}/raw`]: raw };
     },
     ask: async () => [(await watcher.block(0, true)).hash],
-    asked: () => servers.flatMap(({ asked }) => asked.filter((path) => path.endsWith("/raw"))).length,
+    asked: () =>
+      servers.flatMap(({ asked }) => asked.filter((path) => path.endsWith("/raw"))).length,
     close: async () => {
       watcher.close();
       for (const server of servers) await server.close();
@@ -173,7 +233,11 @@ const rows: readonly (readonly [name: string, open: () => Promise<Scene>])[] = [
   ["EVM, a payout with an odd receiver", evmScene({ to: "0x" }, evmJudged)],
   [
     "Tron, a payment with an odd amount",
-    tronScene("amount", (one, block) => one.payments([block], [""], bookOf(tronPayee), true), coins),
+    tronScene(
+      "amount",
+      (one, block) => one.payments([block], [""], bookOf(tronPayee), true),
+      coins,
+    ),
   ],
   [
     "Tron, an outgoing transaction with an odd amount",
@@ -199,7 +263,8 @@ const rows: readonly (readonly [name: string, open: () => Promise<Scene>])[] = [
   ["Bitcoin, a block without its last byte", utxoScene],
 ];
 
-const isFinds = (answer: unknown): answer is Finds<object> => typeof answer === "object" && answer !== null && "unread" in answer;
+const isFinds = (answer: unknown): answer is Finds<object> =>
+  typeof answer === "object" && answer !== null && "unread" in answer;
 
 /**
  * The code and effect with which a question fails, or with which its transaction is unread; true

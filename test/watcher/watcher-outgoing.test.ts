@@ -14,17 +14,37 @@ import { insertSignature } from "../../gateway/store/signatures.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { findOutgoing } from "../../gateway/watcher/outgoing-transactions.ts";
 import { SenderList } from "../../gateway/watcher/senders.ts";
-import { askWithdrawal, gatewayDatabase, pairAgent, receiver } from "../../lab/kit/gateway-database.ts";
+import {
+  askWithdrawal,
+  gatewayDatabase,
+  pairAgent,
+  receiver,
+} from "../../lab/kit/gateway-database.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const hotWallet = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const sent = (nonce: number, change: Partial<SentTransaction> = {}): BlockTransaction => {
   const hash = `0x${nonce.toString(16).padStart(64, "0")}`;
-  const one = { hash, from: hotWallet, nonce: BigInt(nonce), to: receiver, valueUnits: 7n, input: "0x", ...change };
+  const one = {
+    hash,
+    from: hotWallet,
+    nonce: BigInt(nonce),
+    to: receiver,
+    valueUnits: 7n,
+    input: "0x",
+    ...change,
+  };
   return { ...one, fromKey: one.from.toLowerCase(), toKey: one.to?.toLowerCase() ?? "", bytes: 0 };
 };
 const blockOf = (transactions: readonly BlockTransaction[]): WatchedBlock => {
-  const content: Block = { number: 12, hash: "0xb", parentHash: "0xa", timestamp: 1, bloom: "", transactions };
+  const content: Block = {
+    number: 12,
+    hash: "0xb",
+    parentHash: "0xa",
+    timestamp: 1,
+    bloom: "",
+    transactions,
+  };
   return { number: 12, hash: "0xb", parentHash: "0xa", content };
 };
 
@@ -51,14 +71,22 @@ describe("the outgoing transactions of an account", () => {
     const { paid: found } = await findOutgoing(chain, senders.payers, [
       blockOf([sent(1), call, odd, sent(9, { from: receiver })]),
     ]);
-    const rows = found.map(({ slot, receiver: to, contract, units, block }) => [slot, to, contract, units, block]);
+    const rows = found.map(({ slot, receiver: to, contract, units, block }) => [
+      slot,
+      to,
+      contract,
+      units,
+      block,
+    ]);
     expect(rows).toEqual([
       ["1", receiver, "", "7", 12],
       ["2", receiver, token, "25", 12],
       ["3", token, "", "0", 12],
     ]);
     for (const outgoingTx of [...found, ...found]) keepOutgoing(db.store.database, outgoingTx);
-    expect(db.store.database.all<OutgoingRow>("SELECT * FROM outgoing ORDER BY slot")).toEqual(found);
+    expect(db.store.database.all<OutgoingRow>("SELECT * FROM outgoing ORDER BY slot")).toEqual(
+      found,
+    );
     db.remove();
   });
 
@@ -105,15 +133,24 @@ describe("a slot", () => {
       },
       ...{ feeMax: "1", seq: 2, validUntilMs: 0, pin: "", cancel: 0 },
     });
-    const before = [database.all("SELECT * FROM outgoing ORDER BY slot"), database.all("SELECT * FROM signatures")];
+    const before = [
+      database.all("SELECT * FROM outgoing ORDER BY slot"),
+      database.all("SELECT * FROM signatures"),
+    ];
     db.reopen();
     const after = db.store.database;
-    expect([after.all("SELECT * FROM outgoing ORDER BY slot"), after.all("SELECT * FROM signatures")]).toEqual(before);
+    expect([
+      after.all("SELECT * FROM outgoing ORDER BY slot"),
+      after.all("SELECT * FROM signatures"),
+    ]).toEqual(before);
     // Read again after a reorganisation, the slot holds another transaction; without slots both
     // stand.
     keepOutgoing(after, { ...outgoingTx, txHash: "0x03" });
-    for (const txHash of ["0x04", "0x05", "0x05"]) keepOutgoing(after, { ...outgoingTx, slot: "", txHash });
-    const hashes = after.all<{ txHash: string }>("SELECT txHash FROM outgoing ORDER BY txHash").map(({ txHash }) => txHash);
+    for (const txHash of ["0x04", "0x05", "0x05"])
+      keepOutgoing(after, { ...outgoingTx, slot: "", txHash });
+    const hashes = after
+      .all<{ txHash: string }>("SELECT txHash FROM outgoing ORDER BY txHash")
+      .map(({ txHash }) => txHash);
     expect(hashes).toEqual(["0x02", "0x03", "0x04", "0x05"]);
     db.remove();
   });

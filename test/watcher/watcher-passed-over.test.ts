@@ -15,15 +15,21 @@ const ahead = 40;
 
 /** A world in which the first addresses of A cannot be read. */
 async function worldOf(family: FamilyKey, count: number): Promise<void> {
-  const fault = new AgentError("NODE_ERROR", "none", "the address has 20001 coins, and more than 20000 are not read");
+  const fault = new AgentError(
+    "NODE_ERROR",
+    "none",
+    "the address has 20001 coins, and more than 20000 are not read",
+  );
   world = new ItemWorld(family, unreadable("security.md A3", "next", fault));
-  for (let place = 0; place < count; place += 1) world.planted.accounts.add(world.nextOf("A", place));
+  for (let place = 0; place < count; place += 1)
+    world.planted.accounts.add(world.nextOf("A", place));
   world.isPlanted = true;
   world.fund();
   await world.settle();
 }
 
-const faults = (): readonly string[] => world.faults.map(({ domain, merchant }) => `${domain} of ${merchant}`);
+const faults = (): readonly string[] =>
+  world.faults.map(({ domain, merchant }) => `${domain} of ${merchant}`);
 
 describe("an address that leaves next and cannot be read", () => {
   it.each(["evm", "bitcoin"] as const)(

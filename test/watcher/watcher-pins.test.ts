@@ -8,7 +8,12 @@ import { FaultBook } from "../../gateway/faults/book.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { checkWithdrawals, newWithdrawalMemory } from "../../gateway/watcher/withdrawals.ts";
-import { askWithdrawal, gatewayDatabase, pairAgent, readTransaction } from "../../lab/kit/gateway-database.ts";
+import {
+  askWithdrawal,
+  gatewayDatabase,
+  pairAgent,
+  readTransaction,
+} from "../../lab/kit/gateway-database.ts";
 
 const network = "bip122:0f9188f13cb7b2c71f2a335e3a4fc328";
 const account = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
@@ -41,18 +46,42 @@ it("a pin that is no coin is asked of no node: its withdrawal is stuck and told,
   } as unknown as WatchedChain;
   const coin = `${"a".repeat(64)}:0:1000`;
   const ids = ["zz:0:1", "../../admin/x?y=:0", coin].map((pin, at) => {
-    const id = askWithdrawal(db.store, keys.id, at + 1, { network, currency: "btc", stage: "broadcast" });
+    const id = askWithdrawal(db.store, keys.id, at + 1, {
+      network,
+      currency: "btc",
+      stage: "broadcast",
+    });
     insertSignature(db.store.database, {
-      ...{ transactionId: id, attempt: 1, agent: keys.id, network, account, slot: `${at + 1}`, txHash: `${at}`.repeat(64) },
+      ...{
+        transactionId: id,
+        attempt: 1,
+        agent: keys.id,
+        network,
+        account,
+        slot: `${at + 1}`,
+        txHash: `${at}`.repeat(64),
+      },
       ...{ feeMax: "1", seq: at + 1, validUntilMs: 0, pin, cancel: 0 },
     });
     return id;
   });
-  const tip = { head: { number: 2, hash: "h2" }, final: { number: 1, hash: "h1" }, askedAt: 9_000 } as unknown as Tip;
+  const tip = {
+    head: { number: 2, hash: "h2" },
+    final: { number: 1, hash: "h1" },
+    askedAt: 9_000,
+  } as unknown as Tip;
   await checkWithdrawals(chain, tip, newWithdrawalMemory());
   expect(asked).toEqual([coin]);
-  expect(ids.map((id) => readTransaction(db.store, id)?.stage)).toEqual(["stuck", "stuck", "broadcast"]);
-  const told = db.store.database.all<{ act: string; subject: string }>("SELECT act, subject FROM audit ORDER BY id");
-  expect(told).toEqual([ids[0], ids[1]].map((subject) => ({ act: "alarm PIN_UNREADABLE", subject })));
+  expect(ids.map((id) => readTransaction(db.store, id)?.stage)).toEqual([
+    "stuck",
+    "stuck",
+    "broadcast",
+  ]);
+  const told = db.store.database.all<{ act: string; subject: string }>(
+    "SELECT act, subject FROM audit ORDER BY id",
+  );
+  expect(told).toEqual(
+    [ids[0], ids[1]].map((subject) => ({ act: "alarm PIN_UNREADABLE", subject })),
+  );
   db.remove();
 });

@@ -8,7 +8,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { good } from "../../base/result.ts";
 import { familyNames } from "../../chains/family.ts";
-import type { AddressBook, BalanceQuestion, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import type {
+  AddressBook,
+  BalanceQuestion,
+  WatchedBlock,
+  WatcherNodes,
+} from "../../chains/nodes.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import type { Operator } from "../../gateway/operator/accounts.ts";
 import { keepReorged, revokeReorged } from "../../gateway/operator/revoking.ts";
@@ -29,21 +34,34 @@ import {
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
 
-const evm = { network: "eip155:31337", address: "0x90F79bf6EB2c4f870365E785982E1f101E93b906" } as const;
+const evm = {
+  network: "eip155:31337",
+  address: "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
+} as const;
 
 /** Each family with an address of it, or the reason why no block of it leaves. */
-const families: Readonly<Record<(typeof familyNames)[number], { readonly network: string; readonly address: string } | string>> =
-  {
-    evm,
-    tron: { network: "tron:0x2b6653dc", address: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
-    bitcoin: { network: "bip122:000000000019d6689c085ae165831e93", address: "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq" },
-    bitcointestnet4: "the bytes of bitcoin's network, with other addresses",
-    bitcoinsignet: "the bytes of bitcoin's network, with other addresses",
-    bitcoinregtest: "the bytes of bitcoin's network, with other addresses",
-    litecoin: { network: "bip122:12a765e31ffd4059bada1e25190f6e98", address: "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9" },
-    litecoinregtest: "the bytes of litecoin's network, with other addresses",
-    xrp: "a ledger is read once it is validated, and validators never validate two ledgers of one number",
-  };
+const families: Readonly<
+  Record<
+    (typeof familyNames)[number],
+    { readonly network: string; readonly address: string } | string
+  >
+> = {
+  evm,
+  tron: { network: "tron:0x2b6653dc", address: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
+  bitcoin: {
+    network: "bip122:000000000019d6689c085ae165831e93",
+    address: "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+  },
+  bitcointestnet4: "the bytes of bitcoin's network, with other addresses",
+  bitcoinsignet: "the bytes of bitcoin's network, with other addresses",
+  bitcoinregtest: "the bytes of bitcoin's network, with other addresses",
+  litecoin: {
+    network: "bip122:12a765e31ffd4059bada1e25190f6e98",
+    address: "ltc1qw508d6qejxtdg4y5r3zarvary0c5xw7kgmn4n9",
+  },
+  litecoinregtest: "the bytes of litecoin's network, with other addresses",
+  xrp: "a ledger is read once it is validated, and validators never validate two ledgers of one number",
+};
 
 type Paid = { readonly txHash: string; readonly index: number; readonly units: bigint };
 
@@ -94,26 +112,50 @@ class Blocks {
     const at = (number: number) => ({ number, hash: this.blocks[number]?.hash ?? "" });
     const top = at(this.blocks.length - 1);
     const sum = (block: number): bigint =>
-      this.blocks.slice(0, block + 1).reduce((all, { paid }) => paid.reduce((units, one) => units + one.units, all), 0n);
+      this.blocks
+        .slice(0, block + 1)
+        .reduce((all, { paid }) => paid.reduce((units, one) => units + one.units, all), 0n);
     const reader: Partial<WatcherNodes> = {
-      block: async (number) => ({ ...at(number), parentHash: this.blocks[number - 1]?.hash ?? "", content: null as never }),
+      block: async (number) => ({
+        ...at(number),
+        parentHash: this.blocks[number - 1]?.hash ?? "",
+        content: null as never,
+      }),
       timestamp: async () => 0,
       outgoing: async () => ({ found: [], unread: [] }),
-      balances: async (asked: readonly BalanceQuestion[], block: number) => asked.map(() => good(sum(block))),
-      payments: async (blocks: readonly WatchedBlock[], _contracts: readonly string[], list: AddressBook) => ({
+      balances: async (asked: readonly BalanceQuestion[], block: number) =>
+        asked.map(() => good(sum(block))),
+      payments: async (
+        blocks: readonly WatchedBlock[],
+        _contracts: readonly string[],
+        list: AddressBook,
+      ) => ({
         found: list.has(this.address)
           ? blocks.flatMap(({ number: block, hash: blockHash }) =>
               (this.blocks[block]?.paid ?? [])
                 .filter(({ txHash }) => txHash !== "")
                 .map(({ txHash, index, units: amountUnits }) => ({
-                  ...{ txHash, index, amountUnits, address: this.address, contract: "", block, blockHash },
+                  ...{
+                    txHash,
+                    index,
+                    amountUnits,
+                    address: this.address,
+                    contract: "",
+                    block,
+                    blockHash,
+                  },
                 })),
             )
           : [],
         unread: [],
       }),
     };
-    const chain = watchedBy({ db: this.db, network: this.network, reader, clock: () => this.#clock });
+    const chain = watchedBy({
+      db: this.db,
+      network: this.network,
+      reader,
+      clock: () => this.#clock,
+    });
     await scan(chain, () => ({ head: top, final: top, askedAt: this.#clock }), this.#memory);
   }
 
@@ -134,7 +176,9 @@ class Blocks {
 
   get alarms(): readonly string[] {
     const sql = "SELECT act FROM audit WHERE act LIKE 'alarm %' ORDER BY id";
-    return this.db.store.database.all<{ act: string }>(sql).map(({ act }) => act.replace("alarm WATCHER_FINAL_REORG ", ""));
+    return this.db.store.database
+      .all<{ act: string }>(sql)
+      .map(({ act }) => act.replace("alarm WATCHER_FINAL_REORG ", ""));
   }
 
   get reorged(): readonly string[] {
@@ -144,7 +188,9 @@ class Blocks {
 
   get events(): readonly string[] {
     const changes = readChanges(this.db.store.database, 100);
-    return changes.flatMap((one) => eventsOf(one, { minPaymentUnits: 0n, wasBroadcast: false, refundedUnits: 0n }));
+    return changes.flatMap((one) =>
+      eventsOf(one, { minPaymentUnits: 0n, wasBroadcast: false, refundedUnits: 0n }),
+    );
   }
 
   end(how: "revoke" | "keep") {
@@ -154,7 +200,10 @@ class Blocks {
 }
 
 let of: Blocks | undefined;
-const open = (family: { readonly network: string; readonly address: string }, change?: Partial<TransactionRow>): Blocks => {
+const open = (
+  family: { readonly network: string; readonly address: string },
+  change?: Partial<TransactionRow>,
+): Blocks => {
   of = new Blocks(family, change);
   return of;
 };
@@ -163,7 +212,9 @@ afterEach(() => of?.db.remove());
 const a: Paid = { txHash: "aa", index: 3, units: 5n };
 
 /** Completed by one payment, whose block then leaves with nothing in its place. */
-async function lost(family: { readonly network: string; readonly address: string } = evm): Promise<Blocks> {
+async function lost(
+  family: { readonly network: string; readonly address: string } = evm,
+): Promise<Blocks> {
   const one = open(family);
   await one.read();
   one.mine(1, a);
@@ -177,34 +228,41 @@ async function lost(family: { readonly network: string; readonly address: string
 }
 
 describe("a credited payment whose block leaves the chain", () => {
-  const cells = Object.entries(families).flatMap(([name, cell]) => (typeof cell === "string" ? [] : [[name, cell] as const]));
+  const cells = Object.entries(families).flatMap(([name, cell]) =>
+    typeof cell === "string" ? [] : [[name, cell] as const],
+  );
   it("has a family for each, or the reason why it cannot be", () => {
     expect(Object.keys(families).sort()).toEqual([...familyNames].sort());
     expect(cells.map(([name]) => name)).toEqual(["evm", "tron", "bitcoin", "litecoin"]);
   });
 
-  it.each(cells)("on %s is named, out of the balance, revoked once, and counts again once", async (_name, family) => {
-    const one = await lost(family);
-    expect([one.state, one.held, one.reorged]).toEqual(["1 completed 5", 0n, [one.id]]);
-    expect(one.alarms).toEqual(["chain", "deposit"]);
-    await one.read();
-    expect(one.alarms).toEqual(["chain", "deposit"]);
-    expect(one.end("revoke")).toMatchObject({ ok: true, row: { status: 2 } });
-    expect([one.state, one.held, one.reorged]).toEqual(["2 reorged deposit_reorged 0", 0n, []]);
-    const acts = () =>
-      one.db.store.database.get<{ n: number }>("SELECT count(*) AS n FROM audit WHERE act = 'deposit revoked'")?.n;
-    expect(one.end("revoke")).toMatchObject({ ok: true, payments: [] });
-    expect([one.state, acts()]).toEqual(["2 reorged deposit_reorged 0", 1]);
-    expect(one.end("keep")).toMatchObject({ ok: false, code: "GATEWAY_NOT_REORGED" });
-    // In another place of another block.
-    one.mine(1, { ...a, index: 7 });
-    one.mine(1);
-    await one.read();
-    await one.read();
-    expect([one.state, one.held, one.row.late]).toEqual(["1 completed 5", 5n, 0]);
-    expect(one.alarms).toEqual(["chain", "deposit", "payment"]);
-    expect(one.events).toEqual(["deposit.completed", "deposit.revoked", "deposit.completed"]);
-  });
+  it.each(cells)(
+    "on %s is named, out of the balance, revoked once, and counts again once",
+    async (_name, family) => {
+      const one = await lost(family);
+      expect([one.state, one.held, one.reorged]).toEqual(["1 completed 5", 0n, [one.id]]);
+      expect(one.alarms).toEqual(["chain", "deposit"]);
+      await one.read();
+      expect(one.alarms).toEqual(["chain", "deposit"]);
+      expect(one.end("revoke")).toMatchObject({ ok: true, row: { status: 2 } });
+      expect([one.state, one.held, one.reorged]).toEqual(["2 reorged deposit_reorged 0", 0n, []]);
+      const acts = () =>
+        one.db.store.database.get<{ n: number }>(
+          "SELECT count(*) AS n FROM audit WHERE act = 'deposit revoked'",
+        )?.n;
+      expect(one.end("revoke")).toMatchObject({ ok: true, payments: [] });
+      expect([one.state, acts()]).toEqual(["2 reorged deposit_reorged 0", 1]);
+      expect(one.end("keep")).toMatchObject({ ok: false, code: "GATEWAY_NOT_REORGED" });
+      // In another place of another block.
+      one.mine(1, { ...a, index: 7 });
+      one.mine(1);
+      await one.read();
+      await one.read();
+      expect([one.state, one.held, one.row.late]).toEqual(["1 completed 5", 5n, 0]);
+      expect(one.alarms).toEqual(["chain", "deposit", "payment"]);
+      expect(one.events).toEqual(["deposit.completed", "deposit.revoked", "deposit.completed"]);
+    },
+  );
 
   it.each(cells)(
     "on %s stays Completed where an operator keeps it, and counts once when it comes again",
@@ -286,8 +344,15 @@ describe("a credited payment whose block leaves the chain", () => {
     const refunded = async (refundUnits: string): Promise<readonly string[]> => {
       const one = open(evm, { amountUnits: "8" });
       const refund = (units: string): void => {
-        const row = { id: "f".repeat(32), orderId: "back", operation: "withdraw", status: 1, stage: "completed" } as const;
-        if (units !== "0") insertTransaction(one.db.store, { ...row, amountUnits: units, refundOf: one.id });
+        const row = {
+          id: "f".repeat(32),
+          orderId: "back",
+          operation: "withdraw",
+          status: 1,
+          stage: "completed",
+        } as const;
+        if (units !== "0")
+          insertTransaction(one.db.store, { ...row, amountUnits: units, refundOf: one.id });
       };
       await one.read();
       one.mine(1, { ...a, txHash: "bb", units: 8n });
@@ -309,7 +374,10 @@ describe("a credited payment whose block leaves the chain", () => {
     };
     expect(await refunded("0")).toEqual(["1 completed 8", "1 completed 13"]);
     expect(await refunded("4")).toEqual(["2 reorged deposit_reorged 8", "1 completed 13"]);
-    expect(await refunded("8")).toEqual(["2 reorged deposit_reorged 8", "2 reorged deposit_reorged 13"]);
+    expect(await refunded("8")).toEqual([
+      "2 reorged deposit_reorged 8",
+      "2 reorged deposit_reorged 13",
+    ]);
     of = undefined;
   });
 
@@ -362,7 +430,11 @@ describe("a credited payment whose block leaves the chain", () => {
       if (token === "eth") {
         const to = "e".repeat(32);
         insertTransaction(one.db.store, { id: to, orderId: "of-another" });
-        one.db.store.database.run("INSERT INTO depositCredits VALUES (?, 'besides', 3, ?, '5', '5', 1)", one.network, to);
+        one.db.store.database.run(
+          "INSERT INTO depositCredits VALUES (?, 'besides', 3, ?, '5', '5', 1)",
+          one.network,
+          to,
+        );
         expect(refundOf(one)).toBeNull();
       }
       one.db.remove();
@@ -371,7 +443,10 @@ describe("a credited payment whose block leaves the chain", () => {
       two.end("revoke");
       two.mine(1, a);
       await two.read();
-      expect([token, two.state]).toEqual([token, isHeld ? "2 reorged deposit_reorged 5" : "1 completed 5"]);
+      expect([token, two.state]).toEqual([
+        token,
+        isHeld ? "2 reorged deposit_reorged 5" : "1 completed 5",
+      ]);
       two.db.remove();
     }
     of = undefined;

@@ -10,7 +10,12 @@ import type { DetectedPayment, WatcherNodes } from "../../chains/nodes.ts";
 import { joinAddress } from "../../chains/xrp/address.ts";
 import { sheetsOf } from "../../gateway/books/accounts.ts";
 import { explainedUnits } from "../../gateway/store/address-states.ts";
-import { beginSums, listStrayTotals, recordsMax, type StraySumRow } from "../../gateway/store/stray-sums.ts";
+import {
+  beginSums,
+  listStrayTotals,
+  recordsMax,
+  type StraySumRow,
+} from "../../gateway/store/stray-sums.ts";
 import { correctUnsweptBalances, unsweptBalanceOf } from "../../gateway/store/unswept-balances.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import type { FamilyKey } from "../../lab/faults/items/plants.ts";
@@ -97,7 +102,10 @@ async function costOf(payments: readonly Paid[]): Promise<Cost> {
   const { database } = world;
   const real = { get: database.get, all: database.all, run: database.run };
   let count = 0;
-  const counting = database as unknown as Record<"get" | "all" | "run", (...given: never[]) => unknown>;
+  const counting = database as unknown as Record<
+    "get" | "all" | "run",
+    (...given: never[]) => unknown
+  >;
   for (const name of ["get", "all", "run"] as const)
     counting[name] = (...given) => {
       const told = (real[name] as (...given: never[]) => unknown).apply(database, given);
@@ -111,9 +119,14 @@ async function costOf(payments: readonly Paid[]): Promise<Cost> {
   return { rows: count, questions: questions - before };
 }
 
-const rows = (table: string): number => world.database.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0;
-const sums = () => world.database.all<StraySumRow>("SELECT * FROM straySums ORDER BY fromBlock, kind");
-const alarms = () => world.database.all<{ subject: string }>("SELECT subject FROM audit WHERE act = 'alarm WATCHER_STRAYS'");
+const rows = (table: string): number =>
+  world.database.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0;
+const sums = () =>
+  world.database.all<StraySumRow>("SELECT * FROM straySums ORDER BY fromBlock, kind");
+const alarms = () =>
+  world.database.all<{ subject: string }>(
+    "SELECT subject FROM audit WHERE act = 'alarm WATCHER_STRAYS'",
+  );
 const rowOf = ({ id }: Item) =>
   world.database.get<{ status: number; stage: string; amountReceivedUnits: string; late: number }>(
     "SELECT status, stage, amountReceivedUnits, late FROM transactions WHERE id = ?",
@@ -136,14 +149,19 @@ interface Story {
   readonly rows: number;
 }
 
-const accountOf = (address: string): string => familyOf(world.network).accounts.payeeOf(address).address;
-const tagged = (request: Item, tag: number): string => joinAddress({ address: accountOf(request.address), tag: `${tag}` });
+const accountOf = (address: string): string =>
+  familyOf(world.network).accounts.payeeOf(address).address;
+const tagged = (request: Item, tag: number): string =>
+  joinAddress({ address: accountOf(request.address), tag: `${tag}` });
 
 const stories: readonly Story[] = [
   {
     name: "drops with tags of nobody to an XRP account",
     family: "xrp",
-    to: (request, at, of) => ({ address: tagged(request, 3_000_000_000 + at * perBlock + of), units: drop }),
+    to: (request, at, of) => ({
+      address: tagged(request, 3_000_000_000 + at * perBlock + of),
+      units: drop,
+    }),
     rows: 0,
   },
   {
@@ -155,7 +173,10 @@ const stories: readonly Story[] = [
   {
     name: "payments of an XRP with tags of nobody",
     family: "xrp",
-    to: (request, at, of) => ({ address: tagged(request, 3_000_000_000 + at * perBlock + of), units: 1_000_000n }),
+    to: (request, at, of) => ({
+      address: tagged(request, 3_000_000_000 + at * perBlock + of),
+      units: 1_000_000n,
+    }),
     rows: recordsMax,
   },
   {
@@ -194,8 +215,15 @@ describe("the 50,000th payment that nobody asked for costs what the 1,000th did"
       // The runner hears of the test only between two turns.
       await nextTurn();
     }
-    const [first, second, last] = [costs[0], costs[recordsMax / perBlock], costs.at(-1)] as [Cost, Cost, Cost];
-    if (isLongTier) process.stderr.write(`${name}, a block of ${perBlock}: ${JSON.stringify({ first, second, last })}\n`);
+    const [first, second, last] = [costs[0], costs[recordsMax / perBlock], costs.at(-1)] as [
+      Cost,
+      Cost,
+      Cost,
+    ];
+    if (isLongTier)
+      process.stderr.write(
+        `${name}, a block of ${perBlock}: ${JSON.stringify({ first, second, last })}\n`,
+      );
     // The first thousand may be rows; from the next one on nothing grows.
     for (const { rows: cost, questions: asked } of [first, second]) {
       expect(last.rows).toBeLessThanOrEqual(1.5 * cost);
@@ -206,13 +234,17 @@ describe("the 50,000th payment that nobody asked for costs what the 1,000th did"
     expect(rows("forgottenAddresses")).toBeLessThanOrEqual(recordsMax);
     const summed = sums().reduce((all, { count }) => all + count, 0);
     expect(summed + kept).toBe(blocks * perBlock);
-    if (family === "xrp") expect(alarms()).toHaveLength(kept === recordsMax && to(request, 0, 0).units > drop ? 1 : 0);
+    if (family === "xrp")
+      expect(alarms()).toHaveLength(kept === recordsMax && to(request, 0, 0).units > drop ? 1 : 0);
     // Another merchant's request is paid in the next block beside as many, and is not later for it.
     await world.order("B", "coin");
     const other = world.requests.at(-1) as Item;
     const { address } = other;
     const units = 10n ** BigInt(world.currencies[0]?.decimal ?? 0);
-    await costOf([...Array.from({ length: perBlock }, (_, of) => to(request, blocks, of)), { address, units }]);
+    await costOf([
+      ...Array.from({ length: perBlock }, (_, of) => to(request, blocks, of)),
+      { address, units },
+    ]);
     expect(rowOf(other)).toMatchObject({ status: 1 });
   });
 });
@@ -226,12 +258,24 @@ describe("sums of payments", () => {
     const half = { address: request.address, units: 50_000_000n };
     await block([...Array.from({ length: recordsMax }, () => ({ ...half, units: 300n })), half]);
     await block();
-    expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: `${recordsMax * 300 + 50_000_000}` });
+    expect(rowOf(request)).toMatchObject({
+      status: 0,
+      amountReceivedUnits: `${recordsMax * 300 + 50_000_000}`,
+    });
     await block([half]);
     await block();
-    expect(rowOf(request)).toMatchObject({ status: 1, amountReceivedUnits: `${recordsMax * 300 + 100_000_000}` });
+    expect(rowOf(request)).toMatchObject({
+      status: 1,
+      amountReceivedUnits: `${recordsMax * 300 + 100_000_000}`,
+    });
     expect(sums()).toMatchObject([
-      { kind: "more", transactionId: request.id, count: 2, units: "100000000", largest: "50000000" },
+      {
+        kind: "more",
+        transactionId: request.id,
+        count: 2,
+        units: "100000000",
+        largest: "50000000",
+      },
     ]);
     // A sweep takes what counted, and a start counts the same.
     const held = unsweptBalanceOf(world.database, request.address, world.network, "coin");
@@ -253,7 +297,9 @@ describe("sums of payments", () => {
       await block([{ address: request.address, units: 300n }]);
       await block();
       expect(rowOf(request)).toMatchObject({ status: 2, amountReceivedUnits: "0", late: 0 });
-      expect(unsweptBalanceOf(world.database, request.address, world.network, "coin")).toBe(expected);
+      expect(unsweptBalanceOf(world.database, request.address, world.network, "coin")).toBe(
+        expected,
+      );
       expect(world.store.write((database) => correctUnsweptBalances(database))).toBe(0);
       expect(listStrayTotals(world.database, { account: request.address })).toMatchObject([
         { count: 2, units: 600n, largest: 300n },
@@ -270,11 +316,18 @@ describe("sums of payments", () => {
     const one = { address: request.address, units: 100n };
     await block(Array.from({ length: recordsMax + 5 }, () => one));
     await block();
-    world.database.run("INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)", request.id, world.chain.final);
+    world.database.run(
+      "INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)",
+      request.id,
+      world.chain.final,
+    );
     await block([one, one]);
     await block();
     expect(sums().map(({ count }) => count)).toEqual([5, 2]);
-    expect(rowOf(request)).toMatchObject({ status: 0, amountReceivedUnits: `${(recordsMax + 5) * 100}` });
+    expect(rowOf(request)).toMatchObject({
+      status: 0,
+      amountReceivedUnits: `${(recordsMax + 5) * 100}`,
+    });
   });
 
   it("explain the balance of an address and the books at the end of each block that is compared", async () => {
@@ -289,12 +342,17 @@ describe("sums of payments", () => {
     await block();
     const place = { network: world.network, address: request.address, currency: "coin" };
     const explained = (at: number, sumsBeyond: "counted" | "left out"): bigint =>
-      explainedUnits(world.database, place, { transactionId: request.id, isNative: true, block: at, sumsBeyond });
-    expect([explained(first + 1, "counted"), explained(first, "counted"), explained(first, "left out")]).toEqual([
-      600n,
-      600n,
-      0n,
-    ]);
+      explainedUnits(world.database, place, {
+        transactionId: request.id,
+        isNative: true,
+        block: at,
+        sumsBeyond,
+      });
+    expect([
+      explained(first + 1, "counted"),
+      explained(first, "counted"),
+      explained(first, "left out"),
+    ]).toEqual([600n, 600n, 0n]);
     // The books begin a new sum at the block that they compare, and so many blocks have their own.
     const compared = world.chain.final;
     world.store.write((database) => beginSums(database, world.network, compared));
@@ -302,11 +360,20 @@ describe("sums of payments", () => {
     await block([dust]);
     await block();
     expect(sums().map(({ count }) => count)).toEqual([2, 1, 1]);
-    const account = { address: request.address, merchant: "m1", kind: "deposit", isOurs: true } as const;
+    const account = {
+      address: request.address,
+      merchant: "m1",
+      kind: "deposit",
+      isOurs: true,
+    } as const;
     const scope = { network: world.network, coin: "coin", merchant: null };
     const sheets = await sheetsOf(world.database, scope, [account], async () => {});
     const sheet = sheets.get(request.address);
-    expect([compared, compared + 1, compared + 2].map((at) => sheet?.at("coin", at))).toEqual([600n, 600n, 900n]);
+    expect([compared, compared + 1, compared + 2].map((at) => sheet?.at("coin", at))).toEqual([
+      600n,
+      600n,
+      900n,
+    ]);
   });
 
   it("count a block once, however often it is read", async () => {
@@ -316,8 +383,14 @@ describe("sums of payments", () => {
     const [request] = world.requests as [Item];
     await block([{ address: tagged(request, 4_000_000_000), units: drop }]);
     await block();
-    expect(sums()).toMatchObject([{ kind: "dust", merchant: "m1", count: 1, account: accountOf(request.address) }]);
-    world.database.run("UPDATE cursors SET block = ?, hash = ?", 0, (await world.chain.reader().block(0, true)).hash);
+    expect(sums()).toMatchObject([
+      { kind: "dust", merchant: "m1", count: 1, account: accountOf(request.address) },
+    ]);
+    world.database.run(
+      "UPDATE cursors SET block = ?, hash = ?",
+      0,
+      (await world.chain.reader().block(0, true)).hash,
+    );
     await block();
     await block();
     expect(sums()).toMatchObject([{ count: 1, units: "1" }]);
@@ -332,7 +405,11 @@ describe("sums of payments", () => {
     const units = 10n ** 16n; // above the least payment
     const explained = (): bigint => {
       const where = { network: world.network, address: request.address, currency: "coin" };
-      return explainedUnits(world.database, where, { transactionId: request.id, isNative: true, block: world.chain.final });
+      return explainedUnits(world.database, where, {
+        transactionId: request.id,
+        isNative: true,
+        block: world.chain.final,
+      });
     };
     const again = async (from: number): Promise<void> => {
       world.nowMs += dayMs;
@@ -341,7 +418,13 @@ describe("sums of payments", () => {
       await world.settle();
     };
     const sql = "INSERT INTO strayRecords (network, account, day, count) VALUES (?, ?, ?, ?)";
-    world.database.run(sql, world.network, request.address, Math.floor(world.nowMs / dayMs), recordsMax);
+    world.database.run(
+      sql,
+      world.network,
+      request.address,
+      Math.floor(world.nowMs / dayMs),
+      recordsMax,
+    );
     const first = await block([{ address: request.address, units }]);
     await world.settle();
     expect([explained(), sums().length, rows("payments")]).toEqual([units, 1, 0]);

@@ -6,7 +6,12 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { familyOf } from "../../chains/families.ts";
-import type { AddressBook, DetectedPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import type {
+  AddressBook,
+  DetectedPayment,
+  WatchedBlock,
+  WatcherNodes,
+} from "../../chains/nodes.ts";
 import { hasTags, payeeOf } from "../../chains/payees.ts";
 import { joinAddress } from "../../chains/xrp/address.ts";
 import { sheetsOf } from "../../gateway/books/accounts.ts";
@@ -16,7 +21,12 @@ import { listUnattributed } from "../../gateway/store/credits.ts";
 import { heldUnitsOf } from "../../gateway/store/unswept-balances.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposit-memory.ts";
-import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../lab/kit/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  giveAddress,
+  readTransaction,
+} from "../../lab/kit/gateway-database.ts";
 import { Seeded } from "../../lab/kit/seeded.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
@@ -56,15 +66,37 @@ afterEach(() => db.remove());
 function give(at: number): void {
   const address = placeOf(at);
   const payee = payeeOf(network, address);
-  const row = { network, currency: "xrp", amountUnits: `${amountUnits}`, createdAt: 0, expiresAt: 1e15, tag: payee.tag };
-  giveAddress(db.store, { id: idOf(at), address, place: at, agent: null }, { ...row, receiverAddress: payee.address });
+  const row = {
+    network,
+    currency: "xrp",
+    amountUnits: `${amountUnits}`,
+    createdAt: 0,
+    expiresAt: 1e15,
+    tag: payee.tag,
+  };
+  giveAddress(
+    db.store,
+    { id: idOf(at), address, place: at, agent: null },
+    { ...row, receiverAddress: payee.address },
+  );
 }
 
-function detected({ number, hash }: WatchedBlock, addresses: AddressBook): readonly DetectedPayment[] {
+function detected(
+  { number, hash }: WatchedBlock,
+  addresses: AddressBook,
+): readonly DetectedPayment[] {
   asked = new Set(addresses.all());
   return (blocks[number] ?? []).map(({ tag, units }, at) => {
     const address = joinAddress({ address: hotWallet, tag });
-    return { txHash: `${number} ${at}`, index: -1, address, contract: "", amountUnits: units, block: number, blockHash: hash };
+    return {
+      txHash: `${number} ${at}`,
+      index: -1,
+      address,
+      contract: "",
+      amountUnits: units,
+      block: number,
+      blockHash: hash,
+    };
   });
 }
 
@@ -72,17 +104,28 @@ const neverAsked = async (): Promise<never> => {
   throw new Error("a deposit address with a tag has no balance of its own");
 };
 const reader: Partial<WatcherNodes> = {
-  block: async (number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null }),
+  block: async (number) => ({
+    number,
+    hash: hashOf(number),
+    parentHash: hashOf(number - 1),
+    content: null,
+  }),
   timestamp: async () => 0,
   outgoing: async () => ({ found: [], unread: [] }),
-  payments: async (some, _contracts, addresses) => ({ found: some.flatMap((one) => detected(one, addresses)), unread: [] }),
+  payments: async (some, _contracts, addresses) => ({
+    found: some.flatMap((one) => detected(one, addresses)),
+    unread: [],
+  }),
   balance: neverAsked,
   balances: neverAsked,
 };
 
 async function pass(memory = newDepositMemory(network)): Promise<void> {
   const tip = (): Tip => ({
-    ...{ head: { number: head(), hash: hashOf(head()) }, final: { number: final(), hash: hashOf(final()) } },
+    ...{
+      head: { number: head(), hash: hashOf(head()) },
+      final: { number: final(), hash: hashOf(final()) },
+    },
     askedAt: clock.nowMs,
   });
   const chain = watchedBy({
@@ -95,7 +138,8 @@ async function pass(memory = newDepositMemory(network)): Promise<void> {
   await scan(chain, tip, memory);
 }
 
-const receivedBy = (at: number): bigint => BigInt(readTransaction(db.store, idOf(at)).amountReceivedUnits);
+const receivedBy = (at: number): bigint =>
+  BigInt(readTransaction(db.store, idOf(at)).amountReceivedUnits);
 const unassigned = () => listUnattributed(db.store.database, null, 1_000);
 
 describe("deposits by tags", () => {
@@ -114,7 +158,9 @@ describe("deposits by tags", () => {
       const known = new Set(Array.from({ length: requests }, (_, at) => tagOf(at)));
       for (let sent = 0; sent < 100; sent += 1) {
         const wrong = `${random.below(3) === 0 ? 0 : random.below(2 ** 31)}`;
-        const tag = [tagOf(random.below(requests)), tagOf(random.below(requests)), wrong, ""][random.below(4)]!;
+        const tag = [tagOf(random.below(requests)), tagOf(random.below(requests)), wrong, ""][
+          random.below(4)
+        ]!;
         const units = BigInt(1 + random.below(1_500));
         const place = known.has(tag) ? tag : `unassigned ${tag}`;
         expected.set(place, (expected.get(place) ?? 0n) + units);
@@ -127,19 +173,29 @@ describe("deposits by tags", () => {
       }
       for (let more = 0; more <= lag; more += 1) blocks.push([]);
       await pass(memory);
-      for (let at = 0; at < requests; at += 1) expect(receivedBy(at)).toBe(expected.get(tagOf(at)) ?? 0n);
+      for (let at = 0; at < requests; at += 1)
+        expect(receivedBy(at)).toBe(expected.get(tagOf(at)) ?? 0n);
       const kept = new Map<string, bigint>();
       for (const { address, leftUnits } of unassigned()) {
         const place = `unassigned ${payeeOf(network, address).tag}`;
         kept.set(place, (kept.get(place) ?? 0n) + leftUnits);
       }
-      expect(kept).toEqual(new Map([...expected].filter(([place]) => place.startsWith("unassigned"))));
+      expect(kept).toEqual(
+        new Map([...expected].filter(([place]) => place.startsWith("unassigned"))),
+      );
       // All of it lies in the hot wallet, so nothing waits for a sweep, and the books count it
       // there.
       expect(heldUnitsOf(db.store.database, "m1", "xrp")).toBe(0n);
       const account = { address: hotWallet, merchant: "m1", kind: "hot", isOurs: true } as const;
-      const sheets = await sheetsOf(db.store.database, { network, coin: "xrp", merchant: null }, [account], async () => {});
-      expect(sheets.get(hotWallet)?.at("xrp", head())).toBe([...expected.values()].reduce((sum, units) => sum + units, 0n));
+      const sheets = await sheetsOf(
+        db.store.database,
+        { network, coin: "xrp", merchant: null },
+        [account],
+        async () => {},
+      );
+      expect(sheets.get(hotWallet)?.at("xrp", head())).toBe(
+        [...expected.values()].reduce((sum, units) => sum + units, 0n),
+      );
       expect(asked.has(placeOf(0))).toBe(true);
     },
   );
@@ -168,7 +224,11 @@ describe("deposits by tags", () => {
       merchant: "m1",
     });
     const by = { store: db.store, nowMs: clock.nowMs, actor: "ann" };
-    const how = { payments: [payment!.txHash], reason: "the payer showed the hash", isShortFine: false };
+    const how = {
+      payments: [payment!.txHash],
+      reason: "the payer showed the hash",
+      isShortFine: false,
+    };
     expect(creditPayments(by as never, idOf(5), how)).toMatchObject({ ok: true });
     expect(receivedBy(5)).toBe(amountUnits);
     expect(unassigned()).toEqual([]);

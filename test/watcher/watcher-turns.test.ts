@@ -25,7 +25,10 @@ class Asked {
 }
 
 /** A world whose questions are noted; nodes name the newest balance alone. */
-function worldOf(asked: Asked, change: (honest: WatcherNodes) => Partial<WatcherNodes> = () => ({})): ItemWorld {
+function worldOf(
+  asked: Asked,
+  change: (honest: WatcherNodes) => Partial<WatcherNodes> = () => ({}),
+): ItemWorld {
   const plant: Plant = {
     report: "none: an honest chain that notes what it is asked",
     of: "request",
@@ -105,7 +108,10 @@ describe("merchant B, beside a merchant with more than a pass asks about", () =>
     expect(seen.has(world.nextOf("A", 0)) && seen.has(world.nextOf("B", 0))).toBe(true);
     // Eight addresses are looked at in a pass, one of each account after the other.
     expect([seen.has(world.nextOf("A", 3)), seen.has(world.nextOf("B", 3))]).toEqual([true, true]);
-    expect([seen.has(world.nextOf("A", 4)), seen.has(world.nextOf("B", 4))]).toEqual([false, false]);
+    expect([seen.has(world.nextOf("A", 4)), seen.has(world.nextOf("B", 4))]).toEqual([
+      false,
+      false,
+    ]);
   });
 
   it("has its sweep looked at in the first pass after its payment", async () => {
@@ -133,9 +139,14 @@ describe("merchant B, beside a merchant with more than a pass asks about", () =>
     worldOf(asked, (honest) => ({
       findVoid: async (account, attempts) => {
         for (const { txHash } of attempts) asked.note(`end ${txHash}`);
-        const told = await (honest.findVoid as NonNullable<WatcherNodes["findVoid"]>)(account, attempts);
+        const told = await (honest.findVoid as NonNullable<WatcherNodes["findVoid"]>)(
+          account,
+          attempts,
+        );
         // One node of two shows a receipt of each of A's, for as long as it likes.
-        return attempts.some(({ txHash }) => hashes.has(txHash)) ? { ...told, isVoid: false } : told;
+        return attempts.some(({ txHash }) => hashes.has(txHash))
+          ? { ...told, isVoid: false }
+          : told;
       },
     }));
     const first = world.nowMs;
@@ -153,6 +164,8 @@ describe("merchant B, beside a merchant with more than a pass asks about", () =>
     ).toContain(theirs);
     // A's own attempts have their turn as well: all were asked about after some blocks.
     for (let at = 0; at < 4; at += 1) await block();
-    expect(new Set(asked.take().filter((one) => one !== theirs && one.startsWith("end"))).size).toBe(30);
+    expect(
+      new Set(asked.take().filter((one) => one !== theirs && one.startsWith("end"))).size,
+    ).toBe(30);
   });
 });

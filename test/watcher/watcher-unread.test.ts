@@ -5,7 +5,12 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { AgentError } from "../../base/fault.ts";
-import { askReread, isUnread, listUnread, unreadEachMax } from "../../gateway/store/unread-transactions.ts";
+import {
+  askReread,
+  isUnread,
+  listUnread,
+  unreadEachMax,
+} from "../../gateway/store/unread-transactions.ts";
 import type { Plant } from "../../lab/faults/items/plant-makers.ts";
 import { ItemWorld } from "../../lab/faults/items/world.ts";
 
@@ -29,8 +34,16 @@ function worldOf(family: "evm" | "xrp" | "tron"): ItemWorld {
         const { found, unread } = await honest.payments(blocks, contracts, addresses, isAgreed);
         const fault = new AgentError("NODE_ANSWER", "none", "the node's answer is no Amount");
         const hidden = found.filter(({ txHash }) => odd.has(txHash));
-        const shown = hidden.map(({ txHash, block, address: account }) => ({ txHash, block, account, fault }));
-        return { found: found.filter((one) => !hidden.includes(one)), unread: [...unread, ...shown] };
+        const shown = hidden.map(({ txHash, block, address: account }) => ({
+          txHash,
+          block,
+          account,
+          fault,
+        }));
+        return {
+          found: found.filter((one) => !hidden.includes(one)),
+          unread: [...unread, ...shown],
+        };
       },
     }),
   };
@@ -40,8 +53,13 @@ function worldOf(family: "evm" | "xrp" | "tron"): ItemWorld {
 }
 
 const unread = () => listUnread(world.database, world.network);
-const alarms = () => world.database.all<{ subject: string }>("SELECT subject FROM audit WHERE act = 'alarm WATCHER_UNREAD'");
-const received = (id: string): { readonly stage: string; readonly amountReceivedUnits: string } | undefined =>
+const alarms = () =>
+  world.database.all<{ subject: string }>(
+    "SELECT subject FROM audit WHERE act = 'alarm WATCHER_UNREAD'",
+  );
+const received = (
+  id: string,
+): { readonly stage: string; readonly amountReceivedUnits: string } | undefined =>
   world.database.get("SELECT stage, amountReceivedUnits FROM transactions WHERE id = ?", id);
 
 async function pass(ms: number, count = 1): Promise<void> {
@@ -51,30 +69,43 @@ async function pass(ms: number, count = 1): Promise<void> {
   }
 }
 
-describe.each(["evm", "tron", "xrp"] as const)("a transaction on %s that cannot be read", (family) => {
-  it("is a row with an alarm, is not credited, and is credited once when it is read", async () => {
-    worldOf(family);
-    await world.settle();
-    const address = await world.order("A", "coin");
-    await world.order("B", "coin");
-    const [own, theirs] = world.requests as [(typeof world.requests)[0], (typeof world.requests)[0]];
-    odd.add(own.txHash);
-    world.payAll();
-    await world.settle();
-    expect(unread()).toMatchObject([{ txHash: own.txHash, address, merchant: "m1", code: "NODE_ANSWER", settledAt: null }]);
-    expect(alarms()).toEqual([{ subject: own.txHash }]);
-    // The balance shows the money, and it is no payment for that.
-    await pass(minuteMs, 10);
-    expect(received(own.id)).toMatchObject({ amountReceivedUnits: "0" });
-    expect(received(theirs.id)).toMatchObject({ stage: "completed" });
-    odd.clear();
-    await pass(dayMs);
-    expect(received(own.id)).toMatchObject({ stage: "completed", amountReceivedUnits: received(theirs.id)?.amountReceivedUnits });
-    expect([unread(), alarms().length, isUnread(world.database, world.network, address)]).toEqual([[], 1, false]);
-    await pass(minuteMs, 3);
-    expect(received(own.id)?.amountReceivedUnits).toBe(received(theirs.id)?.amountReceivedUnits);
-  });
-});
+describe.each(["evm", "tron", "xrp"] as const)(
+  "a transaction on %s that cannot be read",
+  (family) => {
+    it("is a row with an alarm, is not credited, and is credited once when it is read", async () => {
+      worldOf(family);
+      await world.settle();
+      const address = await world.order("A", "coin");
+      await world.order("B", "coin");
+      const [own, theirs] = world.requests as [
+        (typeof world.requests)[0],
+        (typeof world.requests)[0],
+      ];
+      odd.add(own.txHash);
+      world.payAll();
+      await world.settle();
+      expect(unread()).toMatchObject([
+        { txHash: own.txHash, address, merchant: "m1", code: "NODE_ANSWER", settledAt: null },
+      ]);
+      expect(alarms()).toEqual([{ subject: own.txHash }]);
+      // The balance shows the money, and it is no payment for that.
+      await pass(minuteMs, 10);
+      expect(received(own.id)).toMatchObject({ amountReceivedUnits: "0" });
+      expect(received(theirs.id)).toMatchObject({ stage: "completed" });
+      odd.clear();
+      await pass(dayMs);
+      expect(received(own.id)).toMatchObject({
+        stage: "completed",
+        amountReceivedUnits: received(theirs.id)?.amountReceivedUnits,
+      });
+      expect([unread(), alarms().length, isUnread(world.database, world.network, address)]).toEqual(
+        [[], 1, false],
+      );
+      await pass(minuteMs, 3);
+      expect(received(own.id)?.amountReceivedUnits).toBe(received(theirs.id)?.amountReceivedUnits);
+    });
+  },
+);
 
 describe("unread transactions", () => {
   it("are read again with rests, by another process too, and at once at an operator's word", async () => {
@@ -93,7 +124,9 @@ describe("unread transactions", () => {
     expect(before).toBeLessThan(10);
     await world.restart();
     await pass(1_000, 5);
-    expect(world.faults.map(({ domain, merchant }) => [domain, merchant])).toEqual([["transaction", "m1"]]);
+    expect(world.faults.map(({ domain, merchant }) => [domain, merchant])).toEqual([
+      ["transaction", "m1"],
+    ]);
     expect(tries()).toBe(before);
     expect(askReread(world.database, "0x00")).toEqual([]);
     expect(askReread(world.database, own.txHash.toUpperCase()).length).toBe(1);
@@ -128,7 +161,9 @@ describe("unread transactions", () => {
     const kept = world.database.get<{ n: number }>("SELECT count(*) AS n FROM unreadTransactions");
     await pass(31 * dayMs);
     odd.add(world.chain.hashOf("one more"));
-    world.chain.mine(world.nowMs, [{ hash: world.chain.hashOf("one more"), from: "a payer", to, units: 1_000n }]);
+    world.chain.mine(world.nowMs, [
+      { hash: world.chain.hashOf("one more"), from: "a payer", to, units: 1_000n },
+    ]);
     await world.settle();
     odd.clear();
     await pass(dayMs, 2);
@@ -144,7 +179,9 @@ describe("unread transactions", () => {
     for (let at = 0; at < 21; at += 1) {
       const hash = world.chain.hashOf(`odd ${at}`);
       odd.add(hash);
-      world.chain.mine(world.nowMs, [{ hash, from: "a payer", to: at === 20 ? theirs : to, units: 1_000n }]);
+      world.chain.mine(world.nowMs, [
+        { hash, from: "a payer", to: at === 20 ? theirs : to, units: 1_000n },
+      ]);
     }
     await world.settle();
     const last = unread().find(({ address }) => address === theirs)?.block ?? -1;

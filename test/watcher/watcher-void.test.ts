@@ -42,7 +42,8 @@ import {
 eachTestItsNetwork();
 
 const outsider = inhabitant("an outsider");
-const withdrawalOf = ({ txHash }: { readonly txHash: string }): string => signature(txHash).transactionId;
+const withdrawalOf = ({ txHash }: { readonly txHash: string }): string =>
+  signature(txHash).transactionId;
 
 describe("an attempt that no block holds", () => {
   it("is void once chain time is past its end by the margin, and the withdrawal stays pending", async () => {
@@ -56,7 +57,10 @@ describe("an attempt that no block holds", () => {
     outlive(attempt);
     await until(() => isVoid(attempt.txHash));
     expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
-    expect([isAllVoid(db.store.database, id), listVoidHashes(db.store.database, keys.id)]).toEqual([true, [attempt.txHash]]);
+    expect([isAllVoid(db.store.database, id), listVoidHashes(db.store.database, keys.id)]).toEqual([
+      true,
+      [attempt.txHash],
+    ]);
     expect(told).toEqual(["void 1"]);
     const { timestampMs } = testNetwork.node.chain.blocks[testNetwork.node.chain.solid]!;
     const iso = (ms: number): string => new Date(ms).toISOString();
@@ -122,7 +126,12 @@ describe("a withdrawal that its agent called over before its database knew that 
     expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
     outlive(second);
     await until(() => row(id).status === 2);
-    expect(row(id)).toMatchObject({ stage: "expired", code: "JOB_EXPIRED", txHash: "", finalBlock: null });
+    expect(row(id)).toMatchObject({
+      stage: "expired",
+      code: "JOB_EXPIRED",
+      txHash: "",
+      finalBlock: null,
+    });
     expect(told).toEqual(["void 1", "void 1", "changed 1"]);
     expect(db.store.write(mendReserved)).toBe(0);
   });
@@ -162,7 +171,9 @@ describe("an attempt that a block holds", () => {
     testNetwork.node.chain.hold();
     testNetwork.node.chain.halt(7_200_000);
     testNetwork.node.chain.mine();
-    expect(testNetwork.node.chain.placeOf(attempt.txHash)?.block.timestampMs).toBeGreaterThan(attempt.validUntilMs + 120_000);
+    expect(testNetwork.node.chain.placeOf(attempt.txHash)?.block.timestampMs).toBeGreaterThan(
+      attempt.validUntilMs + 120_000,
+    );
     testNetwork.node.chain.mine(5);
     await readsAll();
     await until(() => row(id).status === 1);
@@ -178,8 +189,15 @@ describe("an attempt that a block holds", () => {
     await testNetwork.send(attempt.signed);
     outlive(attempt);
     await until(() => row(id).status === 2);
-    expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", txHash: attempt.txHash });
-    expect([isVoid(attempt.txHash), alarms()]).toEqual([false, ["WATCHER_PAYMENT_FAILED reverted"]]);
+    expect(row(id)).toMatchObject({
+      stage: "failed",
+      code: "chain_reverted",
+      txHash: attempt.txHash,
+    });
+    expect([isVoid(attempt.txHash), alarms()]).toEqual([
+      false,
+      ["WATCHER_PAYMENT_FAILED reverted"],
+    ]);
   });
 
   it("a missing receipt is no failure: the withdrawal waits until its node remembers", async () => {
@@ -187,7 +205,8 @@ describe("an attempt that a block holds", () => {
     const attempt = sign(id);
     await watch();
     await testNetwork.send(attempt.signed);
-    for (const front of testNetwork.node.fronts) front.suffer({ paths: "gettransactioninfobyid", lies: [{ kind: "hides" }] });
+    for (const front of testNetwork.node.fronts)
+      front.suffer({ paths: "gettransactioninfobyid", lies: [{ kind: "hides" }] });
     outlive(attempt);
     await readsAll();
     await passes(6);
@@ -244,7 +263,8 @@ describe("a lying node of two", () => {
     testNetwork.node.chain.mine(8);
     await readsAll();
     await watcher!.close();
-    for (const front of testNetwork.node.fronts) front.suffer({ lies: [{ kind: "hides", txIds: [attempt.txHash] }] });
+    for (const front of testNetwork.node.fronts)
+      front.suffer({ lies: [{ kind: "hides", txIds: [attempt.txHash] }] });
     await watch();
     outlive(attempt);
     await until(() => alarms().length > 0);
@@ -261,19 +281,30 @@ describe("a lying node of two", () => {
       const findVoid: WatcherNodes["findVoid"] = async (_, some) => {
         asked += 1;
         const chainMs = attempts[0]!.validUntilMs + 200_000;
-        if (some.some(({ txHash }) => txHash === odd)) throw new AgentError(code, "none", "no word");
+        if (some.some(({ txHash }) => txHash === odd))
+          throw new AgentError(code, "none", "no word");
         return { isVoid: true, chainMs, block: 9, quorum: 2 };
       };
-      const parts = { name: "testnet", network, reader: { findVoid }, store: db.store, signals: createSignals(), log: silentLog };
+      const parts = {
+        name: "testnet",
+        network,
+        reader: { findVoid },
+        store: db.store,
+        signals: createSignals(),
+        log: silentLog,
+      };
       return { ...parts, faults, clock: () => 9, run: "" } as unknown as WatchedChain;
     };
     const at = { number: 9, hash: "nine" };
     const tip = { head: at, final: at, askedAt: 0 };
-    const check = (code: "NODE_DISAGREE" | "NODE_UNREACHABLE") => checkVoid(reading(code), tip, newVoidMemory());
+    const check = (code: "NODE_DISAGREE" | "NODE_UNREACHABLE") =>
+      checkVoid(reading(code), tip, newVoidMemory());
     await check("NODE_UNREACHABLE");
     expect([asked, attempts.filter(({ txHash }) => isVoid(txHash))]).toEqual([1, []]);
     await check("NODE_DISAGREE");
-    expect(faults.list()).toMatchObject([{ domain: "withdrawal", code: "NODE_DISAGREE", merchant: "m1" }]);
+    expect(faults.list()).toMatchObject([
+      { domain: "withdrawal", code: "NODE_DISAGREE", merchant: "m1" },
+    ]);
     expect(attempts.map(({ txHash }) => isVoid(txHash))).toEqual([true, false, true, true]);
   });
 
@@ -281,7 +312,11 @@ describe("a lying node of two", () => {
     const [seen, asked] = [sign(withdrawal(1)), sign(withdrawal(2))];
     const stuck = sign(withdrawal(3));
     const stageOf = (number: number, stage: string) =>
-      db.store.database.run("UPDATE transactions SET stage = ? WHERE id = ?", stage, withdrawalOf([seen, asked, stuck][number]!));
+      db.store.database.run(
+        "UPDATE transactions SET stage = ? WHERE id = ?",
+        stage,
+        withdrawalOf([seen, asked, stuck][number]!),
+      );
     stageOf(0, "confirming");
     stageOf(2, "stuck");
     const findVoid: WatcherNodes["findVoid"] = async () => ({
@@ -290,9 +325,21 @@ describe("a lying node of two", () => {
       block: 9,
       quorum: 2,
     });
-    const parts = { name: "testnet", network, reader: { findVoid }, store: db.store, signals: createSignals(), log: silentLog };
+    const parts = {
+      name: "testnet",
+      network,
+      reader: { findVoid },
+      store: db.store,
+      signals: createSignals(),
+      log: silentLog,
+    };
     const at = { number: 9, hash: "nine" };
-    const chain = { ...parts, faults: new FaultBook(() => 9), clock: () => 9, run: "" } as unknown as WatchedChain;
+    const chain = {
+      ...parts,
+      faults: new FaultBook(() => 9),
+      clock: () => 9,
+      run: "",
+    } as unknown as WatchedChain;
     await checkVoid(chain, { head: at, final: at, askedAt: 0 }, newVoidMemory());
     expect([seen, asked, stuck].map(({ txHash }) => isVoid(txHash))).toEqual([true, true, false]);
   });
@@ -318,7 +365,10 @@ describe("a void attempt in a block", () => {
     const id = withdrawal(1);
     const attempt = sign(id);
     db.store.database.run("UPDATE signatures SET voidAt = 7 WHERE txHash = ?", attempt.txHash);
-    db.store.database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?", id);
+    db.store.database.run(
+      "UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED' WHERE id = ?",
+      id,
+    );
     await watch();
     await testNetwork.send(attempt.signed);
     testNetwork.node.chain.mine(8);
@@ -344,7 +394,9 @@ describe("a void attempt in a block", () => {
 
 describe("a transaction that nobody here ordered", () => {
   const outgoing = (): unknown[] =>
-    db.store.database.all("SELECT slot, txHash, receiver, units, untold FROM outgoing ORDER BY block");
+    db.store.database.all(
+      "SELECT slot, txHash, receiver, units, untold FROM outgoing ORDER BY block",
+    );
 
   it("is an alarm once, and no withdrawal's is one", async () => {
     const id = withdrawal(1);
@@ -361,7 +413,9 @@ describe("a transaction that nobody here ordered", () => {
       {
         act: "alarm WATCHER_OUTGOING_FOREIGN",
         subject: foreign.txID,
-        detail: expect.stringContaining(`${sender.address} paid 3 trx to ${outsider.address}`) as string,
+        detail: expect.stringContaining(
+          `${sender.address} paid 3 trx to ${outsider.address}`,
+        ) as string,
       },
     ]);
     db.store.database.run(
@@ -402,7 +456,14 @@ describe("a transaction that nobody here ordered", () => {
     testNetwork.node.fund(outsider.address, 10_000_000n);
     await watch();
     await testNetwork.send(testNetwork.coins(outsider, receiver, 1_000_000));
-    await testNetwork.send(testNetwork.token(sender, inhabitant("contract of a token that is paused").address, receiver, 1n));
+    await testNetwork.send(
+      testNetwork.token(
+        sender,
+        inhabitant("contract of a token that is paused").address,
+        receiver,
+        1n,
+      ),
+    );
     testNetwork.node.chain.mine(8);
     await readsAll();
     await passes();

@@ -116,21 +116,33 @@ describe("a withdrawal on chain", () => {
     await until(() => row(id).stage === "confirming");
     chain.mineEmpty(2);
     await until(() => row(id).status === 2);
-    expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", feeUnits: "210000", finalBlock: block });
+    expect(row(id)).toMatchObject({
+      stage: "failed",
+      code: "chain_reverted",
+      feeUnits: "210000",
+      finalBlock: block,
+    });
   });
 
   it.each([
     ["alike", {}],
     ["another amount for the same receiver", { value: eth - 1n }],
-  ])("is not completed by a transaction of another withdrawal that took its place, %s", async (_name, change) => {
-    const [id, other] = [signedWithdrawal(0), signedWithdrawal(1)];
-    await start();
-    chain.mine(payment(id, 0, { hash: attemptTxHash(other), ...change }));
-    chain.mineEmpty(2);
-    await until(() => row(id).status === 2);
-    expect(row(id)).toMatchObject({ stage: "failed", code: "chain_slot_consumed", txHash: attemptTxHash(other) });
-    expect(audit()).toContain("alarm WATCHER_PAYMENT_FAILED consumed");
-  });
+  ])(
+    "is not completed by a transaction of another withdrawal that took its place, %s",
+    async (_name, change) => {
+      const [id, other] = [signedWithdrawal(0), signedWithdrawal(1)];
+      await start();
+      chain.mine(payment(id, 0, { hash: attemptTxHash(other), ...change }));
+      chain.mineEmpty(2);
+      await until(() => row(id).status === 2);
+      expect(row(id)).toMatchObject({
+        stage: "failed",
+        code: "chain_slot_consumed",
+        txHash: attemptTxHash(other),
+      });
+      expect(audit()).toContain("alarm WATCHER_PAYMENT_FAILED consumed");
+    },
+  );
 
   it("is completed by an equal transaction in its place that is nobody's", async () => {
     const id = signedWithdrawal(0);
@@ -149,7 +161,12 @@ describe("a withdrawal on chain", () => {
     const block = chain.mine(payment(id, 0, { hash: attemptTxHash(id, 2), to: from, value: 0n }));
     chain.mineEmpty(2);
     await until(() => row(id).status === 2);
-    expect(row(id)).toMatchObject({ stage: "failed", code: "cancelled", txHash: attemptTxHash(id, 2), finalBlock: block });
+    expect(row(id)).toMatchObject({
+      stage: "failed",
+      code: "cancelled",
+      txHash: attemptTxHash(id, 2),
+      finalBlock: block,
+    });
     expect(audit()).toEqual([]);
   });
 
@@ -197,12 +214,36 @@ describe("a withdrawal on chain", () => {
   });
 
   it.each([
-    ["a plain payment to somebody else", "eth", { to: outsider, value: 1n }, 2, "chain_slot_consumed"],
-    ["a payment to a contract, which may have passed it on", "eth", { to: token, value: 1n }, 0, ""],
+    [
+      "a plain payment to somebody else",
+      "eth",
+      { to: outsider, value: 1n },
+      2,
+      "chain_slot_consumed",
+    ],
+    [
+      "a payment to a contract, which may have passed it on",
+      "eth",
+      { to: token, value: 1n },
+      0,
+      "",
+    ],
     ["a revert", "eth", { status: 0 as const }, 2, "chain_slot_consumed"],
     ["a part of the payment", "eth", { value: 1n }, 0, ""],
-    ["a call that might have paid from inside", "eth", { to: outsider, value: 0n, input: "0x1234" }, 0, ""],
-    ["a call without a transfer to the receiver", "usd", { to: outsider, value: 0n, input: "0x1234" }, 2, "chain_slot_consumed"],
+    [
+      "a call that might have paid from inside",
+      "eth",
+      { to: outsider, value: 0n, input: "0x1234" },
+      0,
+      "",
+    ],
+    [
+      "a call without a transfer to the receiver",
+      "usd",
+      { to: outsider, value: 0n, input: "0x1234" },
+      2,
+      "chain_slot_consumed",
+    ],
   ])("whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
     const withdrawal = signedWithdrawal(0, { currency: id });
     chain.contracts.add(token);
@@ -211,7 +252,11 @@ describe("a withdrawal on chain", () => {
     chain.mineEmpty(3);
     await until(() => row(withdrawal).stage === (status === 2 ? "failed" : "stuck"));
     expect(row(withdrawal)).toMatchObject({ status, code });
-    expect(audit()).toContain(status === 2 ? "alarm WATCHER_PAYMENT_FAILED consumed" : "alarm WATCHER_SLOT_CONSUMED foreign");
+    expect(audit()).toContain(
+      status === 2
+        ? "alarm WATCHER_PAYMENT_FAILED consumed"
+        : "alarm WATCHER_SLOT_CONSUMED foreign",
+    );
   });
 
   it.each([
@@ -252,16 +297,23 @@ describe("a withdrawal on chain", () => {
 
   it.each([
     ["paid exactly this", {}, { status: 1, stage: "completed", code: "" }],
-    ["paid somebody else", { to: outsider, value: 1n }, { status: 2, stage: "failed", code: "chain_slot_consumed" }],
-  ])("that gets its nonce after a transaction with it was read ends by that one, which %s", async (_name, change, end) => {
-    await start();
-    chain.mine(payment("", 0, { hash: hashOf("forgotten"), ...change }));
-    chain.mineEmpty(3);
-    await until(() => db.store.database.all("SELECT txHash FROM outgoing").length === 1);
-    const id = signedWithdrawal(0);
-    await until(() => row(id).status !== 0);
-    expect(row(id)).toMatchObject({ ...end, txHash: hashOf("forgotten") });
-  });
+    [
+      "paid somebody else",
+      { to: outsider, value: 1n },
+      { status: 2, stage: "failed", code: "chain_slot_consumed" },
+    ],
+  ])(
+    "that gets its nonce after a transaction with it was read ends by that one, which %s",
+    async (_name, change, end) => {
+      await start();
+      chain.mine(payment("", 0, { hash: hashOf("forgotten"), ...change }));
+      chain.mineEmpty(3);
+      await until(() => db.store.database.all("SELECT txHash FROM outgoing").length === 1);
+      const id = signedWithdrawal(0);
+      await until(() => row(id).status !== 0);
+      expect(row(id)).toMatchObject({ ...end, txHash: hashOf("forgotten") });
+    },
+  );
 
   it("whose nonce was used before the gateway looked is stuck, and not failed", async () => {
     chain.mine({ hash: hashOf("before"), from: keys.hotWalletAddress, nonce: 0, to: outsider });

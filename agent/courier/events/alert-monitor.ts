@@ -58,9 +58,15 @@ export function createAlertMonitor(options: AlertMonitorOptions): AlertMonitor {
       if (alertQueue === null) return null;
       const trouble = alertQueue.trouble();
       const { waiting, dropped } = alertQueue.counts();
-      return { ok: trouble === "", detail: trouble === "" ? "" : `${trouble}; ${waiting} wait, ${dropped} given up` };
+      return {
+        ok: trouble === "",
+        detail: trouble === "" ? "" : `${trouble}; ${waiting} wait, ${dropped} given up`,
+      };
     },
-    lowFunds: () => (latest === null || notify === undefined ? [] : lowFundsOf(latest, notify.lowFunds, currencies)),
+    lowFunds: () =>
+      latest === null || notify === undefined
+        ? []
+        : lowFundsOf(latest, notify.lowFunds, currencies),
     counts: () => alertQueue?.counts() ?? none,
     close: () => alertQueue?.close(),
   };

@@ -19,7 +19,13 @@ const feesMs = 5 * minuteMs;
 /**
  * States that a withdrawal must leave by itself; in the later states it only waits for the chain.
  */
-const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "signed", "released", "broadcast"]);
+const moving: ReadonlySet<WithdrawalState> = new Set([
+  "approved",
+  "intent",
+  "signed",
+  "released",
+  "broadcast",
+]);
 /**
  * Reasons for which every withdrawal, or every one of a currency, waits; each has its own event.
  */
@@ -40,34 +46,66 @@ export function conditionsOf(
     ...lockConditions(snapshot),
     ...(snapshot.link === "up"
       ? []
-      : [condition("link-down", "gateway", "the link to the gateway is down", { detail: snapshot.linkDetail }, awayMs)]),
+      : [
+          condition(
+            "link-down",
+            "gateway",
+            "the link to the gateway is down",
+            { detail: snapshot.linkDetail },
+            awayMs,
+          ),
+        ]),
     ...snapshot.chains.flatMap(stopConditions),
     ...snapshot.chains.flatMap(({ held }) => held.map(heldCurrency)),
     ...snapshot.chains.flatMap(({ chain, ok, isAsking, detail }) =>
-      ok || isAsking ? [] : [condition("nodes-away", chain, `too few nodes of ${chain} can be used`, { detail }, awayMs)],
+      ok || isAsking
+        ? []
+        : [
+            condition(
+              "nodes-away",
+              chain,
+              `too few nodes of ${chain} can be used`,
+              { detail },
+              awayMs,
+            ),
+          ],
     ),
     ...snapshot.chains.flatMap(({ chain, ok, health }) =>
       (ok ? (health?.nodes ?? []) : [])
         .filter(({ code }) => code !== "")
         .map(({ url, code, words }) =>
-          condition("node-poor", `${chain} ${url}`, `node ${url} of ${chain} ${words}`, { code }, awayMs),
+          condition(
+            "node-poor",
+            `${chain} ${url}`,
+            `node ${url} of ${chain} ${words}`,
+            { code },
+            awayMs,
+          ),
         ),
     ),
     ...snapshot.chains.flatMap(({ chain, ok, health }) =>
-      (ok ? (health?.delays ?? []) : []).map(({ code, words }) => condition("chain-late", chain, words, { code }, awayMs)),
+      (ok ? (health?.delays ?? []) : []).map(({ code, words }) =>
+        condition("chain-late", chain, words, { code }, awayMs),
+      ),
     ),
     ...snapshot.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
     ...feeConditions(snapshot.items),
     ...namingConditions(snapshot.items),
     ...refusedConditions(snapshot.items),
     ...lowFundsOf(snapshot, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
-      condition("funds-low", currency, `the hot wallet has ${has} ${currency}, less than ${wanted}`, { has, wanted }),
+      condition(
+        "funds-low",
+        currency,
+        `the hot wallet has ${has} ${currency}, less than ${wanted}`,
+        { has, wanted },
+      ),
     ),
     ...signerConditions(snapshot),
   ];
   const unknown: AlertName[] = snapshot.summary === null ? ["disk-room-low", "config-differs"] : [];
   // Before a chain's first answer, and after its last, the balance is unknown.
-  if (snapshot.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away", "node-poor", "chain-late");
+  if (snapshot.chains.some(({ isAsking }) => isAsking))
+    unknown.push("nodes-away", "node-poor", "chain-late");
   if (snapshot.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
   return { conditions, unknown };
 }
@@ -84,20 +122,29 @@ export function lowFundsOf(
   return Object.entries(thresholds).flatMap(([id, wanted]) => {
     const currency = currencies[id];
     if (currency === undefined) return [];
-    const balance = snapshot.chains.find(({ chain }) => chain === currency.chain)?.balances.get(currency.contract ?? "");
+    const balance = snapshot.chains
+      .find(({ chain }) => chain === currency.chain)
+      ?.balances.get(currency.contract ?? "");
     const least = parseAmount(wanted, currency.decimal);
     if (balance === undefined || !least.ok || balance >= least.units) return [];
     return [{ currency: id, has: formatAmount(balance, currency.decimal), wanted }];
   });
 }
 
-function condition(event: AlertName, subject: string, message: string, context: Condition["context"], afterMs = 0): Condition {
+function condition(
+  event: AlertName,
+  subject: string,
+  message: string,
+  context: Condition["context"],
+  afterMs = 0,
+): Condition {
   return { event, subject, message, context, afterMs };
 }
 
 function lockConditions({ agent, locked }: Snapshot): readonly Condition[] {
   if (locked === "") return [];
-  if (locked === "RECOVERY_OFFERED") return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
+  if (locked === "RECOVERY_OFFERED")
+    return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
   const hint = adviceOf(locked) || alertTable["agent-locked"][4];
   const context = { code: locked, danger: dangerOf(locked) };
   return [{ ...condition("agent-locked", agent, `the agent is locked: ${locked}`, context), hint }];
@@ -115,7 +162,10 @@ function stopConditions({ chain, stopped }: SnapshotChain): readonly Condition[]
 function heldCurrency(currency: string): Condition {
   const code = "CURRENCY_MOVES_OTHERWISE";
   const words = `a final payment in ${currency} moved something else than was asked for: no first payment is signed in it`;
-  return { ...condition("currency-stopped", currency, words, { code, danger: dangerOf(code) }), hint: adviceOf(code) };
+  return {
+    ...condition("currency-stopped", currency, words, { code, danger: dangerOf(code) }),
+    hint: adviceOf(code),
+  };
 }
 
 function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Condition[] {
@@ -125,17 +175,25 @@ function withdrawalConditions(item: SnapshotItem, stuckMs: number): readonly Con
   if (!moving.has(state) || general.test(why)) return [];
   const words = `a withdrawal of ${amount} ${currency} does not go on: ${why === "" ? "no block has it yet" : why}`;
   const hint = `${lineOf(agentEnds.signer.stuck, { ID: transactionId })} says what it waits for`;
-  return [{ ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint }];
+  return [
+    { ...condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs), hint },
+  ];
 }
 
 /** An alert that an operator can act on: the order, the amount, the end, and the lines to type. */
-function heldCondition({ transactionId, currency, amount, awaited }: SnapshotItem, context: Condition["context"]): Condition {
+function heldCondition(
+  { transactionId, currency, amount, awaited }: SnapshotItem,
+  context: Condition["context"],
+): Condition {
   const names = { ID: transactionId };
   const yes = lineOf(agentEnds.withdrawals.held, names).replace(/^autowithdraw /, "");
   const hint = `${lineOf(agentEnds.signer.stuck, names)}; ${yes} pays it, refuse ${transactionId} rejects it`;
   const words = `a withdrawal of ${amount} ${currency}`;
   if (awaited === null)
-    return { ...condition("withdrawal-held", transactionId, `${words} waits for an operator`, context), hint };
+    return {
+      ...condition("withdrawal-held", transactionId, `${words} waits for an operator`, context),
+      hint,
+    };
   const { order, endsAtMs } = awaited;
   const until = new Date(endsAtMs).toISOString();
   const message = `${words} (order ${order}) waits for an operator until ${until}`;
@@ -148,7 +206,8 @@ function heldCondition({ transactionId, currency, amount, awaited }: SnapshotIte
 
 function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   const chains = new Map<string, number>();
-  for (const { chain, why } of items) if (why.startsWith("fee ")) chains.set(chain, (chains.get(chain) ?? 0) + 1);
+  for (const { chain, why } of items)
+    if (why.startsWith("fee ")) chains.set(chain, (chains.get(chain) ?? 0) + 1);
   return [...chains].map(([chain, waiting]) =>
     condition("fees-high", chain, `fees of ${chain} are above maxFee`, { waiting }, feesMs),
   );
@@ -160,13 +219,16 @@ function feeConditions(items: readonly SnapshotItem[]): readonly Condition[] {
 function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   const waitingFor = (code: RegExp): ReadonlyMap<string, number> => {
     const chains = new Map<string, number>();
-    for (const { chain, why } of items) if (code.test(why)) chains.set(chain, (chains.get(chain) ?? 0) + 1);
+    for (const { chain, why } of items)
+      if (code.test(why)) chains.set(chain, (chains.get(chain) ?? 0) + 1);
     return chains;
   };
-  const unnamed = [...waitingFor(/ACCOUNT_(?:PIN|FIRST)_UNNAMED|WITHDRAWAL_UNCLEARED/)].map(([chain, waiting]) => {
-    const words = `the gateway says nothing of coins, first slots or orders of ${chain}: ${waiting} wait`;
-    return condition("gateway-unnamed", chain, words, { waiting }, unnamedMs);
-  });
+  const unnamed = [...waitingFor(/ACCOUNT_(?:PIN|FIRST)_UNNAMED|WITHDRAWAL_UNCLEARED/)].map(
+    ([chain, waiting]) => {
+      const words = `the gateway says nothing of coins, first slots or orders of ${chain}: ${waiting} wait`;
+      return condition("gateway-unnamed", chain, words, { waiting }, unnamedMs);
+    },
+  );
   const unadopted = [...waitingFor(/ACCOUNT_FIRST_SLOT/)].map(([chain, waiting]) => {
     const words = `the account of ${chain} was used before, and begins with an operator's yes: ${waiting} wait`;
     return {
@@ -181,10 +243,14 @@ function namingConditions(items: readonly SnapshotItem[]): readonly Condition[] 
 function refusedConditions(items: readonly SnapshotItem[]): readonly Condition[] {
   const currencies = new Map<string, number>();
   for (const { currency, why } of items)
-    if (why === "COURIER_TOKEN_REFUSES") currencies.set(currency, (currencies.get(currency) ?? 0) + 1);
+    if (why === "COURIER_TOKEN_REFUSES")
+      currencies.set(currency, (currencies.get(currency) ?? 0) + 1);
   return [...currencies].map(([currency, waiting]) => {
     const words = `the contract of ${currency} refuses every transfer of the hot wallet: ${waiting} wait`;
-    return condition("currency-refused", currency, words, { code: "COURIER_TOKEN_REFUSES", waiting });
+    return condition("currency-refused", currency, words, {
+      code: "COURIER_TOKEN_REFUSES",
+      waiting,
+    });
   });
 }
 
@@ -194,10 +260,19 @@ function signerConditions({ summary }: Snapshot): readonly Condition[] {
   const found: Condition[] = [];
   if (freeBytes >= 0 && freeBytes < freeBytesMin * roomFactor) {
     const words =
-      freeBytes < freeBytesMin ? "the ledger's disk is full: nothing new is begun" : "the ledger's disk is nearly full";
+      freeBytes < freeBytesMin
+        ? "the ledger's disk is full: nothing new is begun"
+        : "the ledger's disk is nearly full";
     found.push(condition("disk-room-low", "ledger", words, { freeBytes, freeBytesMin }));
   }
   if (configDiffers)
-    found.push(condition("config-differs", "config", "signer and courier go by two versions of config.json", {}));
+    found.push(
+      condition(
+        "config-differs",
+        "config",
+        "signer and courier go by two versions of config.json",
+        {},
+      ),
+    );
   return found;
 }

@@ -15,14 +15,28 @@ export function linkAddress(gatewayUrl: string): string {
   try {
     url = new URL(gatewayUrl);
   } catch (error) {
-    throw new AgentError("LINK_ADDRESS", "none", "the gateway's address is not a URL", {}, { cause: error });
+    throw new AgentError(
+      "LINK_ADDRESS",
+      "none",
+      "the gateway's address is not a URL",
+      {},
+      { cause: error },
+    );
   }
-  const isOrigin = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  const isOrigin =
+    url.username === "" && url.password === "" && url.search === "" && url.hash === "";
   if (!isOrigin || !["http:", "https:"].includes(url.protocol)) {
-    throw new AgentError("LINK_ADDRESS", "none", "the gateway's address is not an http or https origin", { host: url.host });
+    throw new AgentError(
+      "LINK_ADDRESS",
+      "none",
+      "the gateway's address is not an http or https origin",
+      { host: url.host },
+    );
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
-    throw new AgentError("LINK_PLAINTEXT", "none", "off loopback the link is TLS only", { host: url.host });
+    throw new AgentError("LINK_PLAINTEXT", "none", "off loopback the link is TLS only", {
+      host: url.host,
+    });
   }
   return `${url.protocol === "https:" ? "wss:" : "ws:"}//${url.host}${url.pathname.replace(/\/$/, "")}${linkPathNaming}`;
 }

@@ -12,7 +12,13 @@ import { isByProxy, openTunnel, trusted } from "../../../outgoing/egress.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import type { Head, OpenSlots } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
-import { createSession, type LinkSelf, type Received, type Session, type SessionKeys } from "./session.ts";
+import {
+  createSession,
+  type LinkSelf,
+  type Received,
+  type Session,
+  type SessionKeys,
+} from "./session.ts";
 
 export type { LinkSelf };
 
@@ -171,11 +177,15 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
       drop("LINK_BACKLOG", "the gateway does not read what is sent");
       return false;
     }
-    socket.send(frame, { binary: true }, (error) => (error ? drop("LINK_SEND", error.message) : flushed?.()));
+    socket.send(frame, { binary: true }, (error) =>
+      error ? drop("LINK_SEND", error.message) : flushed?.(),
+    );
     return true;
   };
   const alive = (): void =>
-    timers.set("dead", times.deadMs, () => drop(...ended("LINK_TIMEOUT", `no word for ${times.deadMs / 1000} s`)));
+    timers.set("dead", times.deadMs, () =>
+      drop(...ended("LINK_TIMEOUT", `no word for ${times.deadMs / 1000} s`)),
+    );
   // After an offer of a recovery the reason for the missing link is already known.
   const ended = (code: Code, detail: string): [Code, string] =>
     isOffered ? ["RECOVERY_OFFERED", "the gateway offers a recovery"] : [code, detail];
@@ -200,7 +210,9 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     events.up(received.frame);
   };
 
-  timers.set("handshake", times.handshakeMs, () => drop("LINK_HANDSHAKE", `no welcome within ${times.handshakeMs / 1000} s`));
+  timers.set("handshake", times.handshakeMs, () =>
+    drop("LINK_HANDSHAKE", `no welcome within ${times.handshakeMs / 1000} s`),
+  );
   socket.on("message", (data, isBinary) => {
     if (isDown) return;
     const received = receive(session, data, isBinary, options.clock());
@@ -208,12 +220,24 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     if (upAtMs >= 0) alive();
     act(received);
   });
-  socket.on("error", (error: NodeJS.ErrnoException) => drop("LINK_SOCKET", withCause(seenIn(error))));
+  socket.on("error", (error: NodeJS.ErrnoException) =>
+    drop("LINK_SOCKET", withCause(seenIn(error))),
+  );
   socket.on("close", (code, reason) => {
     const isOld = code === upgradeCloseCode;
-    drop(...ended(isOld ? "LINK_UPGRADE_REQUIRED" : "LINK_ENDED", `closed by the gateway, ${code} ${printable(reason)}`.trim()));
+    drop(
+      ...ended(
+        isOld ? "LINK_UPGRADE_REQUIRED" : "LINK_ENDED",
+        `closed by the gateway, ${code} ${printable(reason)}`.trim(),
+      ),
+    );
   });
-  return { isUp: () => upAtMs >= 0 && !isDown, bufferedBytes: () => socket.bufferedAmount, send, drop };
+  return {
+    isUp: () => upAtMs >= 0 && !isDown,
+    bufferedBytes: () => socket.bufferedAmount,
+    send,
+    drop,
+  };
 }
 
 function openSocket(address: string, times: LinkTimes): WebSocket {
@@ -234,11 +258,20 @@ function wayTo(address: string, timeoutMs: number): WebSocket.ClientOptions {
   const ca = trusted();
   if (!isByProxy(hostname)) return ca === undefined ? {} : { ca: [...ca] };
   const target = { hostname, port: Number(port || 0), isSecure: protocol === "wss:" };
-  const createConnection = (_options: object, done: (error: Error | null, socket?: Socket) => void): undefined => {
-    openTunnel(target, timeoutMs, (error, socket) => (socket === null ? done(error) : done(null, socket)));
+  const createConnection = (
+    _options: object,
+    done: (error: Error | null, socket?: Socket) => void,
+  ): undefined => {
+    openTunnel(target, timeoutMs, (error, socket) =>
+      socket === null ? done(error) : done(null, socket),
+    );
     return undefined;
   };
-  return { createConnection: createConnection as unknown as NonNullable<WebSocket.ClientOptions["createConnection"]> };
+  return {
+    createConnection: createConnection as unknown as NonNullable<
+      WebSocket.ClientOptions["createConnection"]
+    >,
+  };
 }
 
 /** The code of an error, with the words of one whose code says little. */
@@ -247,8 +280,14 @@ function seenIn({ code, message }: NodeJS.ErrnoException): string {
   return code.startsWith("PROXY_") ? `${code}: ${message}` : code;
 }
 
-function receive(session: Session, data: RawData, isBinary: boolean, nowMs: number): Received | AgentError {
-  if (!isBinary || !Buffer.isBuffer(data)) return new AgentError("LINK_FRAME", "none", "a text frame");
+function receive(
+  session: Session,
+  data: RawData,
+  isBinary: boolean,
+  nowMs: number,
+): Received | AgentError {
+  if (!isBinary || !Buffer.isBuffer(data))
+    return new AgentError("LINK_FRAME", "none", "a text frame");
   try {
     return session.receive(data, nowMs);
   } catch (error) {

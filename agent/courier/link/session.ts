@@ -7,8 +7,19 @@
  */
 import type { KeyObject } from "node:crypto";
 import { AgentError } from "../../../base/fault.ts";
-import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
-import { type EnvelopeKind, type Head, type Hello, kindsKnown, type OpenSlots } from "../../../protocol/messages.ts";
+import {
+  agentFrameBytesMax,
+  frameKind,
+  openEnvelope,
+  sealEnvelope,
+} from "../../../protocol/envelope.ts";
+import {
+  type EnvelopeKind,
+  type Head,
+  type Hello,
+  kindsKnown,
+  type OpenSlots,
+} from "../../../protocol/messages.ts";
 import { parseChallenge, parseHeartbeat, parseWelcome } from "../../../protocol/payloads.ts";
 
 /** The agent for which the link speaks, as the signer's own `hello` gives it. */
@@ -35,7 +46,11 @@ export type Received =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
   | { readonly kind: "welcome"; readonly frame: Uint8Array }
   | { readonly kind: "recovery"; readonly frame: Uint8Array }
-  | { readonly kind: "frame"; readonly envelope: "jobs" | "ack" | "sightings"; readonly frame: Uint8Array }
+  | {
+      readonly kind: "frame";
+      readonly envelope: "jobs" | "ack" | "sightings";
+      readonly frame: Uint8Array;
+    }
   | { readonly kind: "heartbeat" };
 
 export interface Session {
@@ -57,7 +72,14 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
     if ((challenge.kinds ?? 0) < kindsKnown) throw misfit("LINK_UPGRADE_REQUIRED", upgradeWords);
     const { agent, ledgerEpoch, nonce } = self;
     const { software } = said;
-    const about = { agent, ledgerEpoch, answers: challenge.nonce, nonce, software, kinds: kindsKnown };
+    const about = {
+      agent,
+      ledgerEpoch,
+      answers: challenge.nonce,
+      nonce,
+      software,
+      kinds: kindsKnown,
+    };
     const hello: Hello = { ...about, open: said.open(), at: nowMs };
     phase = "welcome";
     return { kind: "reply", frame: sealEnvelope("hello", hello, keys.linkKey) };
@@ -65,7 +87,8 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
 
   const welcomed = (frame: Uint8Array): Received => {
     const welcome = parseWelcome(open(frame, "welcome"));
-    if (welcome.answers !== self.nonce) throw misfit("LINK_WELCOME_CHALLENGE", "the welcome answers another run's nonce");
+    if (welcome.answers !== self.nonce)
+      throw misfit("LINK_WELCOME_CHALLENGE", "the welcome answers another run's nonce");
     if (welcome.agent !== self.agent || welcome.wallet !== self.wallet) {
       throw misfit("LINK_WELCOME_AGENT", "the welcome is for another agent or wallet");
     }
@@ -92,10 +115,12 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
       if (phase === "welcome" && kind === "recovery") return { kind, frame };
       if (phase === "welcome") return welcomed(frame);
       if (kind === "heartbeat") return heartbeatOf(frame);
-      if (kind === "jobs" || kind === "ack" || kind === "sightings") return { kind: "frame", envelope: kind, frame };
+      if (kind === "jobs" || kind === "ack" || kind === "sightings")
+        return { kind: "frame", envelope: kind, frame };
       throw misfit("LINK_FRAME", "a frame that has no place here");
     },
-    heartbeat: (head, nowMs) => sealEnvelope("heartbeat", { agent: self.agent, head, at: nowMs }, keys.linkKey),
+    heartbeat: (head, nowMs) =>
+      sealEnvelope("heartbeat", { agent: self.agent, head, at: nowMs }, keys.linkKey),
   };
 }
 
@@ -103,7 +128,12 @@ const upgradeWords =
   "the gateway's program is of an earlier version: on its server, unpack this version and type: node autowithdraw.js upgrade --gateway";
 
 function misfit(
-  code: "LINK_UPGRADE_REQUIRED" | "LINK_WELCOME_CHALLENGE" | "LINK_WELCOME_AGENT" | "LINK_HEARTBEAT" | "LINK_FRAME",
+  code:
+    | "LINK_UPGRADE_REQUIRED"
+    | "LINK_WELCOME_CHALLENGE"
+    | "LINK_WELCOME_AGENT"
+    | "LINK_HEARTBEAT"
+    | "LINK_FRAME",
   message: string,
 ): AgentError {
   return new AgentError(code, "none", message);

@@ -7,10 +7,23 @@
 import { AgentError, invariant } from "../../../base/fault.ts";
 import { type ChainPace, paceUnknown } from "../../../chains/final-times.ts";
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
-import type { ChainState, CoinSeen, PaidFrom, SenderNodes, VoidQuestion } from "../../../chains/nodes.ts";
+import type {
+  ChainState,
+  CoinSeen,
+  PaidFrom,
+  SenderNodes,
+  VoidQuestion,
+} from "../../../chains/nodes.ts";
 import type { CourierView } from "../../socket/verbs.ts";
 import type { CoinWanted } from "../scheduler/events.ts";
-import type { ChainOutcome, Looked, SchedulerEvent, VoidFound, VoidWanted, Wanted } from "../scheduler/scheduler.ts";
+import type {
+  ChainOutcome,
+  Looked,
+  SchedulerEvent,
+  VoidFound,
+  VoidWanted,
+  Wanted,
+} from "../scheduler/scheduler.ts";
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
 
@@ -35,18 +48,31 @@ export interface ChainAccess {
   look(wanted: readonly Wanted[]): Promise<readonly Looked[]>;
   confirm(
     wanted: readonly Wanted[],
-  ): Promise<readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[]>;
+  ): Promise<
+    readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[]
+  >;
   /** The final spender of each coin; null without one, and where a question failed. */
-  spenders(coins: readonly string[]): Promise<readonly { readonly coin: string; readonly txHash: string | null }[]>;
+  spenders(
+    coins: readonly string[],
+  ): Promise<readonly { readonly coin: string; readonly txHash: string | null }[]>;
   /** If nodes show the makers of these coins; null where a question failed. */
-  makers(wanted: readonly CoinWanted[]): Promise<readonly (CoinWanted & { readonly answer: CoinSeen | null })[]>;
+  makers(
+    wanted: readonly CoinWanted[],
+  ): Promise<readonly (CoinWanted & { readonly answer: CoinSeen | null })[]>;
   /** Asks which attempts of one account are void; for chains with exclusion by expiry. */
   findVoid(wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]>;
 }
 
 /** `pace` is the chain's usual pace; by default one without a preset that finalizes by itself. */
-export function createChainAccess(nodes: SenderNodes, clock: () => number, pace: ChainPace = paceUnknown): ChainAccess {
-  const expected = new Map<string, { readonly atMs: number; readonly answer: Promise<GasAnswer> }>();
+export function createChainAccess(
+  nodes: SenderNodes,
+  clock: () => number,
+  pace: ChainPace = paceUnknown,
+): ChainAccess {
+  const expected = new Map<
+    string,
+    { readonly atMs: number; readonly answer: Promise<GasAnswer> }
+  >();
   return {
     nodes,
     blockMs: pace.blockMs,
@@ -55,7 +81,8 @@ export function createChainAccess(nodes: SenderNodes, clock: () => number, pace:
     async gas(from, payment) {
       const early = expected.get(keyOf(payment));
       expected.delete(keyOf(payment));
-      const answer = early !== undefined && clock() - early.atMs < expectedMs ? await early.answer : null;
+      const answer =
+        early !== undefined && clock() - early.atMs < expectedMs ? await early.answer : null;
       // A refusal may also have been too early, so it is asked for again.
       return answer?.ok ? answer : answerGas(nodes, from, payment);
     },
@@ -76,7 +103,9 @@ export function createChainAccess(nodes: SenderNodes, clock: () => number, pace:
       });
     },
     confirm: (wanted) =>
-      each(wanted, async (one) => ({ chainOutcome: await nodes.chainOutcome(paidFrom(one), attemptsOf(one)) })),
+      each(wanted, async (one) => ({
+        chainOutcome: await nodes.chainOutcome(paidFrom(one), attemptsOf(one)),
+      })),
     async spenders(coins) {
       const found = (await nodes.spentBy?.(coins)) ?? [];
       return coins.map((coin, at) => ({ coin, txHash: found[at] ?? null }));
@@ -93,7 +122,10 @@ export function createChainAccess(nodes: SenderNodes, clock: () => number, pace:
  * Asks for all in one question, because all share the blocks to be read. If the answer is no, asks
  * for each separately.
  */
-async function findVoid(nodes: SenderNodes, wanted: readonly VoidWanted[]): Promise<readonly VoidFound[]> {
+async function findVoid(
+  nodes: SenderNodes,
+  wanted: readonly VoidWanted[],
+): Promise<readonly VoidFound[]> {
   const [first, ...others] = wanted;
   if (first === undefined) return [];
   const { account } = first.withdrawal;
@@ -104,15 +136,27 @@ async function findVoid(nodes: SenderNodes, wanted: readonly VoidWanted[]): Prom
   const isForAll = answer.ok ? answer.isVoid : !answer.code.startsWith("NODE_DISAGREE");
   if (others.length === 0 || isForAll) return wanted.map((one) => voidAnswerOf(one, answer));
   const found: VoidFound[] = [];
-  for (const one of wanted) found.push(voidAnswerOf(one, await askVoid(nodes, account, one.attempts)));
+  for (const one of wanted)
+    found.push(voidAnswerOf(one, await askVoid(nodes, account, one.attempts)));
   return found;
 }
 
-function voidAnswerOf({ withdrawal, attempts }: VoidWanted, answer: VoidFound["answer"]): VoidFound {
-  return { transactionId: withdrawal.transactionId, txHashes: attempts.map(({ txHash }) => txHash), answer };
+function voidAnswerOf(
+  { withdrawal, attempts }: VoidWanted,
+  answer: VoidFound["answer"],
+): VoidFound {
+  return {
+    transactionId: withdrawal.transactionId,
+    txHashes: attempts.map(({ txHash }) => txHash),
+    answer,
+  };
 }
 
-async function askVoid(nodes: SenderNodes, account: string, attempts: readonly VoidQuestion[]): Promise<VoidFound["answer"]> {
+async function askVoid(
+  nodes: SenderNodes,
+  account: string,
+  attempts: readonly VoidQuestion[],
+): Promise<VoidFound["answer"]> {
   invariant(nodes.findVoid !== undefined, "nobody asks for void attempts where a slot excludes");
   try {
     return { ok: true, ...(await nodes.findVoid(account, attempts)) };
@@ -127,9 +171,18 @@ export function headKey(head: { readonly number: number; readonly hash: string }
   return `${head.number} ${head.hash}`;
 }
 
-async function answerGas(nodes: SenderNodes, from: string, { contract, address, tag, amountUnits }: Payment): Promise<GasAnswer> {
+async function answerGas(
+  nodes: SenderNodes,
+  from: string,
+  { contract, address, tag, amountUnits }: Payment,
+): Promise<GasAnswer> {
   try {
-    const answer = await nodes.computeLimit(from, { contract, destination: address, tag, amountUnits: BigInt(amountUnits) });
+    const answer = await nodes.computeLimit(from, {
+      contract,
+      destination: address,
+      tag,
+      amountUnits: BigInt(amountUnits),
+    });
     if (answer.ok) return { ok: true, gasLimit: answer.computeLimit };
     return { ok: false, code: answer.code, effect: "none", wouldRevert: true };
   } catch (error) {
@@ -144,7 +197,9 @@ function keyOf({ contract, address, tag, amountUnits }: Payment): string {
 
 /** A fault of the nodes for the operator: its code, and for a disagreement also its subject. */
 export function troubleOf({ code, context }: AgentError): string {
-  return code === "NODE_DISAGREE" && context?.what !== undefined ? `${code}: ${context.what}` : code;
+  return code === "NODE_DISAGREE" && context?.what !== undefined
+    ? `${code}: ${context.what}`
+    : code;
 }
 
 function paidFrom({ withdrawal }: Wanted): PaidFrom {
@@ -176,7 +231,10 @@ async function each<T extends object>(
   ask: (one: Wanted) => Promise<T>,
 ): Promise<readonly ({ readonly transactionId: string } & T)[]> {
   const settled = await Promise.allSettled(
-    wanted.map(async (one) => ({ transactionId: one.withdrawal.transactionId, ...(await ask(one)) })),
+    wanted.map(async (one) => ({
+      transactionId: one.withdrawal.transactionId,
+      ...(await ask(one)),
+    })),
   );
   const found: ({ readonly transactionId: string } & T)[] = [];
   for (const one of settled) {

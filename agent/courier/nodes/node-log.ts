@@ -11,8 +11,11 @@ export function nodeLog(log: AgentLog, chain: string): NodeLog {
     const fields = { chain, ...context, detail };
     if (event === "node-failed") log.warn({ event, ...fields }, "a node failed");
     else if (event === "node-recovered") log.info({ event, ...fields }, "a node answers again");
-    else if (event === "node-outlier") log.warn({ event, ...fields }, "a node stands apart from the others");
-    else if (event === "coin-unused") log.warn({ event, ...fields }, "a coin of the hot wallet is not used");
-    else if (event === "node-wrong-chain") log.error({ event, ...fields }, "a node is of another chain");
+    else if (event === "node-outlier")
+      log.warn({ event, ...fields }, "a node stands apart from the others");
+    else if (event === "coin-unused")
+      log.warn({ event, ...fields }, "a coin of the hot wallet is not used");
+    else if (event === "node-wrong-chain")
+      log.error({ event, ...fields }, "a node is of another chain");
   };
 }

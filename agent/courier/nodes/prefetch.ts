@@ -38,12 +38,18 @@ export function foresee(
       const currency = currencies[id];
       const account = accounts.find((one) => one.chain === currency?.chain);
       const access = chainAccess.get(currency?.chain ?? "");
-      if (currency === undefined || account === undefined || access === undefined || address === "") continue;
+      if (currency === undefined || account === undefined || access === undefined || address === "")
+        continue;
       onExpected(account.chain);
       const units = parseAmount(amount, currency.decimal);
       const receiver = parseAddress(address, account.network);
       if (!units.ok || !receiver.ok) continue;
-      const payment = { contract: currency.contract ?? "", address: receiver.address, tag, amountUnits: `${units.units}` };
+      const payment = {
+        contract: currency.contract ?? "",
+        address: receiver.address,
+        tag,
+        amountUnits: `${units.units}`,
+      };
       access.expect(account.address, payment).catch(onBug);
     }
   } catch (error) {

@@ -21,14 +21,19 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
   return async (withdrawal, attempt) => {
     const chain = settings.chains[withdrawal.chain];
     const currency = settings.currencies[withdrawal.currency];
-    if (chain === undefined || currency === undefined) return "this courier does not know the chain or the currency";
+    if (chain === undefined || currency === undefined)
+      return "this courier does not know the chain or the currency";
     // A top-up moves the coin that pays the fees, for a sweep of any currency.
     const isTopUp = withdrawal.mode === "topup";
     const { decimal } = isTopUp ? families[chain.family].fees : currency;
     const amount = parseAmount(withdrawal.amount, decimal);
     const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
       ["network", withdrawal.network, networkOf(chain)],
-      ["contract", canonical(chain, withdrawal.contract), isTopUp ? "" : canonical(chain, currency.contract ?? "")],
+      [
+        "contract",
+        canonical(chain, withdrawal.contract),
+        isTopUp ? "" : canonical(chain, currency.contract ?? ""),
+      ],
       ["amount", amount.ok ? amount.units : amount.code, BigInt(withdrawal.amountUnits)],
     ];
     const wrong = checks.find(([, said, expected]) => said !== expected);
@@ -47,9 +52,20 @@ function canonical(chain: ConfiguredChain, contract: string): string {
   return parsed.ok ? parsed.address : contract;
 }
 
-function saidOf(withdrawal: CourierView, attempt: AttemptView): Parameters<ReturnType<typeof readBackOf>>[1] {
+function saidOf(
+  withdrawal: CourierView,
+  attempt: AttemptView,
+): Parameters<ReturnType<typeof readBackOf>>[1] {
   const { network, account, slot, contract, address, tag, amountUnits } = withdrawal;
-  const units = { amountUnits: BigInt(amountUnits), isFeeInside: isFeeInside(network, withdrawal.mode) };
+  const units = {
+    amountUnits: BigInt(amountUnits),
+    isFeeInside: isFeeInside(network, withdrawal.mode),
+  };
   const payment = { network, account, slot, contract, destination: address, tag, ...units };
-  return { payment, txParams: attempt.txParams, txHash: attempt.txHash, isCancel: attempt.isCancel === true };
+  return {
+    payment,
+    txParams: attempt.txParams,
+    txHash: attempt.txHash,
+    isCancel: attempt.isCancel === true,
+  };
 }

@@ -73,7 +73,10 @@ interface Connection {
   end(): void;
 }
 
-function createConnection({ link, report, onStatement }: ReporterOptions, after: number): Connection {
+function createConnection(
+  { link, report, onStatement }: ReporterOptions,
+  after: number,
+): Connection {
   let sentSeq = after;
   let isEnded = false;
   let isFetching = false;
@@ -125,7 +128,11 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
         for (const statement of waiting) push(statement);
       },
       (error: unknown) => {
-        if (!isEnded) link.drop("LINK_RESUME", error instanceof Error ? error.message : "the signer gave no statements");
+        if (!isEnded)
+          link.drop(
+            "LINK_RESUME",
+            error instanceof Error ? error.message : "the signer gave no statements",
+          );
       },
     );
   };
@@ -189,10 +196,12 @@ function createOutbox(link: ReporterOptions["link"]): Outbox {
     send(frame) {
       queue.push(frame);
       queuedBytes += frame.length;
-      if (queuedBytes > queuedBytesMax) link.drop("LINK_BACKLOG", "the gateway takes reports too slowly");
+      if (queuedBytes > queuedBytesMax)
+        link.drop("LINK_BACKLOG", "the gateway takes reports too slowly");
       else pump();
     },
-    drained: () => (queue.length === 0 ? Promise.resolve() : new Promise((resolve) => (onDrained = resolve))),
+    drained: () =>
+      queue.length === 0 ? Promise.resolve() : new Promise((resolve) => (onDrained = resolve)),
     end() {
       queue.length = 0;
     },

@@ -15,7 +15,13 @@ import { newNaming } from "./naming.ts";
 /** An account is idle once no withdrawal was open or expected for this time. */
 const idleAfterMs = 60_000;
 
-export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: "", latest: null };
+export const uncounted: Counted = {
+  askedAtMs: null,
+  dueAtMs: 0,
+  detail: "",
+  highest: "",
+  latest: null,
+};
 
 /**
  * The key of an account in a book. `deposit` is a deposit address, undefined for the chain's hot
@@ -26,7 +32,10 @@ export function accountKey(chain: string, deposit: string | undefined): string {
 }
 
 /** The fields by which an effect names the account of its answer. */
-export function named({ chain, address, isDeposit }: Account): { readonly chain: string; readonly account?: string } {
+export function named({ chain, address, isDeposit }: Account): {
+  readonly chain: string;
+  readonly account?: string;
+} {
   return isDeposit ? { chain, account: address } : { chain };
 }
 
@@ -86,7 +95,10 @@ export function putAccount(book: Book, view: AccountView): Account {
  * The account that pays a withdrawal; undefined for a chain without an account of this agent. A
  * deposit address is known after the first sweep, and the next slot after the first question.
  */
-export function senderOf(book: Book, { mode, chain, network, sender }: CourierView): Account | undefined {
+export function senderOf(
+  book: Book,
+  { mode, chain, network, sender }: CourierView,
+): Account | undefined {
   const isSweep = mode === "sweep" && sender !== "";
   const known = book.accounts.get(accountKey(chain, isSweep ? sender : undefined));
   if (known !== undefined || !isSweep || !book.accounts.has(chain)) return known;
@@ -105,7 +117,8 @@ function isQuiet({ busyAtMs }: Account, nowMs: number): boolean {
 
 /** Keeps an account busy with withdrawals in a queue or on a slot; called each second and block. */
 export function stayBusy(account: Account, nowMs: number): void {
-  const isOpen = account.flight.size > 0 || [...account.queues.values()].some((queue) => queue.length > 0);
+  const isOpen =
+    account.flight.size > 0 || [...account.queues.values()].some((queue) => queue.length > 0);
   if (isOpen) account.busyAtMs = nowMs;
 }
 
@@ -148,11 +161,18 @@ export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
     const { network, address, slots } = account;
     const key = `${network} ${address}`;
     const { first = slot, last = slot } = open.get(key) ?? {};
-    const range = { first: slots.compare(slot, first) < 0 ? slot : first, last: slots.compare(slot, last) > 0 ? slot : last };
+    const range = {
+      first: slots.compare(slot, first) < 0 ? slot : first,
+      last: slots.compare(slot, last) > 0 ? slot : last,
+    };
     open.set(key, { network, account: address, ...range });
   }
   // The hot wallets pay others, so they come first if there is no room for all accounts.
-  const hotWallets = new Set([...accounts.values()].flatMap((one) => (one.isDeposit ? [] : [`${one.network} ${one.address}`])));
+  const hotWallets = new Set(
+    [...accounts.values()].flatMap((one) =>
+      one.isDeposit ? [] : [`${one.network} ${one.address}`],
+    ),
+  );
   return [...open]
     .sort(([a], [b]) => Number(hotWallets.has(b)) - Number(hotWallets.has(a)))
     .slice(0, openAccountsMax)
@@ -169,7 +189,10 @@ export function unreadPart({ unread }: Pick<ChainState, "unread">): string {
 export function lostControl({
   accountHasCode,
   isKeyChanged = false,
-}: Pick<ChainState, "accountHasCode" | "isKeyChanged">): "COURIER_ACCOUNT_CODE" | "ACCOUNT_KEY_CHANGED" | "" {
+}: Pick<ChainState, "accountHasCode" | "isKeyChanged">):
+  | "COURIER_ACCOUNT_CODE"
+  | "ACCOUNT_KEY_CHANGED"
+  | "" {
   if (accountHasCode) return "COURIER_ACCOUNT_CODE";
   return isKeyChanged ? "ACCOUNT_KEY_CHANGED" : "";
 }

@@ -29,16 +29,22 @@ export function lookForCoins(account: Account, nowMs: number, out: SchedulerEffe
 
 function isDue(item: Item, nowMs: number): boolean {
   const { isAbsent, chainOutcome, stopped, openedAtMs, coinLookedAtMs, offer, view } = item;
-  if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0) return false;
+  if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0)
+    return false;
   const ageMs = nowMs - openedAtMs;
   const isOld = standingOf(offer) === "taken" ? ageMs >= takenMs : ageMs >= stillMs;
-  return isOld && pinOf(item) !== "" && (coinLookedAtMs === null || nowMs - coinLookedAtMs >= againMs);
+  return (
+    isOld && pinOf(item) !== "" && (coinLookedAtMs === null || nowMs - coinLookedAtMs >= againMs)
+  );
 }
 
 /** The pin without its amount; "" if none is known. */
 function pinOf({ view: { attempts }, account: { pinExclusion } }: Item): string {
   const [first] = attempts;
-  const pin = first === undefined || first.txParams === null ? first?.pin : pinExclusion?.coins(first.txParams)[0];
+  const pin =
+    first === undefined || first.txParams === null
+      ? first?.pin
+      : pinExclusion?.coins(first.txParams)[0];
   return pin === undefined ? "" : pin.slice(0, pin.lastIndexOf(":"));
 }
 
@@ -61,7 +67,9 @@ export function takeCoinLooks(
     if (!answer.isShown && item.view.mode !== "sweep") others.push(...besidePin(item));
   }
   const { naming, network, address } = account;
-  const unnamed = [...new Set(others)].filter((coin) => !naming.named.has(coin)).slice(0, sightedMax);
+  const unnamed = [...new Set(others)]
+    .filter((coin) => !naming.named.has(coin))
+    .slice(0, sightedMax);
   if (unnamed.length === 0) return;
   naming.dueAtMs = Math.max(naming.dueAtMs, nowMs + 1_000);
   const coins = unnamed.map((coin) => {
@@ -72,5 +80,7 @@ export function takeCoinLooks(
 }
 
 function besidePin({ view: { attempts }, account: { pinExclusion } }: Item): readonly string[] {
-  return attempts.flatMap(({ txParams }) => (txParams === null ? [] : (pinExclusion?.coins(txParams).slice(1) ?? [])));
+  return attempts.flatMap(({ txParams }) =>
+    txParams === null ? [] : (pinExclusion?.coins(txParams).slice(1) ?? []),
+  );
 }

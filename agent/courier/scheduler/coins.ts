@@ -18,7 +18,12 @@ export function marketOf(item: Item, feeMarket: FeeMarket, computeLimit: bigint)
   const coins = freeCoins(item);
   const { owed = [] } = item.view;
   const isOwed = ({ id }: Coin): boolean => owed.some((coin) => coin.startsWith(`${id}:`));
-  return { feeMarket, computeLimit, coins, ...(owed.length === 0 ? {} : { owed: coins.filter(isOwed) }) };
+  return {
+    feeMarket,
+    computeLimit,
+    coins,
+    ...(owed.length === 0 ? {} : { owed: coins.filter(isOwed) }),
+  };
 }
 
 /** True if a coin that the withdrawal has to spend is spent, or held by another payment. */
@@ -29,7 +34,14 @@ export function lacksOwed({ view: { owed = [] } }: Item, market: Market): boolea
 /** The payment without its sender. */
 export function wantedOf({ view, amountUnits }: Item): Wanted {
   const { network, mode, contract, address: destination, tag } = view;
-  return { network, contract, destination, tag, amountUnits, isFeeInside: isFeeInside(network, mode) };
+  return {
+    network,
+    contract,
+    destination,
+    tag,
+    amountUnits,
+    isFeeInside: isFeeInside(network, mode),
+  };
 }
 
 function freeCoins({ account, view }: Item): readonly Coin[] {
@@ -46,6 +58,8 @@ function freeCoins({ account, view }: Item): readonly Coin[] {
 /** The coins of all attempts, and of the request under way. */
 export function coinsOf({ pinExclusion }: Account, { view, asked }: Item): readonly string[] {
   const ofParams = (txParams: TxParams): readonly string[] => pinExclusion?.coins(txParams) ?? [];
-  const signed = view.attempts.flatMap(({ txParams, pin = "" }) => (txParams === null ? [pin] : ofParams(txParams)));
+  const signed = view.attempts.flatMap(({ txParams, pin = "" }) =>
+    txParams === null ? [pin] : ofParams(txParams),
+  );
   return [...signed, ...(asked === null ? [] : ofParams(asked))];
 }

@@ -53,7 +53,12 @@ export type SchedulerEvent =
    * `isFresh`: the signer has another run than before, so no earlier state counts. `askedAtMs`: the
    * time of the question.
    */
-  | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
+  | {
+      readonly kind: "hello";
+      readonly hello: CourierAnswers["hello"];
+      readonly isFresh: boolean;
+      readonly askedAtMs: number;
+    }
   | { readonly kind: "locked"; readonly code: string }
   /** `network`: only first attempts there. */
   | ({ readonly kind: "paused"; readonly paused: boolean } & Partial<NetworkStop>)
@@ -78,10 +83,25 @@ export type SchedulerEvent =
   /** The gateway has sent a job for the chain, which the signer has not judged yet. */
   | { readonly kind: "expected"; readonly chain: string }
   /** A new block exists; the rest of its data follows as `block`. */
-  | { readonly kind: "head"; readonly chain: string; readonly account?: string; readonly number: number }
-  | { readonly kind: "block"; readonly chain: string; readonly account?: string; readonly chainState: ChainState }
+  | {
+      readonly kind: "head";
+      readonly chain: string;
+      readonly account?: string;
+      readonly number: number;
+    }
+  | {
+      readonly kind: "block";
+      readonly chain: string;
+      readonly account?: string;
+      readonly chainState: ChainState;
+    }
   /** The chain's nodes do not answer usefully; a `block` ends it. */
-  | { readonly kind: "away"; readonly chain: string; readonly account?: string; readonly code: string }
+  | {
+      readonly kind: "away";
+      readonly chain: string;
+      readonly account?: string;
+      readonly code: string;
+    }
   | {
       readonly kind: "gas";
       readonly transactionId: string;
@@ -89,7 +109,9 @@ export type SchedulerEvent =
       /**
        * `wouldRevert` is the node's judgement on the call; any other no is a fault of the question.
        */
-      readonly answer: { readonly ok: true; readonly gasLimit: bigint } | (SchedulerNo & { readonly wouldRevert: boolean });
+      readonly answer:
+        | { readonly ok: true; readonly gasLimit: bigint }
+        | (SchedulerNo & { readonly wouldRevert: boolean });
     }
   | {
       readonly kind: "sent";
@@ -99,7 +121,12 @@ export type SchedulerEvent =
       readonly answers: readonly NodeAnswer[];
     }
   /** Independent code read other bytes, and no node has got them. */
-  | { readonly kind: "misread"; readonly transactionId: string; readonly attempt: number; readonly detail: string }
+  | {
+      readonly kind: "misread";
+      readonly transactionId: string;
+      readonly attempt: number;
+      readonly detail: string;
+    }
   | {
       readonly kind: "looked";
       readonly chain: string;
@@ -111,9 +138,17 @@ export type SchedulerEvent =
       readonly kind: "confirmed";
       readonly chain: string;
       readonly account?: string;
-      readonly found: readonly { readonly transactionId: string; readonly chainOutcome: ChainOutcome | null }[];
+      readonly found: readonly {
+        readonly transactionId: string;
+        readonly chainOutcome: ChainOutcome | null;
+      }[];
     }
-  | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly found: readonly VoidFound[] }
+  | {
+      readonly kind: "void";
+      readonly chain: string;
+      readonly account?: string;
+      readonly found: readonly VoidFound[];
+    }
   /** The gateway's word on coins, next slots and withdrawals, as the signer took it. */
   | {
       readonly kind: "sighted";
@@ -122,13 +157,20 @@ export type SchedulerEvent =
       readonly orders: readonly string[];
     }
   /** The answer to `guard`; missing if the block could not be read. */
-  | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
+  | {
+      readonly kind: "guarded";
+      readonly chain: string;
+      readonly account?: string;
+      readonly holds: boolean;
+    }
   | {
       readonly kind: "slotCounts";
       readonly chain: string;
       readonly account?: string;
       /** `began`: null if it was not asked for, or the nodes do not show it. */
-      readonly answer: ({ readonly ok: true; readonly began?: Began | null } & SlotCounts) | SchedulerNo;
+      readonly answer:
+        | ({ readonly ok: true; readonly began?: Began | null } & SlotCounts)
+        | SchedulerNo;
     }
   /** The final spenders of coins; null for a coin without one, or without an answer. */
   | {
@@ -165,10 +207,25 @@ export type NodeQuestion =
       readonly withdrawal: CourierView;
       readonly isOwn?: true;
     }
-  | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
-  | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
+  | {
+      readonly kind: "look";
+      readonly chain: string;
+      readonly account?: string;
+      readonly wanted: readonly Wanted[];
+    }
+  | {
+      readonly kind: "confirm";
+      readonly chain: string;
+      readonly account?: string;
+      readonly wanted: readonly Wanted[];
+    }
   /** Asks if attempts of an account are void, those of each withdrawal together. */
-  | { readonly kind: "void"; readonly chain: string; readonly account?: string; readonly wanted: readonly VoidWanted[] }
+  | {
+      readonly kind: "void";
+      readonly chain: string;
+      readonly account?: string;
+      readonly wanted: readonly VoidWanted[];
+    }
   /** `asksBegan`: some of its withdrawals have slots below the count. */
   | {
       readonly kind: "slotCounts";
@@ -178,9 +235,19 @@ export type NodeQuestion =
       readonly asksBegan?: true;
     }
   /** Asks which final transaction spends each coin, as txHash:output. */
-  | { readonly kind: "spenders"; readonly chain: string; readonly account?: string; readonly coins: readonly string[] }
+  | {
+      readonly kind: "spenders";
+      readonly chain: string;
+      readonly account?: string;
+      readonly coins: readonly string[];
+    }
   /** Asks if nodes show the transactions that made these coins. */
-  | { readonly kind: "makers"; readonly chain: string; readonly account?: string; readonly wanted: readonly CoinWanted[] };
+  | {
+      readonly kind: "makers";
+      readonly chain: string;
+      readonly account?: string;
+      readonly wanted: readonly CoinWanted[];
+    };
 
 /** The pin of a withdrawal, as txHash:output. */
 export interface CoinWanted {

@@ -15,7 +15,15 @@ import type { SchedulerEffect, VoidFound, VoidWanted } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 import { isPastEnd } from "./offers.ts";
 import { askGas, feesOf, gasOf } from "./signing.ts";
-import { ask, file, freeUnits, isAside, isToldOver, releasedAttempts, releasedVersions } from "./withdrawals.ts";
+import {
+  ask,
+  file,
+  freeUnits,
+  isAside,
+  isToldOver,
+  releasedAttempts,
+  releasedVersions,
+} from "./withdrawals.ts";
 
 /**
  * Most attempts in one question. Each account has one question at a time, because all attempts
@@ -41,8 +49,11 @@ function isCalledVoid({ voidFound }: Item, attempt: AttemptView): boolean {
 export function isPastSending(item: Item, attempt: AttemptView): boolean {
   const { account, offer } = item;
   if (account.expiryExclusion === null) return false;
-  if (isCalledVoid(item, attempt) || (offer?.txHash === attempt.txHash && isPastEnd(offer))) return true;
-  return attempt.validUntilMs !== undefined && (account.chainState?.chainMs ?? 0) > attempt.validUntilMs;
+  if (isCalledVoid(item, attempt) || (offer?.txHash === attempt.txHash && isPastEnd(offer)))
+    return true;
+  return (
+    attempt.validUntilMs !== undefined && (account.chainState?.chainMs ?? 0) > attempt.validUntilMs
+  );
 }
 
 /**
@@ -57,21 +68,30 @@ export function askVoid(account: Account, nowMs: number, out: SchedulerEffect[])
   const { expiryExclusion, chainState, askingVoid } = account;
   if (expiryExclusion === null || chainState?.chainMs === undefined) return;
   const { chainMs } = chainState;
-  const due: { readonly item: Item; readonly attempts: readonly VoidQuestion[]; readonly validUntilMs: number }[] = [];
+  const due: {
+    readonly item: Item;
+    readonly attempts: readonly VoidQuestion[];
+    readonly validUntilMs: number;
+  }[] = [];
   for (const item of account.pending) {
     say(item, chainMs, nowMs);
     if (isSeen(item) || nowMs < item.voidDueAtMs) continue;
     const attempts = notVoid(item);
     const validUntilMs = Math.max(...attempts.map((one) => one.validUntilMs));
-    if (attempts.length > 0 && chainMs > validUntilMs + expiryExclusion.marginMs) due.push({ item, attempts, validUntilMs });
+    if (attempts.length > 0 && chainMs > validUntilMs + expiryExclusion.marginMs)
+      due.push({ item, attempts, validUntilMs });
   }
   if (due.length === 0 || (askingVoid !== null && nowMs - askingVoid < voidMsMax)) return;
   due.sort((a, b) => a.validUntilMs - b.validUntilMs);
   const oldest = due[0]?.validUntilMs ?? 0;
-  const some = due.filter(({ validUntilMs }) => validUntilMs - oldest <= expiryExclusion.lifetimeMsMax).slice(0, voidAskedMax);
+  const some = due
+    .filter(({ validUntilMs }) => validUntilMs - oldest <= expiryExclusion.lifetimeMsMax)
+    .slice(0, voidAskedMax);
   account.askingVoid = nowMs;
   for (const { item } of some) item.voidDueAtMs = nowMs + againMs;
-  const wanted = some.map(({ item: { view }, attempts }): VoidWanted => ({ withdrawal: view, attempts }));
+  const wanted = some.map(
+    ({ item: { view }, attempts }): VoidWanted => ({ withdrawal: view, attempts }),
+  );
   out.push({ kind: "void", ...named(account), wanted });
 }
 
@@ -91,7 +111,9 @@ function isSeen({ chainOutcome, stopped, location, isDoubtful }: Item): boolean 
 /** Released attempts that our own nodes have not called void. */
 function notVoid({ view, voidFound }: Item): VoidQuestion[] {
   return releasedAttempts(view).flatMap(({ txHash, validUntilMs, voidBy: said }) =>
-    validUntilMs === undefined || voidFound.has(txHash) || isTold(said) ? [] : [{ txHash, validUntilMs: validUntilMs }],
+    validUntilMs === undefined || voidFound.has(txHash) || isTold(said)
+      ? []
+      : [{ txHash, validUntilMs: validUntilMs }],
   );
 }
 
@@ -103,14 +125,21 @@ function isTold(said: AttemptView["voidBy"]): boolean {
 function say(item: Item, chainMs: number, nowMs: number): void {
   const { account, offer, view } = item;
   const newest = releasedVersions(view).at(-1) ?? releasedAttempts(view).at(-1);
-  if (account.expiryExclusion === null || newest?.validUntilMs === undefined || isOver(item) || isAside(item, nowMs)) return;
+  if (
+    account.expiryExclusion === null ||
+    newest?.validUntilMs === undefined ||
+    isOver(item) ||
+    isAside(item, nowMs)
+  )
+    return;
   if (isTold(newest.voidBy)) {
     if (newest.voidBy === "courier") item.waiting = forGateway;
     return;
   }
   const isLong = offer !== null && nowMs - offer.firstAtMs >= patienceMs;
   const wait = waitOf(newest.validUntilMs + account.expiryExclusion.marginMs, chainMs);
-  if (isLong || chainMs > newest.validUntilMs) item.waiting = item.voidTrouble === "" ? wait : `${wait}; ${item.voidTrouble}`;
+  if (isLong || chainMs > newest.validUntilMs)
+    item.waiting = item.voidTrouble === "" ? wait : `${wait}; ${item.voidTrouble}`;
 }
 
 /** Both times, so an operator sees the length of the wait, or a chain that stands still. */
@@ -124,7 +153,11 @@ function timeOf(ms: number): string {
 }
 
 /** Takes the nodes' answer on attempts of an account. @returns the withdrawals concerned */
-export function takeVoid(book: Book, account: Account, found: readonly VoidFound[]): readonly Item[] {
+export function takeVoid(
+  book: Book,
+  account: Account,
+  found: readonly VoidFound[],
+): readonly Item[] {
   account.askingVoid = null;
   return found.flatMap((one) => {
     const item = book.items.get(one.transactionId);
@@ -138,7 +171,8 @@ function takeVoidOf(item: Item, { txHashes, answer }: VoidFound): void {
   if (isSeen(item)) return;
   item.voidTrouble = answer.ok ? "" : answer.code;
   if (!answer.ok || !answer.isVoid) return;
-  for (const txHash of txHashes) item.voidFound.set(txHash, { block: answer.block, quorum: answer.quorum });
+  for (const txHash of txHashes)
+    item.voidFound.set(txHash, { block: answer.block, quorum: answer.quorum });
 }
 
 /** The void attempt that the signer must still record, null when there is none. */
@@ -153,7 +187,8 @@ export function voidReport({ view, voidFound, location, isAbsent }: Item) {
     const found = voidFound.get(txHash);
     if (found === undefined || isTold(said)) continue;
     // The attempt was in a block and is out of it again. The signer must record this first.
-    if (view.state === "included") return { stage: "broadcast", outcome: "", txHash, block: 0 } as const;
+    if (view.state === "included")
+      return { stage: "broadcast", outcome: "", txHash, block: 0 } as const;
     return { stage: "void", outcome: "", txHash, ...found } as const;
   }
   return null;
@@ -181,12 +216,19 @@ export function disbelieve(item: Item, txHash: string, out: SchedulerEffect[]): 
 export function renew(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { chainState } = account;
   const feeMarket = chainState?.feeMarket ?? null;
-  if (account.expiryExclusion === null || chainState === null || feeMarket === null || account.away !== "") return;
+  if (
+    account.expiryExclusion === null ||
+    chainState === null ||
+    feeMarket === null ||
+    account.away !== ""
+  )
+    return;
   if (unreadPart(chainState) !== "") return;
   for (const item of byPatience(account.pending, ({ openedAtMs }) => openedAtMs)) {
     const { view } = item;
     const isMoving = view.state === "released" || view.state === "broadcast";
-    if (!isMoving || !item.isAbsent || isOver(item) || item.asking !== null || isAside(item, nowMs)) continue;
+    if (!isMoving || !item.isAbsent || isOver(item) || item.asking !== null || isAside(item, nowMs))
+      continue;
     const newest = view.attempts.at(-1);
     if (newest === undefined || view.attempts.some(({ voidBy }) => voidBy !== "both")) continue;
     if (newest.attempt >= courierAttemptsMax) item.waiting = "WITHDRAWAL_WAITS_FOR_OPERATOR";
@@ -194,7 +236,13 @@ export function renew(account: Account, nowMs: number, out: SchedulerEffect[]): 
   }
 }
 
-function askAnother(item: Item, newest: AttemptView, feeMarket: FeeMarket, nowMs: number, out: SchedulerEffect[]): void {
+function askAnother(
+  item: Item,
+  newest: AttemptView,
+  feeMarket: FeeMarket,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   const { account, view } = item;
   const computeLimit = gasOf(item, 0, nowMs);
   if (computeLimit === null) {
@@ -208,7 +256,8 @@ function askAnother(item: Item, newest: AttemptView, feeMarket: FeeMarket, nowMs
   const bound = item.reserved.native - (view.contract === "" ? item.amountUnits : 0n);
   // All reserved funds must still be there, with the amount of this withdrawal and the highest fee
   // of this attempt. The attempt before is void, so its reserved fee serves this one.
-  const isThere = (contract: string, more: bigint): boolean => (freeUnits(account, contract) ?? -1n) >= more;
+  const isThere = (contract: string, more: bigint): boolean =>
+    (freeUnits(account, contract) ?? -1n) >= more;
   if (!isThere("", most - bound) || (view.contract !== "" && !isThere(view.contract, 0n))) {
     item.waiting = fundsForAnother;
     return;

@@ -12,7 +12,13 @@ import { lacksOwed, marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item, Naming } from "./item.ts";
 
-export const newNaming = (): Naming => ({ named: new Set(), asked: new Map(), dueAtMs: 0, sinceMs: null, slotAskedAtMs: null });
+export const newNaming = (): Naming => ({
+  named: new Set(),
+  asked: new Map(),
+  dueAtMs: 0,
+  sinceMs: null,
+  slotAskedAtMs: null,
+});
 
 /** The time until a coin is asked for again, doubled with each silence. */
 const againMs = 2_000;
@@ -30,13 +36,16 @@ export const unclearedCode = "WITHDRAWAL_UNCLEARED";
 /** The words until a silence is told. */
 export const askingWords = "the gateway's word on it is asked for";
 
-export const owedWords = "ACCOUNT_COIN_OWED: the coin that it has to spend is spent, or held by another payment";
+export const owedWords =
+  "ACCOUNT_COIN_OWED: the coin that it has to spend is spent, or held by another payment";
 
 const coinText = ({ id, units }: Coin): string => `${id}:${units}`;
 
 /** The words of a withdrawal that waits for the gateway's word on a coin. */
 export function unnamedWords(account: Account, nowMs: number): string {
-  return isSilent(account, nowMs) ? `${unnamedCode}: the gateway's nodes have not named a coin for it yet` : askingWords;
+  return isSilent(account, nowMs)
+    ? `${unnamedCode}: the gateway's nodes have not named a coin for it yet`
+    : askingWords;
 }
 
 /** The reason why an account has not begun, with the values that an operator must compare. */
@@ -82,7 +91,8 @@ export function namedOffer(
   }
   askFor(account, market.coins, coins, nowMs, out);
   const named = market.coins.filter((coin) => naming.named.has(coinText(coin)));
-  if (lacksOwed(item, { ...market, owed: named.filter((coin) => market.owed?.includes(coin)) })) return "unnamed";
+  if (lacksOwed(item, { ...market, owed: named.filter((coin) => market.owed?.includes(coin)) }))
+    return "unnamed";
   return fees.first({ ...market, coins: named }, wantedOf(item)) ?? "unnamed";
 }
 
@@ -101,15 +111,24 @@ function askFor(
     return !naming.named.has(text) && (naming.asked.get(text)?.dueAtMs ?? 0) <= nowMs;
   };
   const rank = (coin: Coin): number => Number(!offered.includes(coinText(coin)));
-  const byRank = (a: Coin, b: Coin): number => rank(a) - rank(b) || (a.units === b.units ? 0 : a.units > b.units ? -1 : 1);
+  const byRank = (a: Coin, b: Coin): number =>
+    rank(a) - rank(b) || (a.units === b.units ? 0 : a.units > b.units ? -1 : 1);
   const wanted = free.filter(isWanted).sort(byRank).slice(0, sightedMax);
   if (wanted.length === 0) return;
   naming.dueAtMs = nowMs + questionMs;
   for (const coin of wanted) {
     const { tries = 0 } = naming.asked.get(coinText(coin)) ?? {};
-    naming.asked.set(coinText(coin), { tries: tries + 1, dueAtMs: nowMs + Math.min(againMsMax, againMs * 2 ** tries) });
+    naming.asked.set(coinText(coin), {
+      tries: tries + 1,
+      dueAtMs: nowMs + Math.min(againMsMax, againMs * 2 ** tries),
+    });
   }
-  const coins = wanted.map(({ id, units }) => ({ network, account: address, id, units: `${units}` }));
+  const coins = wanted.map(({ id, units }) => ({
+    network,
+    account: address,
+    id,
+    units: `${units}`,
+  }));
   out.push({ kind: "question", coins, accounts: [], orders: [] });
 }
 
@@ -118,7 +137,12 @@ function askFor(
  * none at once, and where an operator would have to decide once a minute, because a word that was
  * said while a node lied is not the last one.
  */
-export function askFirstSlot({ network, address, naming }: Account, code: string, nowMs: number, out: SchedulerEffect[]): void {
+export function askFirstSlot(
+  { network, address, naming }: Account,
+  code: string,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   const isNew = naming.slotAskedAtMs === null || nowMs - naming.slotAskedAtMs >= againMsMax;
   if (code !== "ACCOUNT_FIRST_UNNAMED" && !(code === "ACCOUNT_FIRST_SLOT" && isNew)) return;
   naming.slotAskedAtMs = nowMs;
@@ -134,7 +158,9 @@ export function clearedAgainMs(tries: number): number {
 export function unclearedWords(item: Item, nowMs: number): string {
   item.unclearedSinceMs ??= nowMs;
   const isSilent = nowMs - item.unclearedSinceMs >= silentMs;
-  return isSilent ? `${unclearedCode}: the gateway has not said yet that nothing on the chain pays it already` : askingWords;
+  return isSilent
+    ? `${unclearedCode}: the gateway has not said yet that nothing on the chain pays it already`
+    : askingWords;
 }
 
 /** Takes what the signer kept of the gateway's word. @returns the accounts it is about */
@@ -143,8 +169,13 @@ export function takeSightings(
   { coins, next, orders }: Extract<SchedulerEvent, { kind: "sighted" }>,
 ): readonly Account[] {
   const touched = new Set<Account>();
-  const accountOf = (of: { readonly network: string; readonly account: string }): Account | undefined =>
-    [...book.accounts.values()].find(({ network, address }) => network === of.network && address === of.account);
+  const accountOf = (of: {
+    readonly network: string;
+    readonly account: string;
+  }): Account | undefined =>
+    [...book.accounts.values()].find(
+      ({ network, address }) => network === of.network && address === of.account,
+    );
   for (const { id, units, ...of } of coins) {
     const account = accountOf(of);
     if (account === undefined) continue;

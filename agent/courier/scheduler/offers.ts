@@ -19,7 +19,10 @@ const doubtfulReason = "offered, no node has said that it took it";
 /** The offer after further answers. A node that was not reached keeps its last one. */
 export function withAnswers(offer: Offer, answers: readonly NodeAnswer[]): Offer {
   const heard = answers.filter(({ standing }) => standing !== "unsent");
-  return { ...offer, byNode: new Map([...offer.byNode, ...heard.map((answer) => [answer.node, answer] as const)]) };
+  return {
+    ...offer,
+    byNode: new Map([...offer.byNode, ...heard.map((answer) => [answer.node, answer] as const)]),
+  };
 }
 
 export function bestOf({ byNode }: Offer): NodeAnswer {
@@ -46,20 +49,30 @@ export function isRefusedForGood(offer: Offer): boolean {
 /** The least price that refusals of the bytes name, the lowest of all; null without one. */
 export function namedPrice(offer: Offer | null): bigint | null {
   if (standingOf(offer) !== "refused") return null;
-  const named = [...(offer?.byNode.values() ?? [])].flatMap(({ least }) => (least === undefined ? [] : [BigInt(least)]));
-  return named.reduce<bigint | null>((lowest, one) => (lowest === null || one < lowest ? one : lowest), null);
+  const named = [...(offer?.byNode.values() ?? [])].flatMap(({ least }) =>
+    least === undefined ? [] : [BigInt(least)],
+  );
+  return named.reduce<bigint | null>(
+    (lowest, one) => (lowest === null || one < lowest ? one : lowest),
+    null,
+  );
 }
 
 /**
  * The reason why the offered bytes are in no mempool as far as the nodes say, in a node's own
  * words; "" if a node took them, or if that is not long ago enough to say.
  */
-export function offerWords({ offer, location, chainOutcome }: Pick<Item, "offer" | "location" | "chainOutcome">): string {
+export function offerWords({
+  offer,
+  location,
+  chainOutcome,
+}: Pick<Item, "offer" | "location" | "chainOutcome">): string {
   if (offer === null || location !== null || chainOutcome !== null || isPastEnd(offer)) return "";
   const standing = standingOf(offer);
   const { node, meaning, text } = bestOf(offer);
   const isLong = offer.atMs - offer.firstAtMs >= doubtMs;
   const words = node === "" ? text : `${node}: ${text}`;
-  if (standing === "refused" && (meaning !== "slot-used" || isLong)) return `${refusedReason}: ${words}`;
+  if (standing === "refused" && (meaning !== "slot-used" || isLong))
+    return `${refusedReason}: ${words}`;
   return standing === "doubtful" && isLong ? `${doubtfulReason}: ${words}` : "";
 }

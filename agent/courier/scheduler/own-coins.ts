@@ -26,13 +26,16 @@ export function watchCoins(account: Account, nowMs: number, out: SchedulerEffect
   const now = new Set(chainState.coins.map(({ id }) => id));
   const [ours, lost] = [new Set<string>(), new Set<string>()];
   for (const item of flight)
-    for (const coin of coinsOf(account, item)) (item.chainOutcome?.outcome === "conflicted" ? lost : ours).add(outpointOf(coin));
+    for (const coin of coinsOf(account, item))
+      (item.chainOutcome?.outcome === "conflicted" ? lost : ours).add(outpointOf(coin));
   for (const coin of [...ownCoins.listed, ...lost]) {
-    if (now.has(coin) || ours.has(coin) || ownCoins.gone.has(coin) || ownCoins.gone.size >= goneMax) continue;
+    if (now.has(coin) || ours.has(coin) || ownCoins.gone.has(coin) || ownCoins.gone.size >= goneMax)
+      continue;
     ownCoins.gone.set(coin, { sinceMs: nowMs, dueAtMs: nowMs + againMs, tries: 0 });
   }
   ownCoins.listed = now;
-  for (const [coin, { sinceMs }] of ownCoins.gone) if (now.has(coin) || nowMs - sinceMs > forgetMs) ownCoins.gone.delete(coin);
+  for (const [coin, { sinceMs }] of ownCoins.gone)
+    if (now.has(coin) || nowMs - sinceMs > forgetMs) ownCoins.gone.delete(coin);
   const due = [...ownCoins.gone].filter(([, { dueAtMs }]) => dueAtMs <= nowMs).slice(0, askedMax);
   if (due.length === 0) return;
   for (const [, one] of due) {
@@ -56,7 +59,11 @@ export function takeSpenders(
   for (const { coin, txHash } of found) {
     if (txHash === null || !ownCoins.gone.has(coin)) continue;
     if (isAttempt(book, account, txHash)) ownCoins.gone.delete(coin);
-    else out.push({ kind: "foreign", body: { chain, coin, txHash, ...(isDeposit ? { address } : {}) } });
+    else
+      out.push({
+        kind: "foreign",
+        body: { chain, coin, txHash, ...(isDeposit ? { address } : {}) },
+      });
   }
 }
 

@@ -11,10 +11,24 @@ import { lookForCoins, takeCoinLooks } from "./coin-looks.ts";
 import type { SchedulerEffect, SchedulerEvent, SchedulerNo, SchedulerVerb } from "./events.ts";
 import { askVoid, isRecorded, renew, takeVoid } from "./expiry-exclusion.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
-import { askFirstSlot, forgetNamed, takeSightings, unclearedCode, unnamedCode, whyUnbegun } from "./naming.ts";
+import {
+  askFirstSlot,
+  forgetNamed,
+  takeSightings,
+  unclearedCode,
+  unnamedCode,
+  whyUnbegun,
+} from "./naming.ts";
 import { takeSpenders, watchCoins } from "./own-coins.ts";
 import { bump, resend, send, signAgain, takeMisread, takeSent } from "./sending.ts";
-import { advance, askCleared, finishIntent, takeGas, takeOwnTransfer, takeRefusal } from "./signing.ts";
+import {
+  advance,
+  askCleared,
+  finishIntent,
+  takeGas,
+  takeOwnTransfer,
+  takeRefusal,
+} from "./signing.ts";
 import { takePaused, takeStops } from "./stops.ts";
 import {
   count,
@@ -84,10 +98,15 @@ export function createScheduler(options: { readonly inFlightMax?: number } = {})
  * Makes one step. Changes `state` in place and returns the effects in order. `nowMs` never goes
  * back.
  */
-export function step(state: SchedulerState, event: SchedulerEvent, nowMs: number): readonly SchedulerEffect[] {
+export function step(
+  state: SchedulerState,
+  event: SchedulerEvent,
+  nowMs: number,
+): readonly SchedulerEffect[] {
   const out: SchedulerEffect[] = [];
   const { book } = state;
-  for (const account of take(state, event, nowMs, out)) advance(book, account, state.inFlightMax, nowMs, out);
+  for (const account of take(state, event, nowMs, out))
+    advance(book, account, state.inFlightMax, nowMs, out);
   return out;
 }
 
@@ -97,7 +116,12 @@ export function openCount(state: SchedulerState): number {
 }
 
 /** Takes the event in. @returns the accounts whose queues may now move */
-function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: SchedulerEffect[]): Iterable<Account> {
+function take(
+  state: SchedulerState,
+  event: SchedulerEvent,
+  nowMs: number,
+  out: SchedulerEffect[],
+): Iterable<Account> {
   const { book } = state;
   switch (event.kind) {
     case "hello":
@@ -114,7 +138,8 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
     case "answered":
       return takeAnswer(book, event, nowMs, out);
     case "adopted":
-      if (event.answer.ok) return [Object.assign(putAccount(book, event.answer.account), { isUnbegun: false })];
+      if (event.answer.ok)
+        return [Object.assign(putAccount(book, event.answer.account), { isUnbegun: false })];
       return withAccount(book, event, (account) => {
         if (event.answer.ok) return;
         account.slotCounts.detail = whyUnbegun(account, event.answer.code, nowMs);
@@ -146,12 +171,15 @@ function take(state: SchedulerState, event: SchedulerEvent, nowMs: number, out: 
       return takeItemEvent(book, event, nowMs, out);
     case "looked":
       return withAccount(book, event, (account) => {
-        for (const item of takeLocations(book, account, event.found, nowMs, out)) steer(item, nowMs, out);
+        for (const item of takeLocations(book, account, event.found, nowMs, out))
+          steer(item, nowMs, out);
       });
     case "confirmed":
       return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
     case "void":
-      return withAccount(book, event, (account) => steerAll(takeVoid(book, account, event.found), nowMs, out));
+      return withAccount(book, event, (account) =>
+        steerAll(takeVoid(book, account, event.found), nowMs, out),
+      );
     case "guarded":
       return withAccount(book, event, (account) => {
         if (!event.holds) recheck(account, out);
@@ -195,9 +223,11 @@ function takeHello(
     if (item.asking?.isDoubtful) item.asking = null;
     // A withdrawal missing in the signer's open ones has ended, and the end did not reach this
     // scheduler.
-    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item, nowMs);
+    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs)
+      closeItem(book, item, nowMs);
   }
-  for (const transactionId of book.awaiting.keys()) if (!open.has(transactionId)) book.awaiting.delete(transactionId);
+  for (const transactionId of book.awaiting.keys())
+    if (!open.has(transactionId)) book.awaiting.delete(transactionId);
   takeViews(book, hello.open, nowMs, out);
   for (const account of book.accounts.values()) count(book, account, nowMs, out);
   return book.accounts.values();
@@ -276,7 +306,9 @@ function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
   const stage = isToldOver({ state }) ? "final" : state;
   // A withdrawal that a recovery has quarantined stays quarantined until its end.
   const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
-  const isOther = isVoidKey(asked.key) ? !isRecorded(withdrawal, asked.key) : !isWatched && !asked.key.startsWith(`${stage} `);
+  const isOther = isVoidKey(asked.key)
+    ? !isRecorded(withdrawal, asked.key)
+    : !isWatched && !asked.key.startsWith(`${stage} `);
   if (asked.verb === "observed" && isOther) return;
   item.asking = null;
   item.refusals = 0;
@@ -284,7 +316,14 @@ function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
   if (asked.verb === "observed" && !isVoidKey(asked.key)) item.told = asked.key;
 }
 
-function refused(book: Book, item: Item, verb: SchedulerVerb, answer: SchedulerNo, nowMs: number, out: SchedulerEffect[]): void {
+function refused(
+  book: Book,
+  item: Item,
+  verb: SchedulerVerb,
+  answer: SchedulerNo,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   if (answer.effect !== "none") {
     // The request may have been done: its reservation stays until the signer's own view comes.
     if (item.asking !== null) item.asking.isDoubtful = true;
@@ -377,7 +416,8 @@ function takeConfirmed(
 function takeTick(book: Book, nowMs: number, out: SchedulerEffect[]): Iterable<Account> {
   if (nowMs - book.helloAtMs >= refreshMsMax) refresh(book, nowMs, out);
   for (const item of book.items.values()) {
-    if (item.gasAskedAtMs !== null && nowMs - item.gasAskedAtMs > gasMsMax) item.gasAskedAtMs = null;
+    if (item.gasAskedAtMs !== null && nowMs - item.gasAskedAtMs > gasMsMax)
+      item.gasAskedAtMs = null;
     if (item.asking === null || nowMs - item.asking.sinceMs <= askMsMax) continue;
     item.asking = null;
     file(item);

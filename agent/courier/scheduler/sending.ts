@@ -13,7 +13,16 @@ import { byPatience, isPastSending } from "./expiry-exclusion.ts";
 import type { Account, Item } from "./item.ts";
 import { bestOf, isRefusedForGood, namedPrice, standingOf, withAnswers } from "./offers.ts";
 import { askGas, feesOf, gasOf, marketFor } from "./signing.ts";
-import { ask, bySlot, file, freeUnits, isAside, lowest, releasedAttempts, releasedVersions } from "./withdrawals.ts";
+import {
+  ask,
+  bySlot,
+  file,
+  freeUnits,
+  isAside,
+  lowest,
+  releasedAttempts,
+  releasedVersions,
+} from "./withdrawals.ts";
 
 /** The same bytes are sent again after this time, for nodes without them. */
 const resendMs = 30_000;
@@ -53,7 +62,12 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: Schedule
   const isNew = item.offer?.attempt !== newest.attempt;
   if (!isNew && !(isResend && nowMs - (item.offer?.atMs ?? 0) >= resendMs)) return;
   item.sendingSinceMs = nowMs;
-  out.push({ kind: "send", chain: item.account.chain, withdrawal: item.view, attempt: newest.attempt });
+  out.push({
+    kind: "send",
+    chain: item.account.chain,
+    withdrawal: item.view,
+    attempt: newest.attempt,
+  });
 }
 
 /**
@@ -62,7 +76,9 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: Schedule
  */
 export function resend(account: Account, nowMs: number, out: SchedulerEffect[]): void {
   const { pending, slots } = account;
-  const some = slots.blocksLater ? bySlot(pending) : byPatience([...pending].filter(isSendable), handedAtMs);
+  const some = slots.blocksLater
+    ? bySlot(pending)
+    : byPatience([...pending].filter(isSendable), handedAtMs);
   for (const item of some.slice(0, resendMax)) send(item, true, nowMs, out);
 }
 
@@ -76,7 +92,11 @@ function handedAtMs({ offer, sendingSinceMs }: Item): number {
 }
 
 /** Bytes that independent code reads differently are never sent. */
-export function takeMisread(item: Item, { detail }: Extract<SchedulerEvent, { kind: "misread" }>, out: SchedulerEffect[]): void {
+export function takeMisread(
+  item: Item,
+  { detail }: Extract<SchedulerEvent, { kind: "misread" }>,
+  out: SchedulerEffect[],
+): void {
   const isNews = item.stopped === "";
   item.sendingSinceMs = null;
   item.stopped = "COURIER_READ_BACK";
@@ -100,13 +120,21 @@ export function takeSent(
   if (attempt === undefined) return;
   if (answers.every(({ standing }) => standing === "unsent")) {
     item.unsent += 1;
-    item.sendNotBeforeMs = nowMs + Math.min(unsentRetryMsMax, unsentRetryMs * 2 ** Math.min(item.unsent - 1, 8));
+    item.sendNotBeforeMs =
+      nowMs + Math.min(unsentRetryMsMax, unsentRetryMs * 2 ** Math.min(item.unsent - 1, 8));
     item.waiting = "no node takes it";
     return;
   }
-  const first = { firstAtMs: nowMs, firstBlock: item.account.chainState?.number ?? null, byNode: new Map() };
+  const first = {
+    firstAtMs: nowMs,
+    firstBlock: item.account.chainState?.number ?? null,
+    byNode: new Map(),
+  };
   const before = item.offer?.attempt === number ? item.offer : first;
-  item.offer = withAnswers({ ...before, attempt: number, txHash: attempt.txHash, atMs: nowMs }, answers);
+  item.offer = withAnswers(
+    { ...before, attempt: number, txHash: attempt.txHash, atMs: nowMs },
+    answers,
+  );
   item.unsent = 0;
   item.waiting = "";
   if (answers.some(({ meaning }) => meaning === "slot-used"))
@@ -114,8 +142,14 @@ export function takeSent(
 }
 
 /** Looks for every released attempt, because a block may hold any of them. */
-export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readonly txHashes: readonly string[] } {
-  return { withdrawal: item.view, txHashes: releasedAttempts(item.view).map((attempt) => attempt.txHash) };
+export function lookFor(item: Item): {
+  readonly withdrawal: Item["view"];
+  readonly txHashes: readonly string[];
+} {
+  return {
+    withdrawal: item.view,
+    txHashes: releasedAttempts(item.view).map((attempt) => attempt.txHash),
+  };
 }
 
 /**
@@ -127,7 +161,8 @@ export function bump(account: Account, nowMs: number, out: SchedulerEffect[]): v
   const { pending, slots } = account;
   if (feesOf(account).bidding === null) return;
   const first = lowest(pending);
-  for (const item of slots.blocksLater ? (first === undefined ? [] : [first]) : [...pending]) bumpOne(item, nowMs, out);
+  for (const item of slots.blocksLater ? (first === undefined ? [] : [first]) : [...pending])
+    bumpOne(item, nowMs, out);
 }
 
 function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
@@ -140,7 +175,13 @@ function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
   if (item.chainOutcome !== null) return;
   const newest = item.view.attempts.at(-1);
   // The newest attempt must be released; one at the release gate is the replacement in the making.
-  if (newest === undefined || newest.raw === undefined || newest.attempt !== offer.attempt || isAside(item, nowMs)) return;
+  if (
+    newest === undefined ||
+    newest.raw === undefined ||
+    newest.attempt !== offer.attempt ||
+    isAside(item, nowMs)
+  )
+    return;
   const isRefused = standingOf(offer) === "refused";
   if (feesOf(account).bidding?.isReplaced !== true && !isRefused) return;
   const { firstBlock, firstAtMs } = offer;
@@ -150,7 +191,10 @@ function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
   }
   const ageMs = nowMs - firstAtMs;
   const blocks = chainState.number - firstBlock;
-  const isOverdue = account.pinExclusion === null ? blocks >= bumpBlocks || ageMs >= bumpMs : blocks >= coinBumpBlocks;
+  const isOverdue =
+    account.pinExclusion === null
+      ? blocks >= bumpBlocks || ageMs >= bumpMs
+      : blocks >= coinBumpBlocks;
   const isDue = isOverdue || (isRefused && bestOf(offer).meaning === "price");
   if (!isDue || ageMs < attemptsApartMs || chainState.number === firstBlock) return;
   // A node shows the attempt in a block, or no higher fee makes a node take it. A replacement could
@@ -174,7 +218,8 @@ function bumpOne(item: Item, nowMs: number, out: SchedulerEffect[]): void {
   }
   const next = replacement(item, newest, gas);
   const most = next === null ? 0n : feesOf(account).most(next);
-  const isShort = account.pinExclusion === null && (freeUnits(account, "") ?? 0n) < most - BigInt(newest.feeMax);
+  const isShort =
+    account.pinExclusion === null && (freeUnits(account, "") ?? 0n) < most - BigInt(newest.feeMax);
   if (next === null || isShort) {
     item.waiting = "funds for a higher fee";
     return;
@@ -219,8 +264,16 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
   for (const item of bySlot(account.pending)) {
     const newest = item.view.attempts.at(-1);
     const isApproved = item.view.state === "released" || item.view.state === "broadcast";
-    if (!isApproved || newest?.isOut !== true || item.asking !== null || item.stopped !== "" || isAside(item, nowMs)) continue;
-    if (account.chainState === null || item.location !== null || item.chainOutcome !== null) continue;
+    if (
+      !isApproved ||
+      newest?.isOut !== true ||
+      item.asking !== null ||
+      item.stopped !== "" ||
+      isAside(item, nowMs)
+    )
+      continue;
+    if (account.chainState === null || item.location !== null || item.chainOutcome !== null)
+      continue;
     if (item.gas === null) {
       askGas(item, nowMs, out);
       continue;
@@ -245,7 +298,8 @@ export function signAgain(account: Account, nowMs: number, out: SchedulerEffect[
 function replacement(item: Item, newest: AttemptView, computeLimit: bigint): TxParams | null {
   const { account, isTipLow, view } = item;
   const { bidding } = feesOf(account);
-  if (account.chainState === null || account.chainState.feeMarket === null || bidding === null) return null;
+  if (account.chainState === null || account.chainState.feeMarket === null || bidding === null)
+    return null;
   const feeMarket = marketFor(item, marketWithNamed(item, newest, account.chainState.feeMarket));
   const market = marketOf(item, feeMarket, computeLimit);
   return bidding.replacementAt(market, wantedOf(item), view.attempts, newest.attempt, isTipLow);
@@ -255,8 +309,14 @@ function replacement(item: Item, newest: AttemptView, computeLimit: bigint): TxP
  * The market with the least price that nodes named in refusing the newest attempt. The signer's
  * limits hold for it as for every other figure of a node.
  */
-function marketWithNamed(item: Item, { attempt, txParams }: AttemptView, feeMarket: FeeMarket): FeeMarket {
+function marketWithNamed(
+  item: Item,
+  { attempt, txParams }: AttemptView,
+  feeMarket: FeeMarket,
+): FeeMarket {
   const least = item.offer?.attempt === attempt ? namedPrice(item.offer) : null;
   const { bidding } = feesOf(item.account);
-  return least === null || txParams === null ? feeMarket : (bidding?.named?.(feeMarket, least, txParams) ?? feeMarket);
+  return least === null || txParams === null
+    ? feeMarket
+    : (bidding?.named?.(feeMarket, least, txParams) ?? feeMarket);
 }

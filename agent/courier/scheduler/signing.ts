@@ -12,7 +12,14 @@ import { lostControl, unreadPart } from "./accounts.ts";
 import { marketOf, wantedOf } from "./coins.ts";
 import type { SchedulerEffect, SchedulerEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
-import { clearedAgainMs, namedOffer, owedWords, unclearedWords, unnamedCode, unnamedWords } from "./naming.ts";
+import {
+  clearedAgainMs,
+  namedOffer,
+  owedWords,
+  unclearedWords,
+  unnamedCode,
+  unnamedWords,
+} from "./naming.ts";
 import { heldWords } from "./stops.ts";
 import { ask, file, freeUnits, isAside, isBehind, setAside } from "./withdrawals.ts";
 
@@ -39,7 +46,14 @@ const refusalRetryMsMax = 60_000;
  * below, a top-up ends before its sweep, or the ledger locks because the chain has seen more.
  */
 const waitingCodes: ReadonlySet<string> = new Set([
-  ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
+  ...[
+    "ACCOUNT_FULL",
+    "ACCOUNT_WAITS",
+    "ACCOUNT_BEHIND",
+    "WITHDRAWAL_TOO_SOON",
+    "SWEEP_OR_TOPUP_OPEN",
+    "SIGNER_PAUSED",
+  ],
   ...["NETWORK_PAUSED", "CURRENCY_MOVES_OTHERWISE"],
 ]);
 
@@ -63,7 +77,8 @@ export function standstill(book: Book, account: Account): string {
   if (unread !== "") return `nodes ${unread}`;
   if (!account.slots.isCounted) return "";
   if (account.nextSlot === "") return `first slot ${account.slotCounts.detail}`.trim();
-  if (account.slotCounts.highest === "") return `the account's slot counts ${account.slotCounts.detail}`.trim();
+  if (account.slotCounts.highest === "")
+    return `the account's slot counts ${account.slotCounts.detail}`.trim();
   return isBehind(account) ? "ACCOUNT_BEHIND" : "";
 }
 
@@ -71,12 +86,19 @@ export function standstill(book: Book, account: Account): string {
  * Asks `sign` for every withdrawal that may be signed now. Called after every event that could
  * change the answer.
  */
-export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
+export function advance(
+  book: Book,
+  account: Account,
+  inFlightMax: number,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   if (standstill(book, account) !== "") return;
   const most = inFlightMax + outOfReach(book, account);
   for (const queue of account.queues.values()) {
     const [first] = queue;
-    if (first !== undefined && heldWords(book, first.view) === "") advanceQueue(account, queue, most, nowMs, out);
+    if (first !== undefined && heldWords(book, first.view) === "")
+      advanceQueue(account, queue, most, nowMs, out);
   }
 }
 
@@ -86,7 +108,13 @@ function outOfReach({ unreachable }: Book, { unincluded }: Account): number {
   return [...unincluded].filter(({ view }) => unreachable.has(view.transactionId)).length;
 }
 
-function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowMs: number, out: SchedulerEffect[]): void {
+function advanceQueue(
+  account: Account,
+  queue: Item[],
+  inFlightMax: number,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   const fees = feesOf(account);
   const feeMarket = account.chainState?.feeMarket ?? null;
   const [head] = queue;
@@ -105,7 +133,13 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       return;
     }
     const gas = gasOf(item, 0, nowMs);
-    const txParams = namedOffer(item, marketFor(item, feeMarket), gas ?? fees.computeLimitMin, nowMs, out);
+    const txParams = namedOffer(
+      item,
+      marketFor(item, feeMarket),
+      gas ?? fees.computeLimitMin,
+      nowMs,
+      out,
+    );
     if (txParams === "owed") {
       // Only this one needs that coin.
       item.waiting = owedWords;
@@ -185,7 +219,8 @@ function isCovered(item: Item, feeUnits: bigint): boolean {
 function whyUncovered({ account, view: { contract } }: Item): string {
   const unfit = account.chainState?.unfit.get(contract);
   if (unfit !== undefined) return `out of service: ${unfit}`;
-  if (account.pinExclusion !== null && account.flight.size > 0) return "coins of payments that are not final yet";
+  if (account.pinExclusion !== null && account.flight.size > 0)
+    return "coins of payments that are not final yet";
   return freeUnits(account, contract) === null ? "the token's balance cannot be read" : "funds";
 }
 
@@ -193,14 +228,20 @@ function whyUncovered({ account, view: { contract } }: Item): string {
  * Asks for estimates for the head of the queue and for the next items that the funds probably cover
  * as well.
  */
-function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out: SchedulerEffect[]): void {
+function estimateAhead(
+  queue: readonly Item[],
+  from: number,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   const first = queue[from] as Item;
   let left = freeUnits(first.account, first.view.contract) ?? 0n;
   for (const item of queue.slice(from, from + prefetchMax)) {
     left -= item.amountUnits;
     // Coins that are on their way are missing from the balance and reserved as well.
     if (left < 0n && first.account.pinExclusion === null) return;
-    if (gasOf(item, 0, nowMs) !== null || item.gasAskedAtMs !== null || isBusy(item, nowMs)) continue;
+    if (gasOf(item, 0, nowMs) !== null || item.gasAskedAtMs !== null || isBusy(item, nowMs))
+      continue;
     item.gasAskedAtMs = nowMs;
     item.waiting = "";
     const { account, view } = item;
@@ -214,7 +255,12 @@ function askSign(item: Item, txParams: TxParams, nowMs: number, out: SchedulerEf
   item.asked = txParams;
   item.waiting = "";
   file(item);
-  out.push({ kind: "ask", withdrawal: item.view, verb: "sign", body: { transactionId: item.view.transactionId, txParams } });
+  out.push({
+    kind: "ask",
+    withdrawal: item.view,
+    verb: "sign",
+    body: { transactionId: item.view.transactionId, txParams },
+  });
 }
 
 /**
@@ -239,7 +285,12 @@ export function finishIntent(item: Item, nowMs: number, out: SchedulerEffect[]):
 
 type GasAnswer = Extract<SchedulerEvent, { kind: "gas" }>["answer"];
 
-export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: SchedulerEffect[]): void {
+export function takeGas(
+  item: Item,
+  answer: GasAnswer,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   item.gasAskedAtMs = null;
   if (answer.ok) {
     item.gas = { limit: answer.gasLimit, atMs: nowMs };
@@ -266,7 +317,10 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: Sched
   if (item.view.state !== "approved" || item.asking !== null) return;
   const fees = feesOf(item.account);
   const feeMarket = item.account.chainState?.feeMarket ?? null;
-  const least = feeMarket === null ? null : fees.first(marketOf(item, feeMarket, fees.computeLimitMin), wantedOf(item));
+  const least =
+    feeMarket === null
+      ? null
+      : fees.first(marketOf(item, feeMarket, fees.computeLimitMin), wantedOf(item));
   if (least === null || !isCovered(item, fees.most(least))) {
     setAside(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
     return;
@@ -283,12 +337,21 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: Sched
   }
   if (!isReceivers && (isLasting || account.refusing.has(view.contract))) {
     item.gasAskedAtMs = nowMs;
-    out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view, isOwn: true });
+    out.push({
+      kind: "gas",
+      chain: account.chain,
+      from: account.address,
+      withdrawal: view,
+      isOwn: true,
+    });
     return;
   }
   // The retries are spread so that the last one falls just past the required time.
-  const nextAtMs = reverts.count >= revertsMax - 1 ? reverts.firstAtMs + revertsOverMs : nowMs + revertRetryMs;
-  setAside(item, "the chain would revert it", { notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs) });
+  const nextAtMs =
+    reverts.count >= revertsMax - 1 ? reverts.firstAtMs + revertsOverMs : nowMs + revertRetryMs;
+  setAside(item, "the chain would revert it", {
+    notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs),
+  });
 }
 
 function decline(item: Item, nowMs: number, out: SchedulerEffect[]): void {
@@ -317,7 +380,12 @@ function isTroubleOfReceiver({ account, view, reverts }: Item): boolean {
  * trouble is the token's or the account's, so no withdrawal is declined: all of the token wait. If
  * not, the payment is estimated once more, because the token may have been released meanwhile.
  */
-export function takeOwnTransfer(item: Item, answer: GasAnswer, nowMs: number, out: SchedulerEffect[]): void {
+export function takeOwnTransfer(
+  item: Item,
+  answer: GasAnswer,
+  nowMs: number,
+  out: SchedulerEffect[],
+): void {
   item.gasAskedAtMs = null;
   const { account, view } = item;
   if (answer.ok) {
@@ -354,7 +422,9 @@ function isOfFeeMarket(code: string): boolean {
  * signer makes no such attempt without it, and sets the withdrawal aside meanwhile. Others go on.
  */
 export function askCleared(item: Item, nowMs: number, out: SchedulerEffect[]): void {
-  setAside(item, unclearedWords(item, nowMs), { notBeforeMs: nowMs + clearedAgainMs(item.refusals) });
+  setAside(item, unclearedWords(item, nowMs), {
+    notBeforeMs: nowMs + clearedAgainMs(item.refusals),
+  });
   item.refusals += 1;
   out.push({ kind: "question", coins: [], accounts: [], orders: [item.view.transactionId] });
 }

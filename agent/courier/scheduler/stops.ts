@@ -5,14 +5,20 @@ import type { SchedulerEvent } from "./events.ts";
 import type { Account, Book } from "./item.ts";
 
 /** Takes every stop of a hello. */
-export function takeStops(book: Book, { paused, stopped }: Pick<CourierAnswers["hello"], "paused" | "stopped">): void {
+export function takeStops(
+  book: Book,
+  { paused, stopped }: Pick<CourierAnswers["hello"], "paused" | "stopped">,
+): void {
   book.paused = paused;
   book.stopped.clear();
   for (const stop of stopped) book.stopped.set(stopKey(stop), stop.code);
 }
 
 /** Takes a stop or its end. @returns the accounts whose queues may now move */
-export function takePaused(book: Book, event: Extract<SchedulerEvent, { kind: "paused" }>): Iterable<Account> {
+export function takePaused(
+  book: Book,
+  event: Extract<SchedulerEvent, { kind: "paused" }>,
+): Iterable<Account> {
   const { paused, network, currency, code = "NETWORK_PAUSED" } = event;
   if (network === undefined) book.paused = paused;
   else {
@@ -24,7 +30,10 @@ export function takePaused(book: Book, event: Extract<SchedulerEvent, { kind: "p
 }
 
 /** The reason why no first attempt in a currency is signed; "" while signing goes on. */
-export function heldWords({ stopped }: Book, { network, currency }: Pick<CourierView, "network" | "currency">): string {
+export function heldWords(
+  { stopped }: Book,
+  { network, currency }: Pick<CourierView, "network" | "currency">,
+): string {
   return stopped.has(stopKey({ network, currency })) ? `CURRENCY_MOVES_OTHERWISE: ${currency}` : "";
 }
 

@@ -11,8 +11,11 @@ const waitingMax = 100;
 
 /** The hot wallets that have not begun and wait for somebody's word, by chain. */
 export function unbegun(state: SchedulerState): NonNullable<CourierStatus["unbegun"]> {
-  return [...state.book.accounts.values()].flatMap(({ isDeposit, chain, nextSlot, slotCounts: { detail } }) =>
-    !isDeposit && nextSlot === "" && detail.startsWith("ACCOUNT_FIRST_") ? [{ chain, why: detail }] : [],
+  return [...state.book.accounts.values()].flatMap(
+    ({ isDeposit, chain, nextSlot, slotCounts: { detail } }) =>
+      !isDeposit && nextSlot === "" && detail.startsWith("ACCOUNT_FIRST_")
+        ? [{ chain, why: detail }]
+        : [],
   );
 }
 
@@ -22,7 +25,9 @@ export function waiting(state: SchedulerState): CourierStatus["waiting"] {
   for (const item of state.book.items.values()) {
     if (found.length === waitingMax) break;
     const isQueued = item.view.state === "approved" && item.asking === null;
-    const standing = isQueued ? standstill(state.book, item.account) || heldWords(state.book, item.view) : "";
+    const standing = isQueued
+      ? standstill(state.book, item.account) || heldWords(state.book, item.view)
+      : "";
     const first = isQueued ? item.account.queues.get(limitGroupOf(item.view))?.[0] : undefined;
     const why = standing || offerWords(item) || item.waiting || first?.waiting || "";
     if (why !== "") found.push({ transactionId: item.view.transactionId, why });

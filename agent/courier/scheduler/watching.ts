@@ -11,7 +11,15 @@ import { byPatience, disbelieve, voidReport } from "./expiry-exclusion.ts";
 import type { Account, Asked, Book, Item } from "./item.ts";
 import { standingOf } from "./offers.ts";
 import { lookFor } from "./sending.ts";
-import { ask, bySlot, file, isBehind, isToldOver, observationKey, releasedAttempts } from "./withdrawals.ts";
+import {
+  ask,
+  bySlot,
+  file,
+  isBehind,
+  isToldOver,
+  observationKey,
+  releasedAttempts,
+} from "./withdrawals.ts";
 
 /**
  * Receipts asked for first. Nonces are included in order, so a missing one ends the search of a
@@ -62,7 +70,8 @@ export function watch(account: Account, nowMs: number, out: SchedulerEffect[]): 
   const due: Item[] = [];
   for (const item of account.flight) {
     if (item.location === null || item.chainOutcome !== null || item.stopped !== "") continue;
-    if (item.location.block <= finalNumber && isDue(item.confirmed, finalNumber, nowMs)) due.push(item);
+    if (item.location.block <= finalNumber && isDue(item.confirmed, finalNumber, nowMs))
+      due.push(item);
   }
   due.push(...lossesDue(account, nowMs));
   for (let at = 0; at < due.length; at += confirmMax) {
@@ -80,8 +89,12 @@ function lossesDue({ pinExclusion, pending }: Account, nowMs: number): readonly 
   if (pinExclusion === null) return [];
   const isLost = (item: Item): boolean => {
     const { isAbsent, chainOutcome, stopped, openedAtMs, confirmed, foreign, view } = item;
-    if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0) return false;
-    return nowMs - Math.max(openedAtMs, confirmed.atMs) >= Math.min(foreignOverMs * 2 ** foreign.count, lossMsMax);
+    if (!isAbsent || chainOutcome !== null || stopped !== "" || releasedAttempts(view).length === 0)
+      return false;
+    return (
+      nowMs - Math.max(openedAtMs, confirmed.atMs) >=
+      Math.min(foreignOverMs * 2 ** foreign.count, lossMsMax)
+    );
   };
   const due = [...pending].filter(isLost).slice(0, confirmMax);
   for (const { foreign } of due) foreign.count += 1;
@@ -95,10 +108,20 @@ function lossesDue({ pinExclusion, pending }: Account, nowMs: number): readonly 
 export function guard(account: Account, out: SchedulerEffect[]): void {
   let youngest: Location | null = null;
   for (const { location, chainOutcome } of account.flight) {
-    if (location !== null && chainOutcome === null && (youngest === null || location.block > youngest.block)) youngest = location;
+    if (
+      location !== null &&
+      chainOutcome === null &&
+      (youngest === null || location.block > youngest.block)
+    )
+      youngest = location;
   }
   if (youngest === null) return;
-  out.push({ kind: "guard", ...named(account), block: youngest.block, blockHash: youngest.blockHash });
+  out.push({
+    kind: "guard",
+    ...named(account),
+    block: youngest.block,
+    blockHash: youngest.blockHash,
+  });
 }
 
 function isDue(asked: Asked, block: number, nowMs: number): boolean {
@@ -109,7 +132,9 @@ function lookAhead(account: Account, most: number, nowMs: number, out: Scheduler
   const block = account.head;
   const wanted: Item[] = [];
   const { pending, slots } = account;
-  for (const item of slots.blocksLater ? bySlot(pending) : byPatience(pending, ({ looked }) => looked.atMs)) {
+  for (const item of slots.blocksLater
+    ? bySlot(pending)
+    : byPatience(pending, ({ looked }) => looked.atMs)) {
     if (wanted.length === most) break;
     const isOut = item.chainOutcome === null && releasedAttempts(item.view).length > 0;
     if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
@@ -180,9 +205,15 @@ function missed(item: Item): void {
 
 /** The youngest block of ours is gone, so every withdrawal that is not final is looked for. */
 export function recheck(account: Account, out: SchedulerEffect[]): void {
-  const located = [...account.flight].filter((item) => item.location !== null && item.chainOutcome === null);
+  const located = [...account.flight].filter(
+    (item) => item.location !== null && item.chainOutcome === null,
+  );
   for (let at = 0; at < located.length; at += lookMax) {
-    out.push({ kind: "look", ...named(account), wanted: located.slice(at, at + lookMax).map(lookFor) });
+    out.push({
+      kind: "look",
+      ...named(account),
+      wanted: located.slice(at, at + lookMax).map(lookFor),
+    });
   }
 }
 
@@ -192,10 +223,15 @@ export function recheck(account: Account, out: SchedulerEffect[]): void {
  */
 export function searchAgain(unproven: readonly Item[], out: SchedulerEffect[]): void {
   const [first] = unproven;
-  if (first !== undefined) out.push({ kind: "look", ...named(first.account), wanted: unproven.map(lookFor) });
+  if (first !== undefined)
+    out.push({ kind: "look", ...named(first.account), wanted: unproven.map(lookFor) });
 }
 
-export function takeChainOutcome(item: Item, chainOutcome: ChainOutcome | null, out: SchedulerEffect[]): void {
+export function takeChainOutcome(
+  item: Item,
+  chainOutcome: ChainOutcome | null,
+  out: SchedulerEffect[],
+): void {
   if (chainOutcome === null || item.chainOutcome !== null || item.stopped !== "") return;
   const { outcome, txHash, block } = chainOutcome;
   item.chainOutcome = { outcome, txHash, block };
@@ -204,7 +240,12 @@ export function takeChainOutcome(item: Item, chainOutcome: ChainOutcome | null, 
   item.waiting = "COURIER_TOKEN_MOVED";
   file(item);
   if (item.view.state === "moved") return;
-  out.push({ kind: "alarm", code: "COURIER_TOKEN_MOVED", transactionId: item.view.transactionId, detail: txHash });
+  out.push({
+    kind: "alarm",
+    code: "COURIER_TOKEN_MOVED",
+    transactionId: item.view.transactionId,
+    detail: txHash,
+  });
 }
 
 /** Reports the present stage of this withdrawal to the signer, unless it was reported already. */
@@ -219,19 +260,29 @@ export function observe(item: Item, nowMs: number, out: SchedulerEffect[]): void
   if (key === item.told && !isOvertaken) return;
   item.asking = ask("observed", nowMs, key);
   file(item);
-  out.push({ kind: "ask", withdrawal: item.view, verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
+  out.push({
+    kind: "ask",
+    withdrawal: item.view,
+    verb: "observed",
+    body: { transactionId: item.view.transactionId, ...next },
+  });
 }
 
 /**
  * True if the withdrawal is on its way into a block, or already in a final one and only waits for
  * agreement of the nodes. On some chains every block is final at once.
  */
-function isPassing({ account, chainOutcome, location, locatedAtMs, offer }: Item, nowMs: number): boolean {
+function isPassing(
+  { account, chainOutcome, location, locatedAtMs, offer }: Item,
+  nowMs: number,
+): boolean {
   if (chainOutcome !== null) return false;
   if (location === null) return offer !== null && nowMs - offer.firstAtMs < patienceMs;
   if (account.chainState === null) return false;
   const { number, finalNumber } = account.chainState;
-  return (location.block <= finalNumber || number === finalNumber) && nowMs - locatedAtMs < patienceMs;
+  return (
+    (location.block <= finalNumber || number === finalNumber) && nowMs - locatedAtMs < patienceMs
+  );
 }
 
 interface Observation {
@@ -245,13 +296,20 @@ interface Observation {
 function observation(item: Item): Observation | null {
   const { chainOutcome, location, offer, view } = item;
   if (chainOutcome !== null)
-    return { stage: "final", outcome: chainOutcome.outcome, txHash: chainOutcome.txHash, block: chainOutcome.block };
+    return {
+      stage: "final",
+      outcome: chainOutcome.outcome,
+      txHash: chainOutcome.txHash,
+      block: chainOutcome.block,
+    };
   // For a recorded end, the signer takes only another end or a void attempt.
   if (isToldOver(view)) return voidReport(item);
-  if (location !== null) return { stage: "included", outcome: "", txHash: location.txHash, block: location.block };
+  if (location !== null)
+    return { stage: "included", outcome: "", txHash: location.txHash, block: location.block };
   const found = voidReport(item);
   if (found !== null) return found;
-  if (offer !== null && standingOf(offer) === "taken") return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
+  if (offer !== null && standingOf(offer) === "taken")
+    return { stage: "broadcast", outcome: "", txHash: offer.txHash, block: 0 };
   return null;
 }
 
@@ -265,10 +323,13 @@ export function count(book: Book, account: Account, nowMs: number, out: Schedule
   // recovers a locked signer.
   if (!book.handshakeDone && book.locked === "") return;
   const { slotCounts } = account;
-  const isUnderWay = slotCounts.askedAtMs !== null && nowMs - slotCounts.askedAtMs < slotCountsMsMax;
+  const isUnderWay =
+    slotCounts.askedAtMs !== null && nowMs - slotCounts.askedAtMs < slotCountsMsMax;
   if (isUnderWay || nowMs < slotCounts.dueAtMs || account.away !== "") return;
   slotCounts.askedAtMs = nowMs;
-  const isBelow = slotCounts.highest !== "" && [...account.pending].some((item) => isBefore(item, slotCounts.highest));
+  const isBelow =
+    slotCounts.highest !== "" &&
+    [...account.pending].some((item) => isBefore(item, slotCounts.highest));
   const asksBegan = account.slots.first === null && isBelow ? { asksBegan: true as const } : {};
   out.push({ kind: "slotCounts", ...named(account), address: account.address, ...asksBegan });
 }
@@ -289,7 +350,8 @@ export function takeSlotCounts(
   slotCounts.highest = highest.toString();
   const agree = isSame && latest === pending && pending === final;
   if (account.nextSlot === "" && book.locked === "") {
-    if (!agree) slotCounts.detail = `the account's slot counts differ: final ${final}, latest ${latest}, pending ${pending}`;
+    if (!agree)
+      slotCounts.detail = `the account's slot counts differ: final ${final}, latest ${latest}, pending ${pending}`;
     slotCounts.dueAtMs = nowMs + adoptRetryMs;
     if (agree) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, quorum } });
     return;
@@ -301,11 +363,20 @@ export function takeSlotCounts(
   slotCounts.detail = "";
   const laterMs = suspect(account, final, began, nowMs, out) ? suspectRecheckMs : accountMs;
   slotCounts.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
-  out.push({ kind: "account", body: { ...of, slot: `${final}`, quorum, ...(began === null ? {} : { began }) } });
+  out.push({
+    kind: "account",
+    body: { ...of, slot: `${final}`, quorum, ...(began === null ? {} : { began }) },
+  });
 }
 
 export function countersFailed(account: Account, code: string, nowMs: number): void {
-  account.slotCounts = { ...account.slotCounts, askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code, latest: null };
+  account.slotCounts = {
+    ...account.slotCounts,
+    askedAtMs: null,
+    dueAtMs: nowMs + adoptRetryMs,
+    detail: code,
+    latest: null,
+  };
 }
 
 function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): boolean {
@@ -317,20 +388,33 @@ function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): 
  * first that the account ever had was used by nobody, so it is asked about again and never called
  * taken.
  */
-function suspect(account: Account, final: bigint, began: Began | null, nowMs: number, out: SchedulerEffect[]): boolean {
+function suspect(
+  account: Account,
+  final: bigint,
+  began: Began | null,
+  nowMs: number,
+  out: SchedulerEffect[],
+): boolean {
   const below = [...account.pending].filter(
-    (item) => isBefore(item, `${final}`) && item.chainOutcome === null && releasedAttempts(item.view).length > 0,
+    (item) =>
+      isBefore(item, `${final}`) &&
+      item.chainOutcome === null &&
+      releasedAttempts(item.view).length > 0,
   );
   const suspects = began === null ? below : below.filter((item) => !isBefore(item, began.slot));
   if (suspects.length === 0) return below.length > 0;
   for (const item of suspects) {
     if (item.foreign.count === 0) item.foreign.firstAtMs = nowMs;
     item.foreign.count += 1;
-    const isSure = item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;
+    const isSure =
+      item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;
     const txHash = releasedAttempts(item.view).at(-1)?.txHash ?? "";
     if (isSure) item.chainOutcome = { outcome: "conflicted", txHash, block: 0 };
   }
   const some = suspects.slice(0, confirmMax).map(lookFor);
-  out.push({ kind: "confirm", ...named(account), wanted: some }, { kind: "look", ...named(account), wanted: some });
+  out.push(
+    { kind: "confirm", ...named(account), wanted: some },
+    { kind: "look", ...named(account), wanted: some },
+  );
   return true;
 }

@@ -5,7 +5,12 @@
  */
 import { invariant } from "../../../base/fault.ts";
 import { limitGroupOf } from "../../../protocol/job-mode.ts";
-import type { AttemptView, CourierView, WithdrawalState, WithdrawalStep } from "../../socket/verbs.ts";
+import type {
+  AttemptView,
+  CourierView,
+  WithdrawalState,
+  WithdrawalStep,
+} from "../../socket/verbs.ts";
 import { forgetIdle, senderOf, uncounted } from "./accounts.ts";
 import { newOwnCoins } from "./coins.ts";
 import type { SchedulerVerb } from "./events.ts";
@@ -22,8 +27,17 @@ const closedMax = 4096;
  * nodes may have lied.
  */
 const recheckMs = 600_000;
-const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "conflicted", "cancelled", "moved"]);
-const finalStates: ReadonlySet<WithdrawalState> = new Set([...chainEnds, ...(["refused", "expired"] as const)]);
+const chainEnds: ReadonlySet<WithdrawalState> = new Set([
+  "paid",
+  "reverted",
+  "conflicted",
+  "cancelled",
+  "moved",
+]);
+const finalStates: ReadonlySet<WithdrawalState> = new Set([
+  ...chainEnds,
+  ...(["refused", "expired"] as const),
+]);
 const never: Asked = { block: -1, atMs: 0 };
 const nothing: Reserve = { native: 0n, token: 0n };
 const assignedStates: ReadonlySet<WithdrawalState> = new Set([
@@ -115,13 +129,18 @@ export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item |
   if (step.isOver) book.awaiting.delete(step.transactionId);
   const known = book.items.get(step.transactionId)?.view;
   if (known === undefined) return null;
-  const bytesOf = (attempt: number): AttemptView["raw"] => known.attempts.find((one) => one.attempt === attempt)?.raw;
+  const bytesOf = (attempt: number): AttemptView["raw"] =>
+    known.attempts.find((one) => one.attempt === attempt)?.raw;
   const attempts = step.attempts.map((one) => {
     const raw = one.raw ?? bytesOf(one.attempt);
     return raw === undefined ? one : { ...one, raw };
   });
   const { state, code, changedAt, account, slot, isOver } = step;
-  return putView(book, { ...known, state, code, changedAt, account, slot, attempts, isOver }, nowMs);
+  return putView(
+    book,
+    { ...known, state, code, changedAt, account, slot, attempts, isOver },
+    nowMs,
+  );
 }
 
 /**
@@ -136,7 +155,8 @@ export function file(item: Item): void {
   else account.flight.delete(item);
   if (isAssigned && item.location === null) account.pending.add(item);
   else account.pending.delete(item);
-  if (isAssigned && !isToldOver && view.state !== "included" && !isToldOut(item)) account.unincluded.add(item);
+  if (isAssigned && !isToldOver && view.state !== "included" && !isToldOut(item))
+    account.unincluded.add(item);
   else account.unincluded.delete(item);
   if (isAssigned || view.state !== "approved") dequeue(item);
   else enqueue(item);
@@ -149,7 +169,9 @@ export function file(item: Item): void {
  * requests in order, so it records this report before a later request.
  */
 function isToldOut({ asking }: Item): boolean {
-  return asking?.verb === "observed" && !asking.key.startsWith("broadcast ") && !isVoidKey(asking.key);
+  return (
+    asking?.verb === "observed" && !asking.key.startsWith("broadcast ") && !isVoidKey(asking.key)
+  );
 }
 
 export function closeItem(book: Book, item: Item, nowMs: number): void {
@@ -161,7 +183,11 @@ export function closeItem(book: Book, item: Item, nowMs: number): void {
   const { reserved } = item;
   reserve(item, nothing);
   if (chainOutcome !== null && chainOutcome.block > (account.chainState?.finalNumber ?? 0)) {
-    account.settling.push({ block: chainOutcome.block, contract: view.contract, reserve: reserved });
+    account.settling.push({
+      block: chainOutcome.block,
+      contract: view.contract,
+      reserve: reserved,
+    });
   }
   book.items.delete(view.transactionId);
   forgetIdle(book, account);
@@ -224,7 +250,9 @@ function createItem(view: CourierView, account: Account, openedAtMs: number): It
  */
 function toldAtStart(view: CourierView): string {
   const newest = releasedVersions(view).at(-1);
-  return view.state === "broadcast" && newest !== undefined ? observationKey("broadcast", newest.txHash, 0) : "";
+  return view.state === "broadcast" && newest !== undefined
+    ? observationKey("broadcast", newest.txHash, 0)
+    : "";
 }
 
 export function ask(verb: SchedulerVerb, sinceMs: number, key = ""): Ask {
@@ -269,7 +297,9 @@ function wanted(item: Item): Reserve {
   const { view, amountUnits } = item;
   let fee = item.feeAskedWei;
   for (const { feeMax } of view.attempts) if (BigInt(feeMax) > fee) fee = BigInt(feeMax);
-  return view.contract === "" ? { native: amountUnits + fee, token: 0n } : { native: fee, token: amountUnits };
+  return view.contract === ""
+    ? { native: amountUnits + fee, token: 0n }
+    : { native: fee, token: amountUnits };
 }
 
 function reserve(item: Item, next: Reserve): void {
@@ -287,10 +317,16 @@ function reserve(item: Item, next: Reserve): void {
 export function freeUnits(account: Account, contract: string): bigint | null {
   const balance = account.chainState?.balances.get(contract);
   if (balance === undefined) return null;
-  const bound = contract === "" ? account.reservedNative : (account.reservedTokens.get(contract) ?? 0n);
+  const bound =
+    contract === "" ? account.reservedNative : (account.reservedTokens.get(contract) ?? 0n);
   let settling = 0n;
   for (const entry of account.settling) {
-    settling += contract === "" ? entry.reserve.native : entry.contract === contract ? entry.reserve.token : 0n;
+    settling +=
+      contract === ""
+        ? entry.reserve.native
+        : entry.contract === contract
+          ? entry.reserve.token
+          : 0n;
   }
   return balance - bound - settling;
 }
@@ -319,7 +355,9 @@ function dequeue(item: Item): void {
  * payments may be requested again, and would be paid again with a higher nonce.
  */
 export function isBehind({ nextSlot, slotCounts, slots }: Account): boolean {
-  return slotCounts.highest !== "" && slots.compare(slotCounts.highest, nextSlot || slots.least) > 0;
+  return (
+    slotCounts.highest !== "" && slots.compare(slotCounts.highest, nextSlot || slots.least) > 0
+  );
 }
 
 /** In order of slot within each network. Items without a slot come last, in order of sequence. */
@@ -346,7 +384,11 @@ function inOrder(a: Item, b: Item): number {
  * Delays a refused item: nothing is asked for it until `notBeforeMs`, or until the next block if
  * that is given.
  */
-export function setAside(item: Item, waiting: string, until: { readonly notBeforeMs: number } | "next block"): void {
+export function setAside(
+  item: Item,
+  waiting: string,
+  until: { readonly notBeforeMs: number } | "next block",
+): void {
   item.waiting = waiting;
   if (until === "next block") {
     invariant(item.account.chainState !== null, "what waits for the next block has seen one");

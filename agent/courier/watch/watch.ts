@@ -117,7 +117,10 @@ export function createWatch(options: WatchOptions): Watch {
     const longMs = lookPauseMs(usualMs);
     if (awayCode === "" && options.isIdle())
       return Math.min(Math.max(idleMsMax, longMs), Math.max(idleMsMin, pollMsMin, usualMs ?? 0));
-    return Math.min(Math.max(pollMsMax, longMs), Math.max(pollMsMin, usualMs === null ? pollMsMin : usualMs / pollsPerBlock));
+    return Math.min(
+      Math.max(pollMsMax, longMs),
+      Math.max(pollMsMin, usualMs === null ? pollMsMin : usualMs / pollsPerBlock),
+    );
   };
   const next = (): void => {
     isPolling = false;

@@ -11,7 +11,13 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import type { Ack } from "../../../protocol/messages.ts";
 import { parseAck } from "../../../protocol/payloads.ts";
-import { type Admitted, closedGate, hearTime, type RequestContext, type Resync } from "./context.ts";
+import {
+  type Admitted,
+  closedGate,
+  hearTime,
+  type RequestContext,
+  type Resync,
+} from "./context.ts";
 import { recordVoid } from "./expiry-exclusion.ts";
 import { takeForeign } from "./foreign.ts";
 import { checkGatewayHead, foreignTo, skewOf } from "./gateway-head.ts";
@@ -26,13 +32,18 @@ import { completeHandshake } from "./welcome.ts";
  */
 export function acknowledge(context: RequestContext, frame: Uint8Array): Admitted {
   const { publicKey } = context.core.paired;
-  const ack = parseAck(openEnvelope(frame, { kind: "ack", publicKey, bytesMax: agentFrameBytesMax }).payload);
+  const ack = parseAck(
+    openEnvelope(frame, { kind: "ack", publicKey, bytesMax: agentFrameBytesMax }).payload,
+  );
   const foreign = foreignTo(context, ack);
   if (foreign !== null) return foreign;
-  const closed = (context.run.resync === null ? closedGate(context) : resyncGate(context)) ?? skewOf(context, ack);
+  const closed =
+    (context.run.resync === null ? closedGate(context) : resyncGate(context)) ??
+    skewOf(context, ack);
   if (closed !== null) return closed;
   const held = checkGatewayHead(context, ack.head);
-  if (context.run.resync !== null) return held === null || held === "stale" ? told(context, context.run.resync, ack) : held;
+  if (context.run.resync !== null)
+    return held === null || held === "stale" ? told(context, context.run.resync, ack) : held;
   if (held !== null && held !== "stale") return held;
   // An older acknowledgement that arrives again changes nothing.
   if (held === null && ack.at >= context.run.gatewayAt) {
@@ -53,7 +64,8 @@ export function acknowledge(context: RequestContext, frame: Uint8Array): Admitte
 
 /** Records a ceiling higher than before; the gateway gives out the addresses only after that. */
 function holdCeiling(context: RequestContext, ceiling: number): void {
-  if (ceiling > context.core.ceiling && context.fullDisk() === null) context.commit([{ kind: "CEILING", ceiling }]);
+  if (ceiling > context.core.ceiling && context.fullDisk() === null)
+    context.commit([{ kind: "CEILING", ceiling }]);
 }
 
 /**

@@ -25,7 +25,9 @@ export function admit(context: RequestContext, frame: Uint8Array): Admitted {
   const kinds = ["welcome", "jobs", "recovery"] as const;
   const { kind, payload } = openEnvelope(frame, { kinds, publicKey, bytesMax: agentFrameBytesMax });
   if (kind === "recovery") return keepOrder(context, parseRecovery(payload));
-  return kind === "welcome" ? admitWelcome(context, parseWelcome(payload)) : admitJobs(context, parseJobs(payload));
+  return kind === "welcome"
+    ? admitWelcome(context, parseWelcome(payload))
+    : admitJobs(context, parseJobs(payload));
 }
 
 /**
@@ -39,7 +41,10 @@ function keepOrder(context: RequestContext, part: Recovery): Admitted {
   if (foreign !== null) return foreign;
   if (part.answers !== run.runId) return refuse("RECOVERY_OFFER", "for another run");
   if (part.ledgerEpoch <= core.paired.ledgerEpoch)
-    return refuse("RECOVERY_OFFER", `for epoch ${part.ledgerEpoch}, the ledger has ${core.paired.ledgerEpoch}`);
+    return refuse(
+      "RECOVERY_OFFER",
+      `for epoch ${part.ledgerEpoch}, the ledger has ${core.paired.ledgerEpoch}`,
+    );
   const skewed = skewOf(context, part);
   if (skewed !== null) return skewed;
   hearTime(context, part.at);

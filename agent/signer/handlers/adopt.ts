@@ -66,7 +66,10 @@ export function adopt(
   if (known?.adopted === slot) return { ok: true, account: known };
   if (known !== undefined && familyOf(network).slots.compare(slot, known.adopted) < 0)
     return refuse("ACCOUNT_FIRST_SLOT", `began at ${known.adopted}, and the nodes count ${slot}`);
-  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);
+  return (
+    unagreed(context, { network, account: hotWallet }, slot) ??
+    begin(context, network, hotWallet, slot)
+  );
 }
 
 /**
@@ -74,11 +77,22 @@ export function adopt(
  * would hold up every payment permanently, and one below the account's first makes payments that no
  * block ever takes.
  */
-function unagreed({ run, monotonicMs }: RequestContext, account: AskedAccount, slot: string): Refusal | null {
+function unagreed(
+  { run, monotonicMs }: RequestContext,
+  account: AskedAccount,
+  slot: string,
+): Refusal | null {
   const told = run.sightings.next(account, monotonicMs);
-  if (told === undefined) return refuse("ACCOUNT_FIRST_UNNAMED", `the nodes count ${slot}, and the gateway named no slot`);
-  if (told.slot !== slot) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}, the gateway ${told.slot}`);
-  return told.isUnused ? null : refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}, and the account was used before`);
+  if (told === undefined)
+    return refuse(
+      "ACCOUNT_FIRST_UNNAMED",
+      `the nodes count ${slot}, and the gateway named no slot`,
+    );
+  if (told.slot !== slot)
+    return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}, the gateway ${told.slot}`);
+  return told.isUnused
+    ? null
+    : refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}, and the account was used before`);
 }
 
 /**
@@ -95,7 +109,10 @@ function adoptDeposit(
   const { isCounted, first } = familyOf(network).slots;
   if (!isCounted && slot !== first) return refuse("ACCOUNT_FIRST_SLOT", "the chain counts none");
   const known = context.core.accounts.find(network, address);
-  const isKept = known !== undefined && (isBegun(known) || known.adopted === slot) && !beginsAgain(context, known);
+  const isKept =
+    known !== undefined &&
+    (isBegun(known) || known.adopted === slot) &&
+    !beginsAgain(context, known);
   if (isKept) return { ok: true, account: known };
   const sweep = sweepOf(context, network, address);
   if (sweep === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
@@ -106,8 +123,14 @@ function adoptDeposit(
   const depositNext = isCounted ? sweep.depositNext : first;
   if (slot === depositNext) return begin(context, network, address, slot);
   if (depositNext === undefined)
-    return unagreed(context, { network, account: address }, slot) ?? begin(context, network, address, slot);
-  return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot} of ${address}, the gateway ${depositNext}`);
+    return (
+      unagreed(context, { network, account: address }, slot) ??
+      begin(context, network, address, slot)
+    );
+  return refuse(
+    "ACCOUNT_FIRST_SLOT",
+    `the nodes count ${slot} of ${address}, the gateway ${depositNext}`,
+  );
 }
 
 /**
@@ -117,7 +140,8 @@ function adoptDeposit(
 export function beginsAgain({ core }: Pick<RequestContext, "core">, account: Account): boolean {
   if (!core.accounts.isAtEnd(account)) return false;
   for (const one of core.book.open()) {
-    const isThere = one.slot !== "" && one.account === account.account && one.job.network === account.network;
+    const isThere =
+      one.slot !== "" && one.account === account.account && one.job.network === account.network;
     if (isThere && !isOver(one)) return false;
   }
   return true;
@@ -148,8 +172,10 @@ export function adoptByOperator(
   const known = context.core.accounts.find(network, address);
   if (known?.adopted === slot) return { ok: true, account: known };
   const told = context.run.firstSlots.get(countKey(context, network, address));
-  if (told === undefined) return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
-  if (told.slot !== slot) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${told.slot}, not ${slot}`);
+  if (told === undefined)
+    return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
+  if (told.slot !== slot)
+    return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${told.slot}, not ${slot}`);
   return begin(context, network, address, slot);
 }
 
@@ -167,7 +193,8 @@ function begin(
     return refuse("ACCOUNT_FIRST_SLOT", `slot ${slot} of ${address} is of a sweep that was ended`);
   const isAgain = known !== undefined && beginsAgain(context, known);
   const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(key);
-  const isFixed = known !== undefined && !isAgain && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
+  const isFixed =
+    known !== undefined && !isAgain && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
   if (key === network || (known !== undefined && !isAgain)) run.adoptions += 1;
   if (known === undefined) run.adopted.add(key);
@@ -180,7 +207,11 @@ function begin(
  * Returns the account that pays. If the chain counts no transactions, begins the account at the
  * family's first slot, because only this ledger gives out the slots.
  */
-export function begunAccount(context: RequestContext, network: string, address: string): Account | undefined {
+export function begunAccount(
+  context: RequestContext,
+  network: string,
+  address: string,
+): Account | undefined {
   const known = context.core.accounts.find(network, address);
   const { isCounted, first } = familyOf(network).slots;
   if (known !== undefined || isCounted || first === null) return known;
@@ -196,9 +227,14 @@ function explainedTo({ core }: RequestContext, { network, account, next }: Accou
 }
 
 /** Returns the most nodes that agreed lately, including this claim. */
-export function highestQuorum({ run, monotonicMs }: RequestContext, chain: string, quorum: number): number {
+export function highestQuorum(
+  { run, monotonicMs }: RequestContext,
+  chain: string,
+  quorum: number,
+): number {
   const received = run.quorum.get(chain);
-  if (received !== undefined && received.most > quorum && monotonicMs - received.atMs < quorumMs) return received.most;
+  if (received !== undefined && received.most > quorum && monotonicMs - received.atMs < quorumMs)
+    return received.most;
   run.quorum.set(chain, { most: quorum, atMs: monotonicMs });
   return quorum;
 }
@@ -236,14 +272,19 @@ export function checkChainCount(
     else run.began.set(key, began);
   }
   if (!run.handshakeDone) return refuse("SIGNER_NO_HANDSHAKE");
-  if (account === undefined || core.locked !== null || quorum < Math.min(quorumWanted, known)) return { ok: true };
+  if (account === undefined || core.locked !== null || quorum < Math.min(quorumWanted, known))
+    return { ok: true };
   if (compare(count, explainedTo(context, account)) <= 0) {
     run.aheadSince.delete(key);
     return { ok: true };
   }
   if (began !== undefined && began.slot === count && isBegun(account)) {
     run.aheadSince.delete(key);
-    alarm(context, belowCode, `${network}: ${address} began at ${count}, and the ledger has ${account.adopted} as its first`);
+    alarm(
+      context,
+      belowCode,
+      `${network}: ${address} began at ${count}, and the ledger has ${account.adopted} as its first`,
+    );
     return { ok: true };
   }
   const detail = `${network}: the chain counts ${count} transactions of ${address}, the ledger ${account.next}`;
@@ -255,5 +296,7 @@ export function checkChainCount(
     alarm(context, "CHAIN_SLOT_AHEAD", detail);
     return { ok: true };
   }
-  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(context, "CHAIN_SLOT_FOREIGN", detail);
+  return monotonicMs - since < aheadLockMs
+    ? { ok: true }
+    : lock(context, "CHAIN_SLOT_FOREIGN", detail);
 }

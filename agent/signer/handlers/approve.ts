@@ -29,17 +29,46 @@ interface Asked extends Yes {
   readonly named: string; // the destination that is known, "" for none
 }
 
-const isHeld = ({ withdrawal: { state } }: Asked): boolean => state === "held" || state === "quarantined";
+const isHeld = ({ withdrawal: { state } }: Asked): boolean =>
+  state === "held" || state === "quarantined";
 
 /** The reasons why a yes is not judged, in order. */
 export const approveGuards: readonly Guard<Asked, Done>[] = [
-  ["the same yes again", (yes) => !isHeld(yes) && isSameYes(yes), ({ withdrawal }) => ({ ok: true, withdrawal })],
-  ["not held", (yes) => !isHeld(yes), ({ withdrawal }) => refuse("WITHDRAWAL_NOT_HELD", withdrawal.state)],
-  ["cancelled", ({ withdrawal: one }) => one.state === "quarantined" && isCancelling(one), () => refuse("WITHDRAWAL_CANCELLING")],
-  ["contested", ({ withdrawal }) => withdrawal.code === contestedCode, (yes) => refuse("SLOT_CONTESTED", slotOf(yes))],
-  ["another view", (yes) => yes.digest !== yes.expected, () => refuse("WITHDRAWAL_DIGEST", "it is not what was shown")],
-  ["another destination", (yes) => isElsewhere(yes), ({ named }) => refuse("WITHDRAWAL_HAS_ADDRESS", named)],
-  ["no destination", ({ named, address }) => named === "" && address === "", () => refuse("WITHDRAWAL_NEEDS_ADDRESS")],
+  [
+    "the same yes again",
+    (yes) => !isHeld(yes) && isSameYes(yes),
+    ({ withdrawal }) => ({ ok: true, withdrawal }),
+  ],
+  [
+    "not held",
+    (yes) => !isHeld(yes),
+    ({ withdrawal }) => refuse("WITHDRAWAL_NOT_HELD", withdrawal.state),
+  ],
+  [
+    "cancelled",
+    ({ withdrawal: one }) => one.state === "quarantined" && isCancelling(one),
+    () => refuse("WITHDRAWAL_CANCELLING"),
+  ],
+  [
+    "contested",
+    ({ withdrawal }) => withdrawal.code === contestedCode,
+    (yes) => refuse("SLOT_CONTESTED", slotOf(yes)),
+  ],
+  [
+    "another view",
+    (yes) => yes.digest !== yes.expected,
+    () => refuse("WITHDRAWAL_DIGEST", "it is not what was shown"),
+  ],
+  [
+    "another destination",
+    (yes) => isElsewhere(yes),
+    ({ named }) => refuse("WITHDRAWAL_HAS_ADDRESS", named),
+  ],
+  [
+    "no destination",
+    ({ named, address }) => named === "" && address === "",
+    () => refuse("WITHDRAWAL_NEEDS_ADDRESS"),
+  ],
 ];
 
 const slotOf = ({ withdrawal: { job, slot } }: Asked): string => saySlot(job.network, slot);
@@ -67,19 +96,35 @@ export function approve(context: RequestContext, yes: Yes): Done {
   if (decided !== null) return decided;
   const isAssigned = withdrawal.state === "quarantined";
   const destination = named === "" ? address : named;
-  const judged = core.policy.judgeHeld(withdrawal.job, { address: destination, approver }, context.nowMs, isAssigned);
+  const judged = core.policy.judgeHeld(
+    withdrawal.job,
+    { address: destination, approver },
+    context.nowMs,
+    isAssigned,
+  );
   if (!judged.ok) return judged;
   const { body, needsTwo } = judged;
   if (isAssigned && !isAsBefore(withdrawal, body)) {
-    return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed since the slot was assigned");
+    return refuse(
+      "POLICY_NOT_AS_APPROVED",
+      "the currency's table changed since the slot was assigned",
+    );
   }
-  if (needsTwo && first === null) context.commit([{ kind: "CONFIRMED", transactionId, approver, digest, address: body.address }]);
+  if (needsTwo && first === null)
+    context.commit([{ kind: "CONFIRMED", transactionId, approver, digest, address: body.address }]);
   else if (!needsTwo || !isSameName(first?.approver ?? "", approver)) context.commit([body]);
   return { ok: true, withdrawal };
 }
 
-function isSameYes({ withdrawal: { amountUnits, address: own, job, state }, address }: Asked): boolean {
-  return amountUnits !== "" && (address === "" || canonicalAddress(job.network, address) === own) && !isFinal(state);
+function isSameYes({
+  withdrawal: { amountUnits, address: own, job, state },
+  address,
+}: Asked): boolean {
+  return (
+    amountUnits !== "" &&
+    (address === "" || canonicalAddress(job.network, address) === own) &&
+    !isFinal(state)
+  );
 }
 
 /** True if two names differ at most in upper and lower case; such names are one operator. */

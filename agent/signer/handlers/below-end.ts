@@ -28,17 +28,23 @@ export function planBelowEnd(
   const { transactionId, state, slot, job, account, isEnded } = withdrawal;
   const { compare } = familyOf(job.network).slots;
   // A courier that does not know the beginning calls the slot used by another transaction.
-  if (!unpaidEnds.has(state) && state !== "conflicted") return reachable("the courier's nodes show it in a ledger");
+  if (!unpaidEnds.has(state) && state !== "conflicted")
+    return reachable("the courier's nodes show it in a ledger");
   const key = countKey(context, job.network, account);
   const [counted, began] = [run.counts.get(key), run.began.get(key)];
-  if (counted === undefined) return reachable("the courier's nodes have not agreed on a count in this run");
-  if (compare(counted, slot) <= 0) return reachable(`the nodes count ${counted}, it has ${saySlot(job.network, slot)}`);
-  if (began === undefined) return reachable("the courier's nodes have not shown where its account began");
+  if (counted === undefined)
+    return reachable("the courier's nodes have not agreed on a count in this run");
+  if (compare(counted, slot) <= 0)
+    return reachable(`the nodes count ${counted}, it has ${saySlot(job.network, slot)}`);
+  if (began === undefined)
+    return reachable("the courier's nodes have not shown where its account began");
   if (compare(began.slot, slot) <= 0)
     return reachable(`its account began at ${began.slot}, it has ${saySlot(job.network, slot)}`);
-  if (began.absentMs >= job.issuedAt) return reachable("its account was made after the order: an earlier one may have paid it");
+  if (began.absentMs >= job.issuedAt)
+    return reachable("its account was made after the order: an earlier one may have paid it");
   // A ledger restored from a backup may have forgotten an end that the gateway holds.
-  if (!run.unreachable.has(transactionId) && !isEnded) return reachable("the gateway has not said so in this run");
+  if (!run.unreachable.has(transactionId) && !isEnded)
+    return reachable("the gateway has not said so in this run");
   return { ok: true, plan: { slot, counted, began: began.slot } };
 }
 

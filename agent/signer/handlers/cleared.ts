@@ -14,7 +14,10 @@ import type { RequestContext } from "./context.ts";
  * Returns why a withdrawal gets no such attempt now, or null. A sweep or a top-up needs no word:
  * its money stays the merchant's.
  */
-export function unclearedRefusal({ run, monotonicMs }: RequestContext, { transactionId, job }: Withdrawal): Refusal | null {
+export function unclearedRefusal(
+  { run, monotonicMs }: RequestContext,
+  { transactionId, job }: Withdrawal,
+): Refusal | null {
   if (familyOf(job.network).slots.isCounted || isInternal(job.mode)) return null;
   return run.sightings.clears(transactionId, monotonicMs) ? null : refuse("WITHDRAWAL_UNCLEARED");
 }

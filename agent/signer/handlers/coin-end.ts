@@ -23,15 +23,25 @@ export function planCoinEnd(
 ): { readonly ok: true; readonly plan: EndPlan } | Refusal {
   const { run, core } = context;
   const { transactionId, state, slot } = withdrawal;
-  if (!unpaidEnds.has(state)) return refuse("REPLACEMENT_REACHABLE", "the courier's nodes show it in a block");
+  if (!unpaidEnds.has(state))
+    return refuse("REPLACEMENT_REACHABLE", "the courier's nodes show it in a block");
   // A ledger restored from a backup may have forgotten an end that the gateway holds.
   if (!run.endable.has(transactionId) && !withdrawal.isEnded)
-    return refuse("REPLACEMENT_REACHABLE", "the gateway's nodes have not missed its coin for 24 hours");
+    return refuse(
+      "REPLACEMENT_REACHABLE",
+      "the gateway's nodes have not missed its coin for 24 hours",
+    );
   const shown = shownReason(context, withdrawal);
   if (shown !== null) return refuse("REPLACEMENT_REACHABLE", shown);
-  const owed = isInternal(withdrawal.job.mode) ? { ok: true as const, coins: [] } : owedBy(context, withdrawal);
+  const owed = isInternal(withdrawal.job.mode)
+    ? { ok: true as const, coins: [] }
+    : owedBy(context, withdrawal);
   if (!owed.ok) return owed;
-  if (core.owed.size >= owedMax) return refuse("REPLACEMENT_REACHABLE", `${owedMax} renewals of such payments are to come first`);
+  if (core.owed.size >= owedMax)
+    return refuse(
+      "REPLACEMENT_REACHABLE",
+      `${owedMax} renewals of such payments are to come first`,
+    );
   return { ok: true, plan: { slot, counted: "", pin: pinOf(withdrawal), owed: owed.coins } };
 }
 
@@ -48,11 +58,18 @@ function owedBy(
   const paying = attempts.filter(({ txHash, isCancel }) => txHash !== "" && !isCancel);
   for (const { attempt, txParams } of paying) {
     if (txParams === null)
-      return refuse("REPLACEMENT_REACHABLE", `the coins of attempt ${attempt} are not known since the recovery`);
+      return refuse(
+        "REPLACEMENT_REACHABLE",
+        `the coins of attempt ${attempt} are not known since the recovery`,
+      );
     const [, ...others] = exclusion?.coins(txParams) ?? [];
     if (others.length === 0 || others.some((coin) => coins.includes(coin))) continue;
-    const named = others.filter((coin) => run.sightings.names({ network: job.network, account }, coin));
-    const found = named.find((coin) => paying.every((one) => isIn(one.txParams, coin, job.network))) ?? named[0];
+    const named = others.filter((coin) =>
+      run.sightings.names({ network: job.network, account }, coin),
+    );
+    const found =
+      named.find((coin) => paying.every((one) => isIn(one.txParams, coin, job.network))) ??
+      named[0];
     if (found === undefined)
       return refuse(
         "REPLACEMENT_REACHABLE",
@@ -64,7 +81,12 @@ function owedBy(
 }
 
 /** True if an attempt spends the coin, or no other coin than the pin. */
-function isIn(txParams: Withdrawal["attempts"][number]["txParams"], coin: string, network: string): boolean {
-  const [, ...others] = txParams === null ? [""] : (pinExclusionOf(network)?.coins(txParams) ?? [""]);
+function isIn(
+  txParams: Withdrawal["attempts"][number]["txParams"],
+  coin: string,
+  network: string,
+): boolean {
+  const [, ...others] =
+    txParams === null ? [""] : (pinExclusionOf(network)?.coins(txParams) ?? [""]);
   return others.length === 0 || others.includes(coin);
 }

@@ -27,7 +27,10 @@ const recordsMax = 200;
  * Takes a look. Harmless to repeat. Refuses with WITHDRAWAL_OBSERVATION a coin that is not the
  * pin, and a time that no final block can have.
  */
-export function takeCoinLook(context: RequestContext, seen: CoinLookReport): { readonly ok: true } | Refusal {
+export function takeCoinLook(
+  context: RequestContext,
+  seen: CoinLookReport,
+): { readonly ok: true } | Refusal {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core, run, nowMs, monotonicMs } = context;
@@ -37,19 +40,27 @@ export function takeCoinLook(context: RequestContext, seen: CoinLookReport): { r
   if (isOver(one) || !unpaidEnds.has(one.state)) return refuse("WITHDRAWAL_CLOSED", one.state);
   if (pinExclusionOf(one.job.network) === null || !pinOf(one).startsWith(`${coin}:`))
     return refuse("WITHDRAWAL_OBSERVATION", "it does not spend that coin");
-  if (chainMs > nowMs + aheadMsMax) return refuse("WITHDRAWAL_OBSERVATION", "no final block has that time");
+  if (chainMs > nowMs + aheadMsMax)
+    return refuse("WITHDRAWAL_OBSERVATION", "no final block has that time");
   const last = run.coinLooks.get(transactionId);
   const sinceMs = last?.chainMs ?? one.unseen?.chainMs ?? chainMs;
   const newMs = isShown ? 0 : Math.min(Math.max(chainMs - sinceMs, 0), coveredMsMax);
   // A coin that is shown begins the day again, also while a full disk takes no record of it.
   const gainedMs = isShown ? -(one.unseen?.watchedMs ?? 0) : (last?.gainedMs ?? 0) + newMs;
   const look = { isShown, heardMs: monotonicMs, chainMs: Math.max(chainMs, sinceMs), gainedMs };
-  run.coinLooks.set(transactionId, isRecorded(context, one, look) ? { ...look, gainedMs: 0 } : look);
+  run.coinLooks.set(
+    transactionId,
+    isRecorded(context, one, look) ? { ...look, gainedMs: 0 } : look,
+  );
   return { ok: true };
 }
 
 /** Records a look that says something new: the first, each hour's, and the coin's return. */
-function isRecorded({ core, commit, fullDisk }: RequestContext, one: Withdrawal, look: CoinLook): boolean {
+function isRecorded(
+  { core, commit, fullDisk }: RequestContext,
+  one: Withdrawal,
+  look: CoinLook,
+): boolean {
   const { transactionId, unseen, observations } = one;
   if (fullDisk() !== null || core.locked !== null) return false;
   if (look.isShown) {
@@ -58,19 +69,28 @@ function isRecorded({ core, commit, fullDisk }: RequestContext, one: Withdrawal,
     return true;
   }
   const watchedMs = (unseen?.watchedMs ?? 0) + look.gainedMs;
-  const isNews = unseen === undefined || look.gainedMs < 0 || (look.gainedMs >= recordedEachMs && unseen.watchedMs < unseenMs);
+  const isNews =
+    unseen === undefined ||
+    look.gainedMs < 0 ||
+    (look.gainedMs >= recordedEachMs && unseen.watchedMs < unseenMs);
   if (!isNews || observations >= recordsMax) return false;
   commit([{ kind: "UNSEEN", transactionId, watchedMs, chainMs: look.chainMs }]);
   return true;
 }
 
 /** The chain time in which the courier's nodes were asked for the coin, and did not show it. */
-export function watchedMsOf({ run }: Pick<RequestContext, "run">, { transactionId, unseen }: Withdrawal): number {
+export function watchedMsOf(
+  { run }: Pick<RequestContext, "run">,
+  { transactionId, unseen }: Withdrawal,
+): number {
   return (unseen?.watchedMs ?? 0) + (run.coinLooks.get(transactionId)?.gainedMs ?? 0);
 }
 
 /** Returns why the courier's nodes do not say yet that the coin is gone; null if they do. */
-export function shownReason(context: Pick<RequestContext, "run" | "nowMs" | "monotonicMs">, one: Withdrawal): string | null {
+export function shownReason(
+  context: Pick<RequestContext, "run" | "nowMs" | "monotonicMs">,
+  one: Withdrawal,
+): string | null {
   const look = context.run.coinLooks.get(one.transactionId);
   if (look === undefined || context.monotonicMs - look.heardMs > freshMs)
     return "the courier's nodes have not been asked for its coin in the last hour";

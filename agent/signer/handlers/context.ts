@@ -144,14 +144,21 @@ export function aheadOfBlocks({ run, localMs, monotonicMs }: Clocks): Refusal | 
 }
 
 /** Keeps the courier's report on the outside. A block time older than before changes nothing. */
-export function hearCourier({ run, monotonicMs }: Pick<RequestContext, "run" | "monotonicMs">, courier: CourierStatus): void {
+export function hearCourier(
+  { run, monotonicMs }: Pick<RequestContext, "run" | "monotonicMs">,
+  courier: CourierStatus,
+): void {
   run.courier = courier;
   for (const { headAtMs } of courier.chains)
     if (headAtMs > 0) run.chainLeadMs = Math.max(run.chainLeadMs, headAtMs - monotonicMs);
 }
 
 /** Returns the key under which an account's count is kept; the hot wallet's key is its network. */
-export function countKey(context: Pick<RequestContext, "accountOn">, network: string, account: string): string {
+export function countKey(
+  context: Pick<RequestContext, "accountOn">,
+  network: string,
+  account: string,
+): string {
   return account === context.accountOn(network) ? network : `${network} ${account}`;
 }
 

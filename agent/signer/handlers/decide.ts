@@ -40,7 +40,12 @@ export function expire(context: RequestContext): readonly Withdrawal[] {
   for (const withdrawal of context.core.book.open()) {
     if (isHeldByRecovery(withdrawal)) continue;
     if (hasRunOut(context, withdrawal)) ended.push(withdrawal);
-    if (nowMs > withdrawal.job.expiresAt && !isHolding && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
+    if (
+      nowMs > withdrawal.job.expiresAt &&
+      !isHolding &&
+      step(withdrawal.state, "expired") !== null
+    )
+      ended.push(withdrawal);
   }
   if (ended.length > 0) context.commit(expiredBodies(context, ended));
   return ended;
@@ -52,7 +57,11 @@ export function expire(context: RequestContext): readonly Withdrawal[] {
  */
 export function reconsider(context: RequestContext): readonly Withdrawal[] {
   const { core } = context;
-  if (core.book.count("held") + core.book.count("quarantined") === 0 || closedGate(context) !== null) return [];
+  if (
+    core.book.count("held") + core.book.count("quarantined") === 0 ||
+    closedGate(context) !== null
+  )
+    return [];
   const due: Withdrawal[] = [];
   for (const withdrawal of core.book.open()) {
     const { code, job, requestedAt } = withdrawal;
@@ -62,7 +71,8 @@ export function reconsider(context: RequestContext): readonly Withdrawal[] {
   // Judged one by one: each approval reduces the room that the hour and the day leave for the next.
   for (const withdrawal of due) {
     const { transactionId, job, requestedAt, state } = withdrawal;
-    const judged = (): RecordBody => decisionBody(transactionId, core.policy.judge(job, requestedAt, context.nowMs));
+    const judged = (): RecordBody =>
+      decisionBody(transactionId, core.policy.judge(job, requestedAt, context.nowMs));
     context.commit([state === "quarantined" ? judgeKept(context, withdrawal) : judged()]);
   }
   return due;

@@ -19,7 +19,9 @@ import { planBelowEnd } from "./below-end.ts";
 import { planCoinEnd } from "./coin-end.ts";
 import { closedGate, countKey, type RequestContext } from "./context.ts";
 
-type Planned = { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: EndPlan } | Refusal;
+type Planned =
+  | { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: EndPlan }
+  | Refusal;
 
 /** Returns the plan of `end`; records nothing. */
 export function planEnd(context: RequestContext, transactionId: string, approver: string): Planned {
@@ -42,7 +44,11 @@ export function planEnd(context: RequestContext, transactionId: string, approver
   // The first operator's yes again changes nothing.
   const { firstEnd = approver } = withdrawal;
   const isFirst = needsTwo(context, withdrawal) && isSameName(firstEnd, approver);
-  return { ok: true, withdrawal, plan: isFirst ? { ...planned.plan, isFirstYes: true } : planned.plan };
+  return {
+    ok: true,
+    withdrawal,
+    plan: isFirst ? { ...planned.plan, isFirstYes: true } : planned.plan,
+  };
 }
 
 /** The evidence that ends a withdrawal without a block; null if nothing does. */
@@ -53,15 +59,26 @@ function planOf({ job }: Withdrawal): typeof planSlotEnd | null {
 }
 
 /** A sweep, on a chain that counts. */
-function planSlotEnd(context: RequestContext, withdrawal: Withdrawal): { readonly ok: true; readonly plan: EndPlan } | Refusal {
+function planSlotEnd(
+  context: RequestContext,
+  withdrawal: Withdrawal,
+): { readonly ok: true; readonly plan: EndPlan } | Refusal {
   const { transactionId, slot, job, account } = withdrawal;
   const { slots } = familyOf(job.network);
   const counted = context.run.counts.get(countKey(context, job.network, account));
-  if (counted === undefined) return refuse("REPLACEMENT_REACHABLE", "the courier's nodes have not agreed on a count in this run");
+  if (counted === undefined)
+    return refuse(
+      "REPLACEMENT_REACHABLE",
+      "the courier's nodes have not agreed on a count in this run",
+    );
   if (slots.compare(counted, slot) >= 0)
-    return refuse("REPLACEMENT_REACHABLE", `the nodes count ${counted}, it has ${saySlot(job.network, slot)}`);
+    return refuse(
+      "REPLACEMENT_REACHABLE",
+      `the nodes count ${counted}, it has ${saySlot(job.network, slot)}`,
+    );
   const filler = ownerOf(context, withdrawal, counted);
-  if (filler !== undefined) return refuse("REPLACEMENT_REACHABLE", `${saySlot(job.network, counted)} is ${filler}'s`);
+  if (filler !== undefined)
+    return refuse("REPLACEMENT_REACHABLE", `${saySlot(job.network, counted)} is ${filler}'s`);
   // A ledger restored from a backup may have forgotten an end that the gateway holds.
   if (!context.run.unreachable.has(transactionId) && !withdrawal.isEnded)
     return refuse("REPLACEMENT_REACHABLE", "the gateway has not said so in this run");
@@ -71,7 +88,10 @@ function planSlotEnd(context: RequestContext, withdrawal: Withdrawal): { readonl
 /** True if the payment is so large that two operators end it. */
 function needsTwo({ core: { policy } }: RequestContext, withdrawal: Withdrawal): boolean {
   const { job } = withdrawal;
-  return !isInternal(job.mode) && policy.needsTwoToEnd(limitGroupOf(job), BigInt(unitsOf(withdrawal, policy) || "0"));
+  return (
+    !isInternal(job.mode) &&
+    policy.needsTwoToEnd(limitGroupOf(job), BigInt(unitsOf(withdrawal, policy) || "0"))
+  );
 }
 
 /**
@@ -79,7 +99,12 @@ function needsTwo({ core: { policy } }: RequestContext, withdrawal: Withdrawal):
  * two. A repeat is harmless. Refuses as `planEnd`, and with REPLACEMENT_OTHER_PLAN if the
  * withdrawal has another slot.
  */
-export function endUnreachable(context: RequestContext, transactionId: string, slot: string, approver: string): Planned {
+export function endUnreachable(
+  context: RequestContext,
+  transactionId: string,
+  slot: string,
+  approver: string,
+): Planned {
   const known = context.core.book.find(transactionId);
   if (known !== undefined && isEndedByOperator(known) && known.slot === slot)
     return { ok: true, withdrawal: known, plan: { slot, counted: "" } };
@@ -101,7 +126,11 @@ export function endUnreachable(context: RequestContext, transactionId: string, s
 }
 
 /** Returns the open withdrawal that has this slot of the same account. */
-function ownerOf({ core }: RequestContext, { account, job }: Withdrawal, slot: string): string | undefined {
+function ownerOf(
+  { core }: RequestContext,
+  { account, job }: Withdrawal,
+  slot: string,
+): string | undefined {
   for (const one of core.book.open()) {
     const isThere = one.account === account && one.job.network === job.network && one.slot === slot;
     if (isThere && !isOver(one)) return one.transactionId;

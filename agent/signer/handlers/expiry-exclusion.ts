@@ -13,7 +13,14 @@ import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { courierAttemptsMax } from "../../socket/limits.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
-import { endsUnpaid, isCancelling, isOver, isPastEnd, isVoid, type Withdrawal } from "../state/withdrawal.ts";
+import {
+  endsUnpaid,
+  isCancelling,
+  isOver,
+  isPastEnd,
+  isVoid,
+  type Withdrawal,
+} from "../state/withdrawal.ts";
 import { highestQuorum, quorumWanted } from "./adopt.ts";
 import { unclearedRefusal } from "./cleared.ts";
 import { alarm, type Done, type RequestContext } from "./context.ts";
@@ -36,13 +43,18 @@ type Offered = { readonly ok: true; readonly txParams: TxParams } | Refusal;
  * nonces, the parameters stay as they are.
  * @throws AgentError JSON_SHAPE for malformed parameters
  */
-export function offered(context: RequestContext, { network, lastTimestamp }: Account, txParams: TxParams): Offered {
+export function offered(
+  context: RequestContext,
+  { network, lastTimestamp }: Account,
+  txParams: TxParams,
+): Offered {
   const expiryExclusion = expiryExclusionOf(network);
   const read = familyOf(network).fees.read(txParams);
   if (expiryExclusion === null) return { ok: true, txParams: read };
   const timestamped = expiryExclusion.timestamped(read, lastTimestamp);
   const validUntilMs = expiryExclusion.validUntilMs(timestamped);
-  const isTooLong = validUntilMs > Number(expiryExclusion.timestamp(timestamped)) + expiryExclusion.lifetimeMsMax;
+  const isTooLong =
+    validUntilMs > Number(expiryExclusion.timestamp(timestamped)) + expiryExclusion.lifetimeMsMax;
   const { run, monotonicMs } = context;
   const aheadMs = Math.ceil(validUntilMs - (run.gatewayAt + monotonicMs - run.receivedAt));
   if (isTooLong || aheadMs > expiryExclusion.lifetimeMsMax + aheadMaxMs)
@@ -54,13 +66,19 @@ export function offered(context: RequestContext, { network, lastTimestamp }: Acc
  * Prepares the attempt after `above`, which is the newest and was released. From a number of
  * attempts on, an operator has to order each.
  */
-export function prepareNext(context: RequestContext, withdrawal: Withdrawal, above: number, claimed: TxParams): Prepared {
+export function prepareNext(
+  context: RequestContext,
+  withdrawal: Withdrawal,
+  above: number,
+  claimed: TxParams,
+): Prepared {
   const { core } = context;
   const { transactionId, job, slot, ordered, state } = withdrawal;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
   if (withdrawal.isEnded && !withdrawal.isKept) return refuse("WITHDRAWAL_CLOSED", state);
   if (!isVoid(withdrawal)) return stillAlive(withdrawal);
-  if (!isReceivedVoid(context, withdrawal)) return refuse("WITHDRAWAL_ALIVE", "the gateway has not said so in this run");
+  if (!isReceivedVoid(context, withdrawal))
+    return refuse("WITHDRAWAL_ALIVE", "the gateway has not said so in this run");
   if (hasRunOut(context, withdrawal)) {
     context.commit(expiredBodies(context, [withdrawal]));
     return refuse("JOB_EXPIRED");
@@ -70,14 +88,22 @@ export function prepareNext(context: RequestContext, withdrawal: Withdrawal, abo
   const approval = core.policy.approval(transactionId);
   if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const isOrdered = ordered?.act === "replace" && ordered.attempts === above;
-  if (!isOrdered && above >= courierAttemptsMax) return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
+  if (!isOrdered && above >= courierAttemptsMax)
+    return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
   if (!isOrdered && core.policy.isOperatorsToReplace(approval))
     return refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", "above manualReplaceAbove");
   const account = core.accounts.find(job.network, withdrawal.account);
   invariant(account !== undefined, "an assigned slot has its account");
   const offer = unclearedRefusal(context, withdrawal) ?? offered(context, account, claimed);
   if (!offer.ok) return offer;
-  return intend(context, { withdrawal, approval, account, slot, attempt: above + 1, txParams: offer.txParams });
+  return intend(context, {
+    withdrawal,
+    approval,
+    account,
+    slot,
+    attempt: above + 1,
+    txParams: offer.txParams,
+  });
 }
 
 /** Names each attempt that is not void yet and the side whose statement is missing. */
@@ -85,7 +111,12 @@ export function stillAlive({ attempts }: Withdrawal): Refusal {
   const missing = attempts
     .filter(({ txHash, voidBy }) => txHash !== "" && voidBy !== "both")
     .map(({ attempt, voidBy, validUntilMs }) => {
-      const whose = voidBy === "courier" ? "the gateway has not" : voidBy === "gateway" ? "the courier has not" : "nobody has";
+      const whose =
+        voidBy === "courier"
+          ? "the gateway has not"
+          : voidBy === "gateway"
+            ? "the courier has not"
+            : "nobody has";
       return `attempt ${attempt}${endWords(validUntilMs)}: ${whose} called it void`;
     });
   return refuse("WITHDRAWAL_ALIVE", missing.join(", "));
@@ -107,7 +138,8 @@ function endWords(validUntilMs: number | undefined): string {
 export function hasRunOut(context: RequestContext, withdrawal: Withdrawal): boolean {
   if (!endsUnpaid(withdrawal) || !isReceivedVoid(context, withdrawal)) return false;
   if (isCancelling(withdrawal) || (withdrawal.isKept && withdrawal.isEnded)) return true;
-  const isOperators = context.core.isHolding || withdrawal.isKept || withdrawal.state === "quarantined";
+  const isOperators =
+    context.core.isHolding || withdrawal.isKept || withdrawal.state === "quarantined";
   return !isOperators && context.nowMs > withdrawal.job.expiresAt;
 }
 
@@ -123,7 +155,12 @@ function isReceivedVoid({ run }: RequestContext, { attempts }: Withdrawal): bool
  * Records an operator's order on a chain with exclusion by expiry: another attempt may be made, or
  * no more. A withdrawal whose attempts are all void ends with the cancel. A repeat is harmless.
  */
-export function order(context: RequestContext, withdrawal: Withdrawal, act: "replace" | "cancel", approver: string): Prepared {
+export function order(
+  context: RequestContext,
+  withdrawal: Withdrawal,
+  act: "replace" | "cancel",
+  approver: string,
+): Prepared {
   const { transactionId, ordered, attempts } = withdrawal;
   const isSaid = ordered?.act === act && (act === "cancel" || ordered.attempts === attempts.length);
   if (!isSaid) context.commit([{ kind: "MANUAL_REPLACEMENT", transactionId, act, approver }]);
@@ -142,13 +179,18 @@ export function cannotOrder(withdrawal: Withdrawal, act: "replace" | "cancel"): 
  * Records the courier's statement that an attempt is void. As many of its nodes must agree as for
  * any claim about the chain.
  */
-export function observeVoid(context: RequestContext, withdrawal: Withdrawal, claim: CourierRequests["observed"]): Done {
+export function observeVoid(
+  context: RequestContext,
+  withdrawal: Withdrawal,
+  claim: CourierRequests["observed"],
+): Done {
   const { core } = context;
   const { job, state, attempts, observed } = withdrawal;
   const { transactionId, outcome, txHash, block, quorum } = claim;
   if (expiryExclusionOf(job.network) === null)
     return refuse("WITHDRAWAL_OBSERVATION", "a slot excludes there, and nothing is void");
-  if (outcome !== "" || quorum === undefined) return refuse("WITHDRAWAL_OBSERVATION", "void is stated with a quorum only");
+  if (outcome !== "" || quorum === undefined)
+    return refuse("WITHDRAWAL_OBSERVATION", "void is stated with a quorum only");
   const ours = attempts.find((attempt) => attempt.txHash === txHash && txHash !== "");
   if (ours === undefined) return refuse("WITHDRAWAL_OTHER_TRANSACTION", txHash);
   if (ours.voidBy === "courier" || ours.voidBy === "both") return { ok: true, withdrawal };
@@ -159,7 +201,8 @@ export function observeVoid(context: RequestContext, withdrawal: Withdrawal, cla
     return refuse("WITHDRAWAL_ALIVE", `its end is not past${endWords(ours.validUntilMs)}`);
   const chain = core.policy.asset(limitGroupOf(job))?.chain ?? job.network;
   const wanted = Math.min(quorumWanted, highestQuorum(context, chain, quorum));
-  if (quorum < wanted) return refuse("WITHDRAWAL_ALIVE", `${quorum} of ${wanted} nodes say that it is void`);
+  if (quorum < wanted)
+    return refuse("WITHDRAWAL_ALIVE", `${quorum} of ${wanted} nodes say that it is void`);
   context.commit([{ kind: "OBSERVED", transactionId, stage: "void", outcome: "", txHash, block }]);
   return { ok: true, withdrawal };
 }
@@ -168,7 +211,11 @@ export function observeVoid(context: RequestContext, withdrawal: Withdrawal, cla
  * Raises an alarm if a block holds an attempt that both sides called void: another attempt may be
  * on its way or paid as well.
  */
-export function warnVoidIncluded(context: RequestContext, { transactionId, attempts }: Withdrawal, txHash: string): void {
+export function warnVoidIncluded(
+  context: RequestContext,
+  { transactionId, attempts }: Withdrawal,
+  txHash: string,
+): void {
   const risen = attempts.find((attempt) => attempt.txHash === txHash && attempt.voidBy === "both");
   if (risen === undefined) return;
   const detail = `attempt ${risen.attempt} of ${transactionId}, ${txHash}, was called void and is in a block`;
@@ -180,11 +227,16 @@ export function warnVoidIncluded(context: RequestContext, { transactionId, attem
  * end by ledger time. Other hashes are ignored, and the gateway sends them again. Returns the
  * withdrawals.
  */
-export function recordVoid({ core, run, nowMs, commit }: RequestContext, said: readonly string[]): readonly string[] {
+export function recordVoid(
+  { core, run, nowMs, commit }: RequestContext,
+  said: readonly string[],
+): readonly string[] {
   if (said.length === 0) return [];
   const named = new Set(said);
   const past = [...core.book.open()].flatMap(({ job, attempts }) =>
-    attempts.filter((one) => named.has(one.txHash) && isPastEnd(job.network, one, nowMs)).map(({ txHash }) => txHash),
+    attempts
+      .filter((one) => named.has(one.txHash) && isPastEnd(job.network, one, nowMs))
+      .map(({ txHash }) => txHash),
   );
   for (const txHash of past) run.voidReceived.add(txHash);
   const alive = core.book.alive(new Set(past));

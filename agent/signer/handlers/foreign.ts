@@ -25,7 +25,9 @@ export function stoppedOn(
   const held = core.stops.on(network, currency);
   const stopped = core.stops.on(network) ?? held;
   const code = stopped === held ? "CURRENCY_MOVES_OTHERWISE" : "NETWORK_PAUSED";
-  return stopped === null ? null : refuse(code, `${stopKey(stopped)}: ${stopped.txHashes.at(-1) ?? stopped.approver}`);
+  return stopped === null
+    ? null
+    : refuse(code, `${stopKey(stopped)}: ${stopped.txHashes.at(-1) ?? stopped.approver}`);
 }
 
 /**
@@ -34,7 +36,11 @@ export function stoppedOn(
  * The courier's word is recorded once for each stop, so that it cannot fill the ledger. Nothing is
  * recorded on a full disk, where nothing new is signed either.
  */
-export function takeForeign(context: RequestContext, named: readonly ForeignTransaction[], by: Side): void {
+export function takeForeign(
+  context: RequestContext,
+  named: readonly ForeignTransaction[],
+  by: Side,
+): void {
   if (named.length === 0 || context.fullDisk() !== null) return;
   const { core } = context;
   const news = new Map<string, string[]>();
@@ -45,7 +51,8 @@ export function takeForeign(context: RequestContext, named: readonly ForeignTran
     const hashes = news.get(network) ?? [];
     if (!hashes.includes(txHash)) news.set(network, [...hashes, txHash]);
   }
-  for (const [network, hashes] of news) stop(context, network, hashes.slice(0, foreignPerAckMax), by);
+  for (const [network, hashes] of news)
+    stop(context, network, hashes.slice(0, foreignPerAckMax), by);
 }
 
 /** True for a transaction that stops its network and is news to this ledger. */
@@ -55,7 +62,12 @@ function isForeign(core: Core, network: string, txHash: string): boolean {
   return !core.stops.knows(network, txHash) && !core.book.hasSigned(network, txHash);
 }
 
-function stop(context: RequestContext, network: string, txHashes: readonly string[], by: Side): void {
+function stop(
+  context: RequestContext,
+  network: string,
+  txHashes: readonly string[],
+  by: Side,
+): void {
   // It may be the payment of a withdrawal that both sides have forgotten.
   context.run.sightings.forgetOrders();
   const isNew = context.core.stops.on(network) === null;

@@ -18,7 +18,11 @@ export function skewOf(context: RequestContext, { at }: { readonly at: number })
   // Checked as if this envelope were taken, because the gateway's clock is one of the two compared
   // with the chains.
   const isNewer = at > run.gatewayAt;
-  return aheadOfBlocks({ run: isNewer ? { ...run, gatewayAt: at, receivedAt: monotonicMs } : run, localMs, monotonicMs });
+  return aheadOfBlocks({
+    run: isNewer ? { ...run, gatewayAt: at, receivedAt: monotonicMs } : run,
+    localMs,
+    monotonicMs,
+  });
 }
 
 /** Both times, because an operator must learn which clock is wrong. */
@@ -28,9 +32,14 @@ function skewWords(at: number, localMs: number): string {
   return `${minutes} minutes apart: here ${here}Z, at the gateway ${there}Z`;
 }
 
-export function foreignTo({ core }: RequestContext, envelope: Pick<Jobs, "agent" | "ledgerEpoch">): Refusal | null {
+export function foreignTo(
+  { core }: RequestContext,
+  envelope: Pick<Jobs, "agent" | "ledgerEpoch">,
+): Refusal | null {
   if (envelope.agent !== core.paired.agent) return refuse("ADMISSION_OTHER_AGENT", envelope.agent);
-  return envelope.ledgerEpoch === core.paired.ledgerEpoch ? null : refuse("ADMISSION_OTHER_EPOCH", String(envelope.ledgerEpoch));
+  return envelope.ledgerEpoch === core.paired.ledgerEpoch
+    ? null
+    : refuse("ADMISSION_OTHER_EPOCH", String(envelope.ledgerEpoch));
 }
 
 export function otherWallet({ core }: RequestContext, wallet: string): Refusal | null {
@@ -42,16 +51,25 @@ export function otherWallet({ core }: RequestContext, wallet: string): Refusal |
  * "stale" if the gateway has acknowledged more before. Locks if the gateway holds records that the
  * ledger does not have.
  */
-export function checkGatewayHead(context: RequestContext, gatewayHead: Head | null): Refusal | "stale" | null {
+export function checkGatewayHead(
+  context: RequestContext,
+  gatewayHead: Head | null,
+): Refusal | "stale" | null {
   const { heads } = context.core;
   const seq = gatewayHead?.seq ?? 0;
   if (seq < heads.acked.seq) return "stale";
   if (gatewayHead === null) return null;
   if (seq > heads.head.seq) {
-    return lock(context, "LEDGER_BEHIND_GATEWAY", `the gateway holds record ${seq}, the ledger ends at ${heads.head.seq}`);
+    return lock(
+      context,
+      "LEDGER_BEHIND_GATEWAY",
+      `the gateway holds record ${seq}, the ledger ends at ${heads.head.seq}`,
+    );
   }
   // In the epoch of a recovered ledger, nothing is acknowledged before the resync of earlier
   // records is done.
   const hash = heads.hashAt(seq) ?? context.hashAt(seq);
-  return hash === gatewayHead.hash ? null : lock(context, "LEDGER_FORKED", `record ${seq} has another hash at the gateway`);
+  return hash === gatewayHead.hash
+    ? null
+    : lock(context, "LEDGER_FORKED", `record ${seq} has another hash at the gateway`);
 }

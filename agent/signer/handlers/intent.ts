@@ -56,7 +56,10 @@ export function intend(context: RequestContext, next: Next): Prepared {
   const intent = context.commit([...(next.before ?? []), intentBody(next.account, cleared)]).at(-1);
   invariant(intent?.kind === "INTENT", "the last body is the intent");
   const { account } = next.account;
-  return { ok: true, work: { transactionId, attempt, intentSeq: intent.seq, clearance, unsigned, account } };
+  return {
+    ok: true,
+    work: { transactionId, attempt, intentSeq: intent.seq, clearance, unsigned, account },
+  };
 }
 
 /** Bytes that policy cleared. */
@@ -70,42 +73,86 @@ export function clear(context: RequestContext, next: Next): Cleared | Refusal {
   if (closed !== null) return closed;
   const { withdrawal, approval, txParams, attempt, slot, tipAllowedUnits = 0n } = next;
   const { policy } = context.core;
-  const unlike = approval !== null && attempt === 1 ? policy.unlike(approval, withdrawal.job) : null;
+  const unlike =
+    approval !== null && attempt === 1 ? policy.unlike(approval, withdrawal.job) : null;
   const unpinned = unlike ?? pinRefusal(context, next);
   if (unpinned !== null) return unpinned;
   const place = { account: next.account.account, slot };
   const unsigned = bytesOf(withdrawal, place, approval, txParams);
-  const built = builtOf(context, withdrawal, { ...place, unsigned, txParams, attempt, tipAllowedUnits }, approval);
-  const cleared = "approval" in built ? policy.clear(built, context.nowMs) : policy.clearCancel(built, context.nowMs);
+  const built = builtOf(
+    context,
+    withdrawal,
+    { ...place, unsigned, txParams, attempt, tipAllowedUnits },
+    approval,
+  );
+  const cleared =
+    "approval" in built
+      ? policy.clear(built, context.nowMs)
+      : policy.clearCancel(built, context.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
 type Bytes = Omit<Built, "approval" | "addressIndex" | "isFeeInside">;
 type Place = Pick<Bytes, "account" | "slot">;
 
-function bytesOf({ job }: Withdrawal, place: Place, approval: Approval | null, txParams: TxParams): Uint8Array {
+function bytesOf(
+  { job }: Withdrawal,
+  place: Place,
+  approval: Approval | null,
+  txParams: TxParams,
+): Uint8Array {
   const { network } = job;
   if (approval !== null) {
     const { contract, address: destination, tag, amountUnits } = approval;
-    const payment = { ...place, network: approval.network, contract, destination, tag, amountUnits };
-    return transactionsOf(approval.network).build({ ...payment, isFeeInside: isFeeInside(network, job.mode) }, txParams);
+    const payment = {
+      ...place,
+      network: approval.network,
+      contract,
+      destination,
+      tag,
+      amountUnits,
+    };
+    return transactionsOf(approval.network).build(
+      { ...payment, isFeeInside: isFeeInside(network, job.mode) },
+      txParams,
+    );
   }
   const { cancels } = transactionsOf(network);
   invariant(cancels !== null, "an attempt that ends by expiry is cancelled without another one");
   return cancels.build({ ...place, network }, txParams);
 }
 
-function builtOf({ core }: RequestContext, one: Withdrawal, bytes: Bytes, approval: Approval | null): Built | BuiltCancel {
+function builtOf(
+  { core }: RequestContext,
+  one: Withdrawal,
+  bytes: Bytes,
+  approval: Approval | null,
+): Built | BuiltCancel {
   const { transactionId, job } = one;
   const { addressIndex = null } = core.policy.sender(job) ?? {};
   const isFirstHere = bytes.attempt > 1 && one.attempts.every(({ raw }) => raw === "");
   if (approval !== null)
-    return { ...bytes, approval, addressIndex, isFirstHere, isFeeInside: isFeeInside(job.network, job.mode) };
-  return { ...bytes, transactionId, currency: limitGroupOf(job), network: job.network, addressIndex };
+    return {
+      ...bytes,
+      approval,
+      addressIndex,
+      isFirstHere,
+      isFeeInside: isFeeInside(job.network, job.mode),
+    };
+  return {
+    ...bytes,
+    transactionId,
+    currency: limitGroupOf(job),
+    network: job.network,
+    addressIndex,
+  };
 }
 
 /** Returns the record of the bytes: every field is taken from their description. */
-function intentBody({ network, account }: Account, { unsigned, clearance, description: said }: Cleared): RecordBody {
+function intentBody(
+  { network, account }: Account,
+  { unsigned, clearance, description: said }: Cleared,
+): RecordBody {
   return {
     kind: "INTENT",
     transactionId: clearance.transactionId,
@@ -136,10 +183,18 @@ export function recorded(context: RequestContext, withdrawal: Withdrawal, made: 
   const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));
   const approval = made.isCancel ? null : core.policy.approval(transactionId);
   invariant(approval !== undefined, "a withdrawal with a slot has its approval");
-  const built = builtOf(context, withdrawal, { account, slot, unsigned, txParams: made.txParams ?? {}, attempt }, approval);
+  const built = builtOf(
+    context,
+    withdrawal,
+    { account, slot, unsigned, txParams: made.txParams ?? {}, attempt },
+    approval,
+  );
   const cleared = core.policy.clearRecorded(built, digest, job);
   if (cleared.ok)
-    return { ok: true, work: { transactionId, attempt, intentSeq, clearance: cleared.clearance, unsigned, account } };
+    return {
+      ok: true,
+      work: { transactionId, attempt, intentSeq, clearance: cleared.clearance, unsigned, account },
+    };
   if (step(withdrawal.state, "held") === null) return cleared;
   context.commit([{ kind: "HELD", transactionId, code: cleared.code }]);
   return refuse("WITHDRAWAL_HELD", cleared.code);

@@ -14,7 +14,14 @@ import { parseJob } from "../../../protocol/payloads.ts";
 import type { Core } from "../state/core.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import { openMax } from "../state/withdrawals.ts";
-import { type Admitted, closedGate, fullDisk, hearTime, lock, type RequestContext } from "./context.ts";
+import {
+  type Admitted,
+  closedGate,
+  fullDisk,
+  hearTime,
+  lock,
+  type RequestContext,
+} from "./context.ts";
 import { checkGatewayHead, foreignTo, otherWallet, skewOf } from "./gateway-head.ts";
 import { type FreshJob, record } from "./request.ts";
 
@@ -44,10 +51,16 @@ export function admitJobs(context: RequestContext, envelope: Jobs): Admitted {
  * once, and the gateway would report the order as failed. The jobs wait at the gateway until an
  * operator has begun a new ledger by a recovery.
  */
-function outlived({ nowMs }: RequestContext, fresh: readonly FreshJob[], at: number): Refusal | null {
+function outlived(
+  { nowMs }: RequestContext,
+  fresh: readonly FreshJob[],
+  at: number,
+): Refusal | null {
   const aheadMs = nowMs - at;
   const isLost = fresh.some(({ job }) => job.expiresAt < nowMs && job.expiresAt > at);
-  return aheadMs > skewMaxMs && isLost ? refuse("LEDGER_AHEAD", `${aheadMs} ms ahead of the gateway's clock`) : null;
+  return aheadMs > skewMaxMs && isLost
+    ? refuse("LEDGER_AHEAD", `${aheadMs} ms ahead of the gateway's clock`)
+    : null;
 }
 
 type ReadJobs =
@@ -63,8 +76,10 @@ function readJobs(core: Core, envelope: Jobs): ReadJobs {
   let previous = core.chain.hash;
   let expected = 0;
   const { signatures, jobs } = envelope;
-  const isSigned = (text: string, at: number): boolean => isJobSignature(text, signatures[at] ?? "", core.paired.publicKey);
-  const fork = (forked: string): ReadJobs => (jobs.every(isSigned) ? { ok: false, forked } : refuse("JOB_UNSIGNED"));
+  const isSigned = (text: string, at: number): boolean =>
+    isJobSignature(text, signatures[at] ?? "", core.paired.publicKey);
+  const fork = (forked: string): ReadJobs =>
+    jobs.every(isSigned) ? { ok: false, forked } : refuse("JOB_UNSIGNED");
   for (const [index, text] of jobs.entries()) {
     const job = parseJob(text);
     const hash = jobHashOf(text);

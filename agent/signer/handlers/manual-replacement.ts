@@ -38,25 +38,41 @@ export function planReplacement(
   context: RequestContext,
   wish: ReplacementWish,
   feeMarket: FeeMarket | null,
-): { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: ReplacementPlan } | Refusal {
+):
+  | { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: ReplacementPlan }
+  | Refusal {
   const found = find(context, wish);
   if (!found.ok) return found;
   const { withdrawal, made, act } = found;
-  if (made !== null) return { ok: true, withdrawal, plan: planOf(found, made.attempt, made.txParams ?? {}) };
+  if (made !== null)
+    return { ok: true, withdrawal, plan: planOf(found, made.attempt, made.txParams ?? {}) };
   const bidding = biddingOf(withdrawal);
   if (bidding === null) {
     readWish(withdrawal, wish.txParams);
     const refused = cannotOrder(withdrawal, wish.act);
-    return refused ?? { ok: true, withdrawal, plan: { act: wish.act, attempt: withdrawal.attempts.length + 1, txParams: {} } };
+    return (
+      refused ?? {
+        ok: true,
+        withdrawal,
+        plan: { act: wish.act, attempt: withdrawal.attempts.length + 1, txParams: {} },
+      }
+    );
   }
   const wished = readWish(withdrawal, wish.txParams);
   const isInside = isFeeInside(withdrawal.job.network, withdrawal.job.mode);
-  const txParams = bidding.manualReplacement(withdrawal.attempts, act === "cancel", wished, feeMarket, isInside);
+  const txParams = bidding.manualReplacement(
+    withdrawal.attempts,
+    act === "cancel",
+    wished,
+    feeMarket,
+    isInside,
+  );
   if (!txParams.ok) return txParams;
   let first: Refusal | null = null;
   for (const each of txParams.txParams) {
     const cleared = clear(context, nextOf(context, found, each));
-    if (cleared.ok) return { ok: true, withdrawal, plan: planOf(found, withdrawal.attempts.length + 1, each) };
+    if (cleared.ok)
+      return { ok: true, withdrawal, plan: planOf(found, withdrawal.attempts.length + 1, each) };
     first ??= cleared;
   }
   return first ?? refuse("REPLACEMENT_FEES");
@@ -75,7 +91,9 @@ export function prepareManualReplacement(
 ): Prepared {
   const known = context.core.book.find(wish.transactionId)?.attempts[plan.attempt - 1];
   if (known !== undefined && known.txHash !== "") {
-    return known.isCancel === (plan.act === "cancel") ? { ok: true, work: null } : refuse("REPLACEMENT_OTHER_PLAN");
+    return known.isCancel === (plan.act === "cancel")
+      ? { ok: true, work: null }
+      : refuse("REPLACEMENT_OTHER_PLAN");
   }
   const found = find(context, wish);
   if (!found.ok) return found;
@@ -89,9 +107,15 @@ export function prepareManualReplacement(
   if (act !== plan.act || attempt !== plan.attempt) return refuse("REPLACEMENT_OTHER_PLAN");
   if (made !== null) return recorded(context, withdrawal, made);
   invariant(bidding !== null, "what ends by expiry was ordered above");
-  const txParams = bidding.manualReplacement(withdrawal.attempts, act === "cancel", feesOf(withdrawal).read(plan.txParams));
+  const txParams = bidding.manualReplacement(
+    withdrawal.attempts,
+    act === "cancel",
+    feesOf(withdrawal).read(plan.txParams),
+  );
   if (!txParams.ok) return txParams;
-  const before = [{ kind: "MANUAL_REPLACEMENT", transactionId: wish.transactionId, act, approver } as const];
+  const before = [
+    { kind: "MANUAL_REPLACEMENT", transactionId: wish.transactionId, act, approver } as const,
+  ];
   return intend(context, { ...nextOf(context, found, plan.txParams), before });
 }
 
@@ -109,7 +133,10 @@ function find(context: RequestContext, { transactionId, act }: ReplacementWish):
   // such a signature.
   const { slot, rival } = withdrawal;
   if (rival !== undefined)
-    return refuse("SLOT_CONTESTED", `the gateway has ${saySlot(withdrawal.job.network, slot)} for ${rival}: cancel that one`);
+    return refuse(
+      "SLOT_CONTESTED",
+      `the gateway has ${saySlot(withdrawal.job.network, slot)} for ${rival}: cancel that one`,
+    );
   const isCancel = act === "cancel" || isCancelling(withdrawal);
   const isQuarantined = withdrawal.state === "quarantined";
   // A withdrawal that a recovered ledger keeps may be called ended before policy has judged it.
@@ -121,20 +148,39 @@ function find(context: RequestContext, { transactionId, act }: ReplacementWish):
   invariant(account !== undefined, "an assigned slot has its account");
   const found = { ok: true, withdrawal, account, act: isCancel ? "cancel" : "replace" } as const;
   const isUnsigned = newest?.txHash === "";
-  if (isUnsigned && (newest.attempt > 1 || newest.isCancel) && newest.isCancel === isCancel) return { ...found, made: newest };
-  const isOut = newest?.released === true || (isUnsigned && withdrawal.attempts.some(({ released }) => released));
+  if (isUnsigned && (newest.attempt > 1 || newest.isCancel) && newest.isCancel === isCancel)
+    return { ...found, made: newest };
+  const isOut =
+    newest?.released === true ||
+    (isUnsigned && withdrawal.attempts.some(({ released }) => released));
   if (!isOut && !isQuarantined) return refuse("WITHDRAWAL_NOT_RELEASED");
   // On a chain with exclusion by expiry, a cancel makes no attempt.
-  const isLast = withdrawal.attempts.length >= attemptsMax && (biddingOf(withdrawal) !== null || !isCancel);
+  const isLast =
+    withdrawal.attempts.length >= attemptsMax && (biddingOf(withdrawal) !== null || !isCancel);
   if (isLast) return refuse("WITHDRAWAL_TOO_MANY_ATTEMPTS");
   return { ...found, made: null };
 }
 
-function nextOf({ core }: RequestContext, { withdrawal, account, act }: Found, txParams: TxParams): Next {
+function nextOf(
+  { core }: RequestContext,
+  { withdrawal, account, act }: Found,
+  txParams: TxParams,
+): Next {
   const { transactionId, slot, attempts } = withdrawal;
   const approval = act === "cancel" ? null : core.policy.approval(transactionId);
-  invariant(approval !== undefined, "a withdrawal that has a slot and is not quarantined has its approval");
-  return { withdrawal, approval, account, slot, attempt: attempts.length + 1, txParams, tipAllowedUnits: tipAllowed(withdrawal) };
+  invariant(
+    approval !== undefined,
+    "a withdrawal that has a slot and is not quarantined has its approval",
+  );
+  return {
+    withdrawal,
+    approval,
+    account,
+    slot,
+    attempt: attempts.length + 1,
+    txParams,
+    tipAllowedUnits: tipAllowed(withdrawal),
+  };
 }
 
 /**

@@ -38,7 +38,11 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
     ({ claim }) => claim.stage === "void",
     ({ context, withdrawal, claim }) => observeVoid(context, withdrawal, claim),
   ],
-  ["a quorum of something else", ({ claim }) => claim.quorum !== undefined, () => wrong("a quorum belongs to a void attempt")],
+  [
+    "a quorum of something else",
+    ({ claim }) => claim.quorum !== undefined,
+    () => wrong("a quorum belongs to a void attempt"),
+  ],
   [
     "an outcome without an end, or an end without one",
     ({ claim: { stage, outcome } }) => (stage === "final") === (outcome === ""),
@@ -47,7 +51,8 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
   [
     "taken by another transaction, where none can",
     ({ claim: { outcome }, withdrawal }) =>
-      (outcome === "conflicted" || outcome === "cancelled") && expiryExclusionOf(withdrawal.job.network) !== null,
+      (outcome === "conflicted" || outcome === "cancelled") &&
+      expiryExclusionOf(withdrawal.job.network) !== null,
     () => wrong("no other transaction takes the place of this one there"),
   ],
   [
@@ -60,7 +65,8 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
     // An end may be reported again until the gateway has confirmed one, because an earlier report
     // may have been a lie.
     "after the end",
-    ({ claim, withdrawal }) => isOver(withdrawal) || (isFinal(withdrawal.state) && claim.stage !== "final"),
+    ({ claim, withdrawal }) =>
+      isOver(withdrawal) || (isFinal(withdrawal.state) && claim.stage !== "final"),
     ({ withdrawal }) => refuse("WITHDRAWAL_CLOSED", withdrawal.state),
   ],
   [
@@ -79,13 +85,17 @@ export const observeGuards: readonly Guard<Observed, Done>[] = [
   [
     "a payment cancelled, or a cancel paid",
     ({ claim: { outcome }, ours }) =>
-      (outcome === "cancelled" && ours?.isCancel !== true) || (outcome === "paid" && ours?.isCancel === true),
+      (outcome === "cancelled" && ours?.isCancel !== true) ||
+      (outcome === "paid" && ours?.isCancel === true),
     () => wrong("cancelled is the end by a cancel, and by nothing else"),
   ],
   [
     "the same stage again",
     ({ claim: { stage, txHash, block }, withdrawal: { observed: last } }) =>
-      stage !== "final" && last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast"),
+      stage !== "final" &&
+      last?.stage === stage &&
+      last.txHash === txHash &&
+      (last.block === block || stage === "broadcast"),
     ({ withdrawal }) => ({ ok: true, withdrawal }),
   ],
   [
@@ -112,7 +122,10 @@ export function observe(context: RequestContext, claim: CourierRequests["observe
   const ours = withdrawal.attempts.find((attempt) => attempt.released && attempt.txHash === txHash);
   const decided = firstOf(observeGuards, { context, claim, withdrawal, ours });
   if (decided !== null) return decided;
-  const refusal = outcome === "conflicted" && withdrawal.code !== contestedCode ? stopForLoss(context, withdrawal) : null;
+  const refusal =
+    outcome === "conflicted" && withdrawal.code !== contestedCode
+      ? stopForLoss(context, withdrawal)
+      : null;
   if (refusal !== null) return refusal;
   if (stage !== "broadcast") warnVoidIncluded(context, withdrawal, txHash);
   const stops = outcome === "moved" ? stopCurrency(context, withdrawal, txHash) : [];
@@ -125,7 +138,11 @@ export function observe(context: RequestContext, claim: CourierRequests["observe
  * one would as well. The courier's word is enough, because a stop only makes payments wait. The
  * records stand in front of the end, so a torn write cannot keep the end without them.
  */
-function stopCurrency({ core }: RequestContext, { transactionId, job }: Withdrawal, txHash: string): readonly RecordBody[] {
+function stopCurrency(
+  { core }: RequestContext,
+  { transactionId, job }: Withdrawal,
+  txHash: string,
+): readonly RecordBody[] {
   const { network, currency } = job;
   if (core.stops.on(network, currency) !== null) return [];
   const detail = `${currency}: ${txHash} of ${transactionId} moved something else; no first payment is signed in it`;
@@ -151,10 +168,13 @@ function stopCurrency({ core }: RequestContext, { transactionId, job }: Withdraw
 function stopForLoss(context: RequestContext, withdrawal: Withdrawal): Refusal | null {
   const { core, run } = context;
   const { transactionId, job, account, slot } = withdrawal;
-  if (core.locked !== null && core.locked.code !== "CHAIN_SLOT_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);
+  if (core.locked !== null && core.locked.code !== "CHAIN_SLOT_FOREIGN")
+    return refuse("SIGNER_LOCKED", core.locked.code);
   if (!run.handshakeDone && run.gatewayHeadSeq === null) return refuse("SIGNER_NO_HANDSHAKE");
   const isPinned = pinExclusionOf(job.network) !== null;
-  const bound = isPinned ? `the coin ${pinOf(withdrawal)}` : `${saySlot(job.network, slot)} of ${account}`;
+  const bound = isPinned
+    ? `the coin ${pinOf(withdrawal)}`
+    : `${saySlot(job.network, slot)} of ${account}`;
   const detail = `${job.network}: ${bound} was bound to ${transactionId} and used by a foreign transaction`;
   alarm(context, "CHAIN_SLOT_CONFLICTED", detail);
   if (!core.isHolding && !isPinned) lock(context, "CHAIN_SLOT_FOREIGN", detail);

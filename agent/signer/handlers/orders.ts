@@ -50,10 +50,12 @@ export class Orders {
     if (whole !== null && (part.ledgerEpoch < whole.ledgerEpoch || part.at < whole.at))
       return refuse("RECOVERY_OFFER", "older than the one at hand");
     const known = this.#parts.values().next().value;
-    if (known !== undefined && (known.order !== part.order || known.parts !== part.parts)) this.#parts.clear();
+    if (known !== undefined && (known.order !== part.order || known.parts !== part.parts))
+      this.#parts.clear();
     this.#parts.set(part.part, part);
     let count = 0;
-    for (const { withdrawals, ended } of this.#parts.values()) count += withdrawals.length + ended.length;
+    for (const { withdrawals, ended } of this.#parts.values())
+      count += withdrawals.length + ended.length;
     if (count > recoveryWithdrawalsMax) {
       this.#parts.clear();
       return refuse("RECOVERY_OFFER", `${count} withdrawals`);
@@ -61,7 +63,10 @@ export class Orders {
     if (this.#parts.size < part.parts) return { ok: true };
     const parts = [...this.#parts.values()].sort((a, b) => a.part - b.part);
     const { part: _part, parts: _parts, ...first } = parts[0] as Recovery;
-    const [withdrawals, ended] = [parts.flatMap((each) => each.withdrawals), parts.flatMap((each) => each.ended)];
+    const [withdrawals, ended] = [
+      parts.flatMap((each) => each.withdrawals),
+      parts.flatMap((each) => each.ended),
+    ];
     this.#whole = { ...first, withdrawals, ended };
     this.#parts.clear();
     return { ok: true };

@@ -24,6 +24,7 @@ export function pause(
 ): { readonly ok: true; readonly paused: boolean } | Refusal {
   const closed = isPaused ? null : closedGate(context);
   if (closed !== null) return closed;
-  if (isStopped(context, where) !== isPaused) context.commit([{ kind: "PAUSED", paused: isPaused, approver, ...where }]);
+  if (isStopped(context, where) !== isPaused)
+    context.commit([{ kind: "PAUSED", paused: isPaused, approver, ...where }]);
   return { ok: true, paused: isPaused };
 }

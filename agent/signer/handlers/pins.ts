@@ -42,19 +42,33 @@ export function pinRefusal({ core, run }: RequestContext, offer: Offer): Refusal
   if (exclusion === null) return null;
   const coins = exclusion.coins(familyOf(account.network).fees.read(txParams));
   const isFirst = withdrawal.attempts.length === 0;
-  const left = approval === null ? undefined : core.owed.of(withdrawal.transactionId).find((coin) => !holds(coins, coin));
+  const left =
+    approval === null
+      ? undefined
+      : core.owed.of(withdrawal.transactionId).find((coin) => !holds(coins, coin));
   if (left !== undefined) return refuse("ACCOUNT_COIN_OWED", left);
-  if (!isFirst && pinOf(withdrawal) !== coins[0]) return refuse("ACCOUNT_PIN_OTHER", pinOf(withdrawal) || "it is not known");
+  if (!isFirst && pinOf(withdrawal) !== coins[0])
+    return refuse("ACCOUNT_PIN_OTHER", pinOf(withdrawal) || "it is not known");
   for (const one of core.book.open()) {
-    if (one === withdrawal || one.job.network !== account.network || one.account !== account.account) continue;
+    if (
+      one === withdrawal ||
+      one.job.network !== account.network ||
+      one.account !== account.account
+    )
+      continue;
     // An operator ended it, and its renewal is to spend the same coins.
     if (isEndedByOperator(one) && isOver(one)) continue;
     const taken = coinsOf(one).find((coin) => holds(coins, coin));
-    if (taken !== undefined) return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
+    if (taken !== undefined)
+      return refuse("ACCOUNT_PIN_TAKEN", `${taken} is ${one.transactionId}'s`);
   }
-  if (isFirst && !run.sightings.names(account, coins[0])) return refuse("ACCOUNT_PIN_UNNAMED", coins[0]);
-  const proven = withdrawal.attempts.flatMap(({ txParams: known }) => (known === null ? [] : exclusion.coins(known)));
-  const others = approval === null && coins.length === 1 ? [] : coins.filter((coin) => !proven.includes(coin));
+  if (isFirst && !run.sightings.names(account, coins[0]))
+    return refuse("ACCOUNT_PIN_UNNAMED", coins[0]);
+  const proven = withdrawal.attempts.flatMap(({ txParams: known }) =>
+    known === null ? [] : exclusion.coins(known),
+  );
+  const others =
+    approval === null && coins.length === 1 ? [] : coins.filter((coin) => !proven.includes(coin));
   const shown = others.map((coin) => evidence[coins.indexOf(coin)] ?? "");
   return transactionsOf(account.network).unproven?.({ ...account, slot }, others, shown) ?? null;
 }
@@ -67,5 +81,7 @@ function holds(coins: readonly string[], coin: string): boolean {
 /** All coins of a withdrawal's attempts; of an attempt from a recovery, its pin is known. */
 function coinsOf({ job, attempts }: Withdrawal): readonly string[] {
   const exclusion = pinExclusionOf(job.network);
-  return attempts.flatMap(({ txParams, pin = "" }) => (txParams === null ? [pin] : (exclusion?.coins(txParams) ?? [])));
+  return attempts.flatMap(({ txParams, pin = "" }) =>
+    txParams === null ? [pin] : (exclusion?.coins(txParams) ?? []),
+  );
 }

@@ -11,7 +11,10 @@ import { isHeldByRecovery } from "../state/withdrawal.ts";
 import type { RequestContext } from "./context.ts";
 
 /** True for a payment to a receiver that its shop recalled, as the newest acknowledgement says. */
-export function isRecalled({ run }: Pick<RequestContext, "run">, { mode, transactionId }: Job): boolean {
+export function isRecalled(
+  { run }: Pick<RequestContext, "run">,
+  { mode, transactionId }: Job,
+): boolean {
   return !isInternal(mode) && run.recalled.has(transactionId);
 }
 

@@ -14,7 +14,11 @@ import { refusedBodies } from "./top-up.ts";
  * Records an operator's refusal, which is possible only before the withdrawal has a slot. A repeat
  * is harmless.
  */
-export function refuseByOperator(context: RequestContext, transactionId: string, approver: string): Done {
+export function refuseByOperator(
+  context: RequestContext,
+  transactionId: string,
+  approver: string,
+): Done {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const withdrawal = context.core.book.find(transactionId);
@@ -23,7 +27,13 @@ export function refuseByOperator(context: RequestContext, transactionId: string,
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   if (step(withdrawal.state, "refused") === null)
     return refuse("WITHDRAWAL_HAS_SLOT", saySlot(withdrawal.job.network, withdrawal.slot));
-  const refused = { kind: "REFUSED", transactionId, by: "operator", approver, code: "OPERATOR_REFUSED" } as const;
+  const refused = {
+    kind: "REFUSED",
+    transactionId,
+    by: "operator",
+    approver,
+    code: "OPERATOR_REFUSED",
+  } as const;
   context.commit(refusedBodies(context, withdrawal.job, refused));
   return { ok: true, withdrawal };
 }

@@ -23,11 +23,13 @@ export function release(context: RequestContext, held: Head): readonly string[] 
     const part = releasable.slice(from, from + releasedPerRecordMax);
     // Each record but the last acknowledges only the released attempts, so a record lost in a torn
     // write loses no waiting attempt.
-    const acked = from + part.length === releasable.length ? held : headAt(context, part.at(-1)?.seq ?? 0);
+    const acked =
+      from + part.length === releasable.length ? held : headAt(context, part.at(-1)?.seq ?? 0);
     const released = part.map(({ transactionId, attempt }) => ({ transactionId, attempt }));
     bodies.push({ kind: "RELEASED", acked: { seq: acked.seq, hash: acked.hash }, released });
   }
-  if (bodies.length === 0) bodies.push({ kind: "REPORTED", acked: { seq: held.seq, hash: held.hash } });
+  if (bodies.length === 0)
+    bodies.push({ kind: "REPORTED", acked: { seq: held.seq, hash: held.hash } });
   context.commit(bodies);
   return [...new Set(releasable.map((one) => one.transactionId))];
 }

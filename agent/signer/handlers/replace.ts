@@ -13,7 +13,13 @@ import { limitGroupOf } from "../../../protocol/job-mode.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
 import { attemptsApartMs, courierAttemptsMax } from "../../socket/limits.ts";
 import type { Offered } from "../../socket/offered.ts";
-import { type Attempt, isCancelling, isLate, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import {
+  type Attempt,
+  isCancelling,
+  isLate,
+  isOver,
+  type Withdrawal,
+} from "../state/withdrawal.ts";
 import { closedGate, pausedBy, type RequestContext } from "./context.ts";
 import { prepareNext, stillAlive } from "./expiry-exclusion.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
@@ -32,26 +38,69 @@ interface Asked {
 
 /** The answers without a new attempt on a chain with nonces, in order. */
 export const replaceGuards: readonly Guard<Asked, Prepared>[] = [
-  ["held", ({ one, isCancel }) => one.state === "quarantined" && !isCancel, ({ one }) => refuse("WITHDRAWAL_HELD", one.code)],
-  ["signed", ({ made }) => made !== undefined && made.txHash !== "", () => ({ ok: true, work: null })],
+  [
+    "held",
+    ({ one, isCancel }) => one.state === "quarantined" && !isCancel,
+    ({ one }) => refuse("WITHDRAWAL_HELD", one.code),
+  ],
+  [
+    "signed",
+    ({ made }) => made !== undefined && made.txHash !== "",
+    () => ({ ok: true, work: null }),
+  ],
   ["over", ({ one }) => isOver(one), ({ one }) => refuse("WITHDRAWAL_CLOSED", one.state)],
-  ["paused", ({ context, isCancel }) => !isCancel && pausedBy(context) !== null, ({ context }) => pausedBy(context) as Refusal],
-  ["cancelled since", ({ made, isCancel }) => made?.isCancel === !isCancel, () => refuse("WITHDRAWAL_CANCELLING")],
-  ["recorded too early", ({ made, one }) => made !== undefined && isLate(one), ({ one }) => stillAlive(one)],
-  ["recorded", ({ made }) => made !== undefined, ({ context, one, made }) => recorded(context, one, made as Attempt)],
+  [
+    "paused",
+    ({ context, isCancel }) => !isCancel && pausedBy(context) !== null,
+    ({ context }) => pausedBy(context) as Refusal,
+  ],
+  [
+    "cancelled since",
+    ({ made, isCancel }) => made?.isCancel === !isCancel,
+    () => refuse("WITHDRAWAL_CANCELLING"),
+  ],
+  [
+    "recorded too early",
+    ({ made, one }) => made !== undefined && isLate(one),
+    ({ one }) => stillAlive(one),
+  ],
+  [
+    "recorded",
+    ({ made }) => made !== undefined,
+    ({ context, one, made }) => recorded(context, one, made as Attempt),
+  ],
   ["not the newest", ({ newest }) => !newest, (asked) => unknown(asked)],
-  ["not released", ({ newest }) => newest?.released !== true, () => refuse("WITHDRAWAL_NOT_RELEASED")],
+  [
+    "not released",
+    ({ newest }) => newest?.released !== true,
+    () => refuse("WITHDRAWAL_NOT_RELEASED"),
+  ],
   ["in a block", ({ one }) => one.state === "included", () => refuse("WITHDRAWAL_INCLUDED")],
-  ["last attempt", ({ above }) => above >= attemptsMax, () => refuse("WITHDRAWAL_TOO_MANY_ATTEMPTS")],
-  ["excluded by expiry", ({ one }) => expiryExclusionOf(one.job.network) !== null, (asked) => next(asked)],
+  [
+    "last attempt",
+    ({ above }) => above >= attemptsMax,
+    () => refuse("WITHDRAWAL_TOO_MANY_ATTEMPTS"),
+  ],
+  [
+    "excluded by expiry",
+    ({ one }) => expiryExclusionOf(one.job.network) !== null,
+    (asked) => next(asked),
+  ],
   ["an operator's", ({ above }) => above >= courierAttemptsMax, (asked) => waits(asked)],
-  ["too soon", ({ ageMs }) => ageMs < attemptsApartMs, ({ ageMs }) => refuse("WITHDRAWAL_TOO_SOON", ageWords(ageMs))],
+  [
+    "too soon",
+    ({ ageMs }) => ageMs < attemptsApartMs,
+    ({ ageMs }) => refuse("WITHDRAWAL_TOO_SOON", ageWords(ageMs)),
+  ],
 ];
 
-const unknown = ({ above }: Asked): Refusal => refuse("WITHDRAWAL_ATTEMPT_UNKNOWN", `there is no attempt ${above}`);
-const waits = ({ above }: Asked): Refusal => refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
+const unknown = ({ above }: Asked): Refusal =>
+  refuse("WITHDRAWAL_ATTEMPT_UNKNOWN", `there is no attempt ${above}`);
+const waits = ({ above }: Asked): Refusal =>
+  refuse("WITHDRAWAL_WAITS_FOR_OPERATOR", `${above} attempts are made`);
 const ageWords = (ageMs: number): string => `${ageMs} ms after the one before`;
-const next = ({ context, one, above, claimed }: Asked): Prepared => prepareNext(context, one, above, claimed.txParams);
+const next = ({ context, one, above, claimed }: Asked): Prepared =>
+  prepareNext(context, one, above, claimed.txParams);
 
 /**
  * Prepares a replacement on the same slot, after attempt `above`, the newest. Both fees rise by at
@@ -59,7 +108,12 @@ const next = ({ context, one, above, claimed }: Asked): Prepared => prepareNext(
  * attempt is the answer.
  * @throws AgentError TRANSACTION_FIELD as `prepareSign`
  */
-export function prepareReplace(context: RequestContext, transactionId: string, above: number, claimed: Offered): Prepared {
+export function prepareReplace(
+  context: RequestContext,
+  transactionId: string,
+  above: number,
+  claimed: Offered,
+): Prepared {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core } = context;
@@ -68,7 +122,16 @@ export function prepareReplace(context: RequestContext, transactionId: string, a
   const isCancel = isCancelling(withdrawal);
   const [newest, made] = [withdrawal.attempts[above - 1], withdrawal.attempts[above]];
   const ageMs = context.nowMs - (newest?.signedAt ?? 0);
-  const decided = firstOf(replaceGuards, { context, one: withdrawal, above, claimed, isCancel, made, newest, ageMs });
+  const decided = firstOf(replaceGuards, {
+    context,
+    one: withdrawal,
+    above,
+    claimed,
+    isCancel,
+    made,
+    newest,
+    ageMs,
+  });
   if (decided !== null) return decided;
   invariant(newest !== undefined, "a replacement follows an attempt");
   const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
@@ -77,7 +140,12 @@ export function prepareReplace(context: RequestContext, transactionId: string, a
   const { bidding } = fees;
   invariant(bidding !== null, "whose slot excludes bids for its place");
   const txParams = fees.read(claimed.txParams);
-  const tipAllowedUnits = tipAllowed(fees, bidding, newest, core.policy.tipMaxUnits(limitGroupOf(withdrawal.job)));
+  const tipAllowedUnits = tipAllowed(
+    fees,
+    bidding,
+    newest,
+    core.policy.tipMaxUnits(limitGroupOf(withdrawal.job)),
+  );
   // After an operator's cancel, the replacement is of the cancel: this slot pays nothing any more.
   // The courier may report an end of a withdrawal that policy holds, and such a report is no
   // approval.
@@ -103,5 +171,7 @@ export function prepareReplace(context: RequestContext, transactionId: string, a
  * the next attempt must still pay more, by the least step, or no further attempt would be possible.
  */
 function tipAllowed(fees: Fees, bidding: Bidding, newest: Attempt, maxUnits: bigint): bigint {
-  return newest.txParams !== null && fees.tipOf(newest.txParams) > maxUnits ? bidding.leastTip([newest]) : 0n;
+  return newest.txParams !== null && fees.tipOf(newest.txParams) > maxUnits
+    ? bidding.leastTip([newest])
+    : 0n;
 }

@@ -32,16 +32,24 @@ export function record(context: RequestContext, { job, hash, text, signature }: 
   const known = core.book.contentOf(transactionId);
   // An id that does not follow from its own order contradicts the known withdrawal with the same
   // id.
-  const code = known === undefined ? "" : differenceIn(context, known, job) || (isOwnId(context, job) ? "" : "JOB_ID_MISMATCH");
+  const code =
+    known === undefined
+      ? ""
+      : differenceIn(context, known, job) || (isOwnId(context, job) ? "" : "JOB_ID_MISMATCH");
   if (known === undefined) {
     const decision = decide(context, job, context.nowMs);
-    const decided = decision.kind === "REFUSED" ? refusedBodies(context, job, decision) : [decision];
+    const decided =
+      decision.kind === "REFUSED" ? refusedBodies(context, job, decision) : [decision];
     context.commit([{ kind: "REQUESTED", ...place, job: text, signature }, ...decided], job);
     return;
   }
   const repeated: RecordBody = { kind: "REPEATED", ...place, code };
   if (code === "") context.commit([repeated]);
-  else context.commit([repeated, { kind: "ALARM", code, detail: `job ${sequence} contradicts withdrawal ${transactionId}` }]);
+  else
+    context.commit([
+      repeated,
+      { kind: "ALARM", code, detail: `job ${sequence} contradicts withdrawal ${transactionId}` },
+    ]);
 }
 
 /**
@@ -54,19 +62,26 @@ export function resume(context: RequestContext): void {
   for (const { job, requestedAt } of open.filter(({ state }) => state === "requested")) {
     context.commit([decide(context, job, requestedAt)]);
   }
-  for (const withdrawal of open.filter(isUnjudged)) context.commit([judgeKept(context, withdrawal)]);
+  for (const withdrawal of open.filter(isUnjudged))
+    context.commit([judgeKept(context, withdrawal)]);
 }
 
 function decide(context: RequestContext, job: Job, requestedAt: number): RecordBody {
   const { transactionId } = job;
-  if (!isOwnId(context, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_ID_MISMATCH" };
+  if (!isOwnId(context, job))
+    return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_ID_MISMATCH" };
   // If ledger and gateway were both restored, this job may have been paid under other limits:
   // policy does not decide, an operator does.
   if (context.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
-  if (!mayRenew(context, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_RENEWAL" };
+  if (!mayRenew(context, job))
+    return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_RENEWAL" };
   if (isRecalled(context, job)) return recalledBody(transactionId);
-  const judged = decisionBody(transactionId, context.core.policy.judge(job, requestedAt, context.nowMs));
-  if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(context, job) !== null) return judged;
+  const judged = decisionBody(
+    transactionId,
+    context.core.policy.judge(job, requestedAt, context.nowMs),
+  );
+  if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(context, job) !== null)
+    return judged;
   return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };
 }
 
@@ -75,10 +90,16 @@ function decide(context: RequestContext, job: Job, requestedAt: number): RecordB
  * may come again with an address, given by an operator at a copy of this ledger. If it ended here
  * unsigned, that end is the answer.
  */
-function differenceIn({ core }: RequestContext, known: string, job: Job): ReturnType<typeof differenceOf> {
+function differenceIn(
+  { core }: RequestContext,
+  known: string,
+  job: Job,
+): ReturnType<typeof differenceOf> {
   const state = core.book.stateOf(job.transactionId);
   const isUnsigned = state !== undefined && unsignedEnds.has(state);
-  return isUnsigned && known === contentOf({ ...job, address: "" }) ? "" : differenceOf(known, contentOf(job));
+  return isUnsigned && known === contentOf({ ...job, address: "" })
+    ? ""
+    : differenceOf(known, contentOf(job));
 }
 
 /**
@@ -88,7 +109,9 @@ function differenceIn({ core }: RequestContext, known: string, job: Job): Return
 function isOwnId({ core }: RequestContext, job: Job): boolean {
   const { merchant } = core.paired;
   const { mode, orderId, renews, transactionId } = job;
-  return transactionId === transactionIdOf({ merchant, operation: operationOf(mode), orderId, renews });
+  return (
+    transactionId === transactionIdOf({ merchant, operation: operationOf(mode), orderId, renews })
+  );
 }
 
 /**

@@ -29,8 +29,16 @@ export function judgeKept({ core, nowMs }: RequestContext, withdrawal: Withdrawa
  */
 export function isAsBefore(
   { amountUnits, contract, address, job }: Withdrawal,
-  now: { readonly amountUnits: string; readonly contract: string; readonly address: string; readonly network: string },
+  now: {
+    readonly amountUnits: string;
+    readonly contract: string;
+    readonly address: string;
+    readonly network: string;
+  },
 ): boolean {
   if (job.network !== now.network) return false;
-  return amountUnits === "" || (amountUnits === now.amountUnits && contract === now.contract && address === now.address);
+  return (
+    amountUnits === "" ||
+    (amountUnits === now.amountUnits && contract === now.contract && address === now.address)
+  );
 }

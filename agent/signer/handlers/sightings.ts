@@ -11,7 +11,9 @@ import type { RequestContext } from "./context.ts";
 import { foreignTo, skewOf } from "./gateway-head.ts";
 
 /** The named coins, accounts and withdrawals of one frame, or the reason why it did nothing. */
-export type Sighted = ({ readonly ok: true } & Pick<Sightings, "coins" | "next" | "orders">) | Refusal;
+export type Sighted =
+  | ({ readonly ok: true } & Pick<Sightings, "coins" | "next" | "orders">)
+  | Refusal;
 
 /**
  * Keeps what a sightings envelope names. A repeat is harmless.
@@ -21,7 +23,11 @@ export type Sighted = ({ readonly ok: true } & Pick<Sightings, "coins" | "next" 
 export function keepSightings(context: RequestContext, frame: Uint8Array): Sighted {
   const { core, run, monotonicMs } = context;
   const { publicKey } = core.paired;
-  const { payload } = openEnvelope(frame, { kind: "sightings", publicKey, bytesMax: agentFrameBytesMax });
+  const { payload } = openEnvelope(frame, {
+    kind: "sightings",
+    publicKey,
+    bytesMax: agentFrameBytesMax,
+  });
   const sightings = parseSightings(payload);
   const foreign = foreignTo(context, sightings);
   if (foreign !== null) return foreign;

@@ -24,7 +24,11 @@ import { intend, type Prepared, recorded } from "./intent.ts";
  * now.
  * @throws AgentError TRANSACTION_FIELD if the parameters are out of range; nothing is recorded then
  */
-export function prepareSign(context: RequestContext, transactionId: string, { txParams, evidence }: Offered): Prepared {
+export function prepareSign(
+  context: RequestContext,
+  transactionId: string,
+  { txParams, evidence }: Offered,
+): Prepared {
   const closed = closedGate(context);
   if (closed !== null) return closed;
   const { core, nowMs } = context;
@@ -35,9 +39,11 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
   if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
   const stopped = pausedBy(context) ?? stoppedOn(context, withdrawal.job);
   if (stopped !== null) return stopped;
-  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(context, withdrawal, first);
+  if (first !== undefined)
+    return waitingBelow(core, placeOf(withdrawal)) ?? recorded(context, withdrawal, first);
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
-  if (step(withdrawal.state, "intent") === null) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
+  if (step(withdrawal.state, "intent") === null)
+    return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   if (withdrawal.slot === "" && nowMs > withdrawal.job.expiresAt) {
     context.commit([{ kind: "EXPIRED", transactionId }]);
     return refuse("JOB_EXPIRED");
@@ -49,16 +55,24 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
   if (sender === null) return refuse("JOB_DEPOSIT_ADDRESS");
   const account = begunAccount(context, approval.network, sender.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
-  if (!isAssigned && beginsAgain(context, account)) return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
+  if (!isAssigned && beginsAgain(context, account))
+    return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
   const offer = unclearedRefusal(context, withdrawal) ?? offered(context, account, txParams);
   if (!offer.ok) return offer;
   const next = { withdrawal, approval, account, attempt: 1, txParams: offer.txParams, evidence };
   // A recovered ledger keeps a slot for this withdrawal, and nothing was signed on that slot.
-  if (isAssigned) return waitingBelow(core, placeOf(withdrawal)) ?? intend(context, { ...next, slot: withdrawal.slot });
-  const behind = waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(context, account);
+  if (isAssigned)
+    return (
+      waitingBelow(core, placeOf(withdrawal)) ?? intend(context, { ...next, slot: withdrawal.slot })
+    );
+  const behind =
+    waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(context, account);
   if (behind !== null) return behind;
   if (core.accounts.isEnded(account.network, account.account, account.next))
-    return refuse("ACCOUNT_WAITS", `${saySlot(account.network, account.next)} is of a sweep that was ended`);
+    return refuse(
+      "ACCOUNT_WAITS",
+      `${saySlot(account.network, account.next)} is of a sweep that was ended`,
+    );
   const waiting = account.pending - outOfReach(context, account);
   if (waiting >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${waiting} in no block yet`);
   return intend(context, { ...next, slot: account.next });
@@ -77,15 +91,24 @@ export function prepareSign(context: RequestContext, transactionId: string, { tx
 export function prepareAssigned(
   context: RequestContext,
 ): readonly { readonly transactionId: string; readonly prepared: Prepared }[] {
-  if (context.core.book.count("intent") === 0 || (closedGate(context) ?? pausedBy(context)) !== null) return [];
-  const assigned = [...context.core.book.open()].filter(({ state }) => state === "intent").sort(inOrderOfSlots);
+  if (
+    context.core.book.count("intent") === 0 ||
+    (closedGate(context) ?? pausedBy(context)) !== null
+  )
+    return [];
+  const assigned = [...context.core.book.open()]
+    .filter(({ state }) => state === "intent")
+    .sort(inOrderOfSlots);
   const found: { readonly transactionId: string; readonly prepared: Prepared }[] = [];
   for (const withdrawal of assigned) {
     const [first] = withdrawal.attempts;
     // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
     if (first === undefined || stoppedOn(context, withdrawal.job) !== null) continue;
     if (waitingBelow(context.core, placeOf(withdrawal)) !== null) continue;
-    found.push({ transactionId: withdrawal.transactionId, prepared: recorded(context, withdrawal, first) });
+    found.push({
+      transactionId: withdrawal.transactionId,
+      prepared: recorded(context, withdrawal, first),
+    });
   }
   return found;
 }
@@ -96,14 +119,27 @@ export function prepareAssigned(
  * higher slots were signed and released now, the gateway would know only those. A ledger restored
  * from an older backup would then forget the lower slot permanently.
  */
-function waitingBelow({ book }: RequestContext["core"], { network, account, slot }: Place): Refusal | null {
-  if (book.count("quarantined") + book.count("intent") === 0 || !familyOf(network).slots.blocksLater) return null;
+function waitingBelow(
+  { book }: RequestContext["core"],
+  { network, account, slot }: Place,
+): Refusal | null {
+  if (
+    book.count("quarantined") + book.count("intent") === 0 ||
+    !familyOf(network).slots.blocksLater
+  )
+    return null;
   for (const one of book.open()) {
     const isUnsigned =
-      one.state === "quarantined" ? one.attempts.every(({ txHash }) => txHash === "") : one.attempts.length === 0;
+      one.state === "quarantined"
+        ? one.attempts.every(({ txHash }) => txHash === "")
+        : one.attempts.length === 0;
     if (one.slot === "" || !isUnsigned || isFinal(one.state)) continue;
-    const isBelow = one.job.network === network && one.account === account && familyOf(network).slots.compare(one.slot, slot) < 0;
-    if (isBelow) return refuse("ACCOUNT_WAITS", `${saySlot(network, one.slot)} is ${one.transactionId}'s`);
+    const isBelow =
+      one.job.network === network &&
+      one.account === account &&
+      familyOf(network).slots.compare(one.slot, slot) < 0;
+    if (isBelow)
+      return refuse("ACCOUNT_WAITS", `${saySlot(network, one.slot)} is ${one.transactionId}'s`);
   }
   return null;
 }
@@ -129,13 +165,16 @@ function overtaken(context: RequestContext, { network, account, next }: Account)
  */
 function outOfReach({ core, run }: RequestContext, { network, account }: Account): number {
   const named = core.book.findEach([...run.unreachable]);
-  return named.filter((one) => one.job.network === network && one.account === account && isPending(one.state)).length;
+  return named.filter(
+    (one) => one.job.network === network && one.account === account && isPending(one.state),
+  ).length;
 }
 
 /** Orders withdrawals of one account by slot, and accounts one after the other. */
 function inOrderOfSlots(a: Withdrawal, b: Withdrawal): number {
   const [one, two] = [placeOf(a), placeOf(b)];
-  if (one.network === two.network && one.account === two.account) return familyOf(one.network).slots.compare(one.slot, two.slot);
+  if (one.network === two.network && one.account === two.account)
+    return familyOf(one.network).slots.compare(one.slot, two.slot);
   return `${one.network} ${one.account}` < `${two.network} ${two.account}` ? -1 : 1;
 }
 

@@ -22,14 +22,20 @@ export function sweepOf({ core }: RequestContext, topUp: Job): Withdrawal | null
   const sweep = core.book.find(topUp.orderId);
   if (sweep === undefined || isFinal(sweep.state)) return null;
   const fields = ["network", "currency", "depositIndex", "depositAddress"] as const;
-  return sweep.job.mode === "sweep" && fields.every((field) => sweep.job[field] === topUp[field]) ? sweep : null;
+  return sweep.job.mode === "sweep" && fields.every((field) => sweep.job[field] === topUp[field])
+    ? sweep
+    : null;
 }
 
 /**
  * The refusal of a withdrawal, and of the sweep of a refused top-up, which gets no coins; the
  * gateway may then order another sweep.
  */
-export function refusedBodies(context: RequestContext, job: Job, refused: Refused): readonly RecordBody[] {
+export function refusedBodies(
+  context: RequestContext,
+  job: Job,
+  refused: Refused,
+): readonly RecordBody[] {
   const sweep = job.mode === "topup" ? sweepOf(context, job) : null;
   if (sweep === null || step(sweep.state, "refused") === null) return [refused];
   return [refused, { ...refused, transactionId: sweep.transactionId }];
@@ -41,8 +47,13 @@ type Refused = Extract<RecordBody, { kind: "REFUSED" }>;
  * The records that end withdrawals without a payment. A top-up takes its sweep along, because that
  * one gets no coins and would wait until it expires; the gateway may then order both again.
  */
-export function expiredBodies(context: RequestContext, ended: readonly Withdrawal[]): readonly RecordBody[] {
-  const sweeps = ended.flatMap(({ job }) => (job.mode === "topup" ? (sweepOf(context, job) ?? []) : []));
+export function expiredBodies(
+  context: RequestContext,
+  ended: readonly Withdrawal[],
+): readonly RecordBody[] {
+  const sweeps = ended.flatMap(({ job }) =>
+    job.mode === "topup" ? (sweepOf(context, job) ?? []) : [],
+  );
   const unsigned = sweeps.filter(({ state }) => step(state, "expired") !== null);
   const ids = new Set([...ended, ...unsigned].map(({ transactionId }) => transactionId));
   return [...ids].map((transactionId) => ({ kind: "EXPIRED", transactionId }));
@@ -55,7 +66,10 @@ export function expiredBodies(context: RequestContext, ended: readonly Withdrawa
  * courier may lie. Always null on a chain with excluding slots: no block takes a sweep before its
  * coins are there.
  */
-export function oneAtATime(context: RequestContext, { job, transactionId }: Withdrawal): Refusal | null {
+export function oneAtATime(
+  context: RequestContext,
+  { job, transactionId }: Withdrawal,
+): Refusal | null {
   if (expiryExclusionOf(job.network) === null) return null;
   if (job.mode === "sweep") {
     const topUp = context.core.book.openOne(topUpIdOf(context, transactionId));
@@ -64,7 +78,9 @@ export function oneAtATime(context: RequestContext, { job, transactionId }: With
   const sweep = job.mode === "topup" ? context.core.book.openOne(job.orderId) : undefined;
   if (sweep === undefined || isOver(sweep)) return null;
   // A recorded attempt without a signature counts too: the signer will still sign it.
-  return sweep.attempts.every(({ voidBy }) => voidBy === "both") ? null : other(sweep, "may come into a block");
+  return sweep.attempts.every(({ voidBy }) => voidBy === "both")
+    ? null
+    : other(sweep, "may come into a block");
 }
 
 function topUpIdOf({ core }: RequestContext, orderId: string): string {

@@ -27,7 +27,8 @@ export function admitWelcome(context: RequestContext, welcome: Welcome): Admitte
   // Compared with the ledger before anything is written: a new alarm would take the place of a
   // forgotten record.
   const wasLocked = core.locked !== null;
-  const headCheck = parted(context, welcome.gatewayHead) ?? checkGatewayHead(context, welcome.gatewayHead);
+  const headCheck =
+    parted(context, welcome.gatewayHead) ?? checkGatewayHead(context, welcome.gatewayHead);
   // A locked signer still reports, so the link may stand, but it completes no handshake. If the
   // gateway's head fits, the signer goes on reporting from there and may accept the observation
   // "conflicted".
@@ -46,7 +47,8 @@ export function admitWelcome(context: RequestContext, welcome: Welcome): Admitte
     if (!isOld) run.handshakeDone = false;
     return skewed;
   }
-  if (isOld && (lacks(context, welcome) || welcome.at <= run.behindAt)) return refuse("WELCOME_STALE");
+  if (isOld && (lacks(context, welcome) || welcome.at <= run.behindAt))
+    return refuse("WELCOME_STALE");
   const { sequence, hash } = welcome.jobs;
   if (sequence === core.chain.sequence && hash !== core.chain.hash) {
     return lock(context, "LEDGER_FORKED", `job ${sequence} has another hash at the gateway`);
@@ -88,7 +90,11 @@ function parted(context: RequestContext, gatewayHead: Welcome["gatewayHead"]): R
     context.hashAt(gatewayHead.seq) === gatewayHead.hash
   )
     return null;
-  return lock(context, "LEDGER_FORKED", `record ${gatewayHead.seq} has another hash at the gateway`);
+  return lock(
+    context,
+    "LEDGER_FORKED",
+    `record ${gatewayHead.seq} has another hash at the gateway`,
+  );
 }
 
 /**
@@ -97,7 +103,9 @@ function parted(context: RequestContext, gatewayHead: Welcome["gatewayHead"]): R
 function beginResync(context: RequestContext, welcome: Welcome): boolean {
   const { run, core } = context;
   const to = core.heads.head.seq;
-  run.resync = lacks(context, welcome) ? { from: welcome.gatewayHead?.seq ?? 0, to, challenge: welcome.challenge } : null;
+  run.resync = lacks(context, welcome)
+    ? { from: welcome.gatewayHead?.seq ?? 0, to, challenge: welcome.challenge }
+    : null;
   if (run.resync !== null) run.voidReceived.clear();
   return run.resync !== null;
 }
@@ -108,13 +116,22 @@ function beginResync(context: RequestContext, welcome: Welcome): boolean {
  */
 function lacks({ core }: RequestContext, { gatewayHead, jobs }: Welcome): boolean {
   const held = gatewayHead?.seq ?? 0;
-  return held < core.heads.acked.seq || jobs.sequence < core.chain.sequence || held < (core.recovered?.seq ?? 0);
+  return (
+    held < core.heads.acked.seq ||
+    jobs.sequence < core.chain.sequence ||
+    held < (core.recovered?.seq ?? 0)
+  );
 }
 
 function alarmOfSkew(context: RequestContext, { at }: Welcome): void {
   const skewMs = Math.abs(at - context.localMs);
   const aheadMs = context.core.heads.at - at;
-  if (skewMs > skewAlarmMs) alarm(context, "CLOCK_SKEW", `the gateway's clock is ${skewMs} ms away from the local one`);
+  if (skewMs > skewAlarmMs)
+    alarm(context, "CLOCK_SKEW", `the gateway's clock is ${skewMs} ms away from the local one`);
   else if (aheadMs > skewMaxMs)
-    alarm(context, "CLOCK_SKEW", `the ledger's time stands, ${aheadMs} ms ahead of the gateway's clock`);
+    alarm(
+      context,
+      "CLOCK_SKEW",
+      `the ledger's time stands, ${aheadMs} ms ahead of the gateway's clock`,
+    );
 }

@@ -21,14 +21,23 @@ export function belowFloor(description: Description): Refusal | null {
  * Refuses with POLICY_FEE_UNBOUNDED if the chain charges something that no field of the attempt
  * bounds, and with POLICY_NONE without an asset.
  */
-export function unbounded(asset: Asset | undefined, { network, txParams }: Description): Refusal | null {
+export function unbounded(
+  asset: Asset | undefined,
+  { network, txParams }: Description,
+): Refusal | null {
   if (asset === undefined) return refuse("POLICY_NONE");
   const why = familyOf(network).fees.unbounded(asset.chainSettings, txParams);
   return why === null ? null : refuse("POLICY_FEE_UNBOUNDED", why);
 }
 
 /** Refuses with POLICY_TIP_ABOVE_MAX, unless so much is allowed above the ceiling (`Built`). */
-export function aboveTip({ maxTipUnits }: Limits, { network, txParams }: Description, tipAllowedUnits = 0n): Refusal | null {
+export function aboveTip(
+  { maxTipUnits }: Limits,
+  { network, txParams }: Description,
+  tipAllowedUnits = 0n,
+): Refusal | null {
   const tip = familyOf(network).fees.tipOf(txParams);
-  return tip > maxTipUnits && tip > tipAllowedUnits ? refuse("POLICY_TIP_ABOVE_MAX", `${tip} units`) : null;
+  return tip > maxTipUnits && tip > tipAllowedUnits
+    ? refuse("POLICY_TIP_ABOVE_MAX", `${tip} units`)
+    : null;
 }

@@ -40,7 +40,16 @@ export interface Compared {
 
 /** Compares a payment. Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
 export function compare(built: Built): Compared | Refusal {
-  const { approval, unsigned, txParams, attempt, account, addressIndex, slot, isFeeInside = false } = built;
+  const {
+    approval,
+    unsigned,
+    txParams,
+    attempt,
+    account,
+    addressIndex,
+    slot,
+    isFeeInside = false,
+  } = built;
   const { network, contract, address, tag, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
@@ -51,7 +60,11 @@ export function compare(built: Built): Compared | Refusal {
     said.amountUnits === amountUnits &&
     said.slot === slot;
   const told = { network, account, slot, txParams, isFeeInside };
-  const read = likeness(transactionsOf(network).describe(unsigned, told), isSame, "the bytes do not say what was approved");
+  const read = likeness(
+    transactionsOf(network).describe(unsigned, told),
+    isSame,
+    "the bytes do not say what was approved",
+  );
   if (!read.ok) return read;
   const fields = { transactionId, attempt, account, addressIndex, isCancel: false };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
@@ -59,10 +72,12 @@ export function compare(built: Built): Compared | Refusal {
 
 /** Compares a cancel. Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
 export function compareCancel(built: BuiltCancel): Compared | Refusal {
-  const { transactionId, network, unsigned, txParams, attempt, account, addressIndex, slot } = built;
+  const { transactionId, network, unsigned, txParams, attempt, account, addressIndex, slot } =
+    built;
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
   const { cancels } = transactionsOf(network);
-  if (cancels === null) return refuse("POLICY_NOT_AS_APPROVED", "no transaction cancels a payment there");
+  if (cancels === null)
+    return refuse("POLICY_NOT_AS_APPROVED", "no transaction cancels a payment there");
   const described = cancels.describe(unsigned, { network, account, slot, txParams });
   const read = likeness(described, isSame, "the cancel is not for this slot");
   if (!read.ok) return read;
@@ -70,12 +85,20 @@ export function compareCancel(built: BuiltCancel): Compared | Refusal {
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
 }
 
-function likeness(read: Described, isSame: (said: Description) => boolean, otherwise: string): Described {
+function likeness(
+  read: Described,
+  isSame: (said: Description) => boolean,
+  otherwise: string,
+): Described {
   if (!read.ok || isSame(read.description)) return read;
   return refuse("POLICY_NOT_AS_APPROVED", otherwise);
 }
 
-function clearanceFor(network: string, unsigned: Uint8Array, fields: Omit<ClearedFields, "family" | "digest">): Clearance {
+function clearanceFor(
+  network: string,
+  unsigned: Uint8Array,
+  fields: Omit<ClearedFields, "family" | "digest">,
+): Clearance {
   const digest = transactionsOf(network)
     .digests(unsigned)
     .map((each) => Buffer.from(each).toString("hex"));

@@ -71,7 +71,9 @@ export class Destinations {
   isNew({ network, address, tag }: Payee): boolean {
     const lower = address.toLowerCase();
     if (this.#paid.has(`${network} ${lower} ${tag}`)) return false;
-    return !this.#before(network, lower).some((known) => known.address.toLowerCase() === lower && known.tag === tag);
+    return !this.#before(network, lower).some(
+      (known) => known.address.toLowerCase() === lower && known.tag === tag,
+    );
   }
 
   /**
@@ -81,7 +83,9 @@ export class Destinations {
   likeness(payee: Payee): Paid | null {
     if (!this.isNew(payee)) return null;
     const lower = payee.address.toLowerCase();
-    const found = this.#byEnds.get(`${payee.network} ${endsOf(lower)}`) ?? lastOf(this.#before(payee.network, lower));
+    const found =
+      this.#byEnds.get(`${payee.network} ${endsOf(lower)}`) ??
+      lastOf(this.#before(payee.network, lower));
     return found === undefined || found.address.toLowerCase() === lower ? null : found;
   }
 
@@ -107,8 +111,12 @@ export class Destinations {
     const ends = endsOf(lower);
     const key = `${network} ${ends}`;
     if (this.#asked?.key !== key) {
-      const found = this.#past.find("paid", Buffer.from(endsHash(network, ends), "hex")).map(knownIn);
-      const known = found.filter((each) => each.network === network && endsOf(each.address.toLowerCase()) === ends);
+      const found = this.#past
+        .find("paid", Buffer.from(endsHash(network, ends), "hex"))
+        .map(knownIn);
+      const known = found.filter(
+        (each) => each.network === network && endsOf(each.address.toLowerCase()) === ends,
+      );
       this.#asked = { key, known };
     }
     return this.#asked.known;
@@ -116,7 +124,10 @@ export class Destinations {
 }
 
 function lastOf(known: readonly Paid[]): Paid | undefined {
-  return known.reduce<Paid | undefined>((last, each) => (last === undefined || each.at > last.at ? each : last), undefined);
+  return known.reduce<Paid | undefined>(
+    (last, each) => (last === undefined || each.at > last.at ? each : last),
+    undefined,
+  );
 }
 
 function endsHash(network: string, ends: string): string {
@@ -136,7 +147,14 @@ function rowOf(paid: Paid): Row {
 }
 
 function entryOf({ network, address, tag, at, amount, currency }: Paid): PaidEntries[number] {
-  return [network, address, at, amount, currency, ...(tag === "" ? ([] as const) : ([tag] as const))];
+  return [
+    network,
+    address,
+    at,
+    amount,
+    currency,
+    ...(tag === "" ? ([] as const) : ([tag] as const)),
+  ];
 }
 
 /** JSON has no zero byte, so the first zero separates the text from the padding of the row. */

@@ -27,14 +27,20 @@ export function holdReason(candidate: Candidate, paid: Destinations): Code | nul
   const fresh = paid.isNew(candidate) ? limits.newDestination : null;
   if (fresh !== null && isAbove(units, fresh.holdAboveUnits)) return "POLICY_NEW_DESTINATION";
   if (isAbove(units, limits.twoApproversAboveUnits)) return "POLICY_TWO_APPROVERS";
-  return fresh !== null && nowMs < requestedAt + fresh.delayMs ? "POLICY_NEW_DESTINATION_DELAY" : null;
+  return fresh !== null && nowMs < requestedAt + fresh.delayMs
+    ? "POLICY_NEW_DESTINATION_DELAY"
+    : null;
 }
 
 /**
  * Returns the paid destination that an address resembles; none for an address on the allow list,
  * because an operator has read that address in full.
  */
-export function likenessOf(payee: Payee, limits: Limits | undefined, paid: Destinations): Paid | null {
+export function likenessOf(
+  payee: Payee,
+  limits: Limits | undefined,
+  paid: Destinations,
+): Paid | null {
   return limits?.allow.has(payee.address) === true ? null : paid.likeness(payee);
 }
 

@@ -13,7 +13,15 @@ import type { Job } from "../../../protocol/messages.ts";
 import { depositsOf, hotWalletOf } from "./own-accounts.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 
-type PaymentField = "transactionId" | "network" | "mode" | "currency" | "amount" | "address" | "tag" | "expiresAt";
+type PaymentField =
+  | "transactionId"
+  | "network"
+  | "mode"
+  | "currency"
+  | "amount"
+  | "address"
+  | "tag"
+  | "expiresAt";
 
 /** The fields of a job that policy judges. */
 export type Question = Pick<Job, PaymentField | "depositIndex" | "depositAddress">;
@@ -50,7 +58,8 @@ export function readQuestion(rules: Rules, question: Question): Asked | Refusal 
   const limits = rules.limits.get(limitGroup);
   if (limits === undefined) return refuse("POLICY_SWEEP_OFF", question.currency);
   if (question.network !== asset.network) return refuse("JOB_NETWORK", question.network);
-  if (question.tag !== "" && asset.family.readTag(question.tag) !== question.tag) return refuse("JOB_TAG_UNSUPPORTED");
+  if (question.tag !== "" && asset.family.readTag(question.tag) !== question.tag)
+    return refuse("JOB_TAG_UNSUPPORTED");
   const amount = parseAmount(question.amount, asset.decimal);
   return amount.ok ? { ok: true, limitGroup, asset, limits, units: amount.units } : amount;
 }
@@ -59,18 +68,31 @@ export function readQuestion(rules: Rules, question: Question): Asked | Refusal 
  * Returns the destination that a job may pay. Refuses with ADDRESS_*, POLICY_DENIED*,
  * POLICY_NOT_ALLOWED, JOB_DEPOSIT_ADDRESS.
  */
-export function destinationOf(rules: Rules, question: Question, text: string, limits: Limits): ParsedAddress {
+export function destinationOf(
+  rules: Rules,
+  question: Question,
+  text: string,
+  limits: Limits,
+): ParsedAddress {
   if (!isInternal(question.mode)) return outsiderAt(rules, text, question.network, limits);
   const deposit = depositOf(rules, question);
   if (!deposit.ok) return deposit;
-  return { ok: true, address: question.mode === "sweep" ? hotWalletOn(rules, question.network) : deposit.address };
+  return {
+    ok: true,
+    address: question.mode === "sweep" ? hotWalletOn(rules, question.network) : deposit.address,
+  };
 }
 
 /**
  * Returns an address outside the wallet; refuses the wallet's own address, a token's contract, and
  * an address of the chain itself.
  */
-export function outsiderAt(rules: Rules, text: string, network: string, limits: Limits): ParsedAddress {
+export function outsiderAt(
+  rules: Rules,
+  text: string,
+  network: string,
+  limits: Limits,
+): ParsedAddress {
   const family = familyOf(network);
   const parsed = family.parseAddress(text, network);
   if (!parsed.ok) return parsed;
@@ -78,13 +100,18 @@ export function outsiderAt(rules: Rules, text: string, network: string, limits: 
   if (parsed.address === hotWalletOn(rules, network)) return refuse("POLICY_DENIED_OWN");
   if (rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
   if (limits.deny.has(parsed.address)) return refuse("POLICY_DENIED");
-  if (limits.allow.size > 0 && !limits.allow.has(parsed.address)) return refuse("POLICY_NOT_ALLOWED");
+  if (limits.allow.size > 0 && !limits.allow.has(parsed.address))
+    return refuse("POLICY_NOT_ALLOWED");
   return parsed;
 }
 
 /** Returns the account that pays for a job; a sweep is paid by the deposit address at its index. */
-export function senderOf(rules: Rules, question: Pick<Question, "mode" | "network" | "depositIndex">): Sender | null {
-  if (question.mode !== "sweep") return { account: hotWalletOn(rules, question.network), addressIndex: null };
+export function senderOf(
+  rules: Rules,
+  question: Pick<Question, "mode" | "network" | "depositIndex">,
+): Sender | null {
+  if (question.mode !== "sweep")
+    return { account: hotWalletOn(rules, question.network), addressIndex: null };
   const account = derived(rules, question);
   return account === null ? null : { account, addressIndex: question.depositIndex ?? 0 };
 }
@@ -97,7 +124,10 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
   const { network, address, mode } = question;
   if (isInternal(mode)) {
     const deposit = depositOf(rules, question);
-    return !deposit.ok || destination !== (mode === "sweep" ? hotWalletOn(rules, network) : deposit.address);
+    return (
+      !deposit.ok ||
+      destination !== (mode === "sweep" ? hotWalletOn(rules, network) : deposit.address)
+    );
   }
   if (address === "") return mode === "auto";
   if (address === destination) return false;
@@ -120,7 +150,10 @@ function hotWalletOn({ own }: Rules, network: string): string {
 }
 
 /** Returns null if the wallet has no deposit account, or no address at that index. */
-function derived(rules: Rules, { network, depositIndex }: Pick<Question, "network" | "depositIndex">): string | null {
+function derived(
+  rules: Rules,
+  { network, depositIndex }: Pick<Question, "network" | "depositIndex">,
+): string | null {
   invariant(depositIndex !== undefined, "a sweep and a top-up name an address index");
   const family = familyOf(network);
   const deposits = depositsOf(rules.own, family.name);

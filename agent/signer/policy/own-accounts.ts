@@ -14,6 +14,10 @@ export function depositsOf(accounts: readonly PairedAccount[], family: string): 
   return idOf(accounts, family, "deposits");
 }
 
-function idOf(accounts: readonly PairedAccount[], family: string, purpose: PairedAccount["purpose"]): string {
+function idOf(
+  accounts: readonly PairedAccount[],
+  family: string,
+  purpose: PairedAccount["purpose"],
+): string {
   return accounts.find((one) => one.family === family && one.purpose === purpose)?.id ?? "";
 }

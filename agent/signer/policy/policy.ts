@@ -14,13 +14,33 @@ import { noPast, type Past } from "../../ledger/archive.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { type Approval, makeApproval } from "./approval.ts";
 import { aboveTip, belowFloor, unbounded } from "./ceilings.ts";
-import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
+import {
+  type Built,
+  type BuiltCancel,
+  type Compared,
+  compare,
+  compareCancel,
+} from "./comparison.ts";
 import { Destinations, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove } from "./holds.ts";
 import type { Question, Sender } from "./job-terms.ts";
-import { assetOf, destinationOf, isElsewhere, outsiderAt, readQuestion, senderOf } from "./job-terms.ts";
+import {
+  assetOf,
+  destinationOf,
+  isElsewhere,
+  outsiderAt,
+  readQuestion,
+  senderOf,
+} from "./job-terms.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { type AboveWindow, aboveWindow, countKeyOf, isAboveLimit, Sums, type SumsEntries } from "./sums.ts";
+import {
+  type AboveWindow,
+  aboveWindow,
+  countKeyOf,
+  isAboveLimit,
+  Sums,
+  type SumsEntries,
+} from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -32,11 +52,23 @@ export type Decision =
 
 /** An operator's yes, and its result. */
 type HeldYes = Pick<ApprovedBody, "address" | "approver">;
-type HeldDecision = { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean } | Refusal;
+type HeldDecision =
+  | { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean }
+  | Refusal;
 
 /** Policy's part of the state, for a checkpoint. */
 export interface PolicySnapshot {
-  readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string, string?])[];
+  readonly approvals: readonly (readonly [
+    string,
+    number,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string?,
+  ])[];
   readonly windows: SumsEntries;
   readonly paid: PaidEntries;
 }
@@ -55,8 +87,28 @@ export class Policy {
     this.rules = rules;
     this.sums = new Sums(snapshot?.windows);
     this.paid = new Destinations(past, snapshot?.paid);
-    for (const [transactionId, seq, currency, chain, network, contract, address, units, tag = ""] of snapshot?.approvals ?? []) {
-      const fields = { transactionId, seq, currency, chain, network, contract, address, tag, amountUnits: BigInt(units) };
+    for (const [
+      transactionId,
+      seq,
+      currency,
+      chain,
+      network,
+      contract,
+      address,
+      units,
+      tag = "",
+    ] of snapshot?.approvals ?? []) {
+      const fields = {
+        transactionId,
+        seq,
+        currency,
+        chain,
+        network,
+        contract,
+        address,
+        tag,
+        amountUnits: BigInt(units),
+      };
       this.#approvals.set(transactionId, makeApproval(fields));
     }
   }
@@ -84,9 +136,15 @@ export class Policy {
   /** Applies one record of the ledger; `currency` is the limit group of the record's withdrawal. */
   apply(record: LedgerRecord, currency: string): void {
     this.sums.apply(record, currency);
-    if (record.kind === "REFUSED" || record.kind === "EXPIRED") this.#approvals.delete(record.transactionId);
+    if (record.kind === "REFUSED" || record.kind === "EXPIRED")
+      this.#approvals.delete(record.transactionId);
     if (record.kind !== "APPROVED") return;
-    const approved = { ...record, currency, tag: record.tag ?? "", amountUnits: BigInt(record.amountUnits) };
+    const approved = {
+      ...record,
+      currency,
+      tag: record.tag ?? "",
+      amountUnits: BigInt(record.amountUnits),
+    };
     this.#approvals.set(record.transactionId, makeApproval(approved));
   }
 
@@ -104,17 +162,24 @@ export class Policy {
     const asked = readQuestion(this.rules, question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
     const { limitGroup, asset, limits, units } = asked;
-    if (!isAssigned && nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
+    if (!isAssigned && nowMs > question.expiresAt)
+      return { decision: "refuse", code: "JOB_EXPIRED" };
     let address = "";
     if (question.address !== "" || question.mode !== "manual") {
       const destination = destinationOf(this.rules, question, question.address, limits);
       if (!destination.ok) return { decision: "refuse", code: destination.code };
       address = destination.address;
     }
-    if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
+    if (units > limits.maxPerWithdrawalUnits)
+      return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
     const code = holdReason({ ...question, limits, units, address, requestedAt, nowMs }, this.paid);
     if (code !== null) return { decision: "hold", code };
-    const above = aboveWindow(this.sums.of(limitGroup), limits, { key: question.transactionId, units }, nowMs);
+    const above = aboveWindow(
+      this.sums.of(limitGroup),
+      limits,
+      { key: question.transactionId, units },
+      nowMs,
+    );
     if (above !== null) return { decision: "refuse", code: above };
     return { decision: "approve", body: approvedBody(question, "", asset, address, units) };
   }
@@ -124,7 +189,12 @@ export class Policy {
    * A withdrawal on its slot in a recovered ledger does not expire, and the amount is not counted
    * twice. `needsTwo`: the amount also needs the yes of a second operator.
    */
-  judgeHeld(question: Question, { address, approver }: HeldYes, nowMs: number, isAssigned = false): HeldDecision {
+  judgeHeld(
+    question: Question,
+    { address, approver }: HeldYes,
+    nowMs: number,
+    isAssigned = false,
+  ): HeldDecision {
     const asked = readQuestion(this.rules, question);
     if (!asked.ok) return asked;
     const { limitGroup, asset, limits, units } = asked;
@@ -134,7 +204,12 @@ export class Policy {
     if (isElsewhere(this.rules, question, destination.address))
       return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const above = aboveWindow(this.sums.of(limitGroup), limits, { key: question.transactionId, units }, nowMs);
+    const above = aboveWindow(
+      this.sums.of(limitGroup),
+      limits,
+      { key: question.transactionId, units },
+      nowMs,
+    );
     if (above !== null) return refuse(above);
     const body = approvedBody(question, approver, asset, destination.address, units);
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
@@ -161,11 +236,15 @@ export class Policy {
       return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed");
     const outdated = built.attempt === 1 ? this.#outdated(built.approval, limits, nowMs) : null;
     if (outdated !== null) return outdated;
-    const above = built.attempt === 1 ? null : this.withoutRoom(built.approval, built.attempt, nowMs);
+    const above =
+      built.attempt === 1 ? null : this.withoutRoom(built.approval, built.attempt, nowMs);
     if (above !== null) return refuse("WITHDRAWAL_WAITS_FOR_LIMIT", above);
     // A recovered ledger was told of attempts that nobody may have made, so what it signs first
     // counts from now on.
-    const late = built.isFirstHere === true ? this.#aboveAssigned(built.approval, built.attempt, limits, nowMs) : null;
+    const late =
+      built.isFirstHere === true
+        ? this.#aboveAssigned(built.approval, built.attempt, limits, nowMs)
+        : null;
     if (late !== null) return refuse("WITHDRAWAL_WAITS_FOR_LIMIT", late);
     const compared = compare(built);
     if (!compared.ok) return compared;
@@ -174,7 +253,13 @@ export class Policy {
       belowFloor(description) ??
       unbounded(asset, description) ??
       aboveTip(limits, description, built.tipAllowedUnits) ??
-      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits, description.feeMaxUnits, nowMs) ??
+      this.#aboveFees(
+        countKeyOf(network, transactionId, built.attempt),
+        currency,
+        limits,
+        description.feeMaxUnits,
+        nowMs,
+      ) ??
       compared
     );
   }
@@ -217,11 +302,18 @@ export class Policy {
   }
 
   /** Returns why a recorded approval does not match the job under today's table, or null. */
-  unlike({ network, contract, address, tag, amountUnits }: Approval, job: Question): Refusal | null {
+  unlike(
+    { network, contract, address, tag, amountUnits }: Approval,
+    job: Question,
+  ): Refusal | null {
     const asked = readQuestion(this.rules, job);
     if (!asked.ok) return asked;
     const { asset, units } = asked;
-    const isSame = asset.network === network && asset.contract === contract && job.tag === tag && units === amountUnits;
+    const isSame =
+      asset.network === network &&
+      asset.contract === contract &&
+      job.tag === tag &&
+      units === amountUnits;
     if (isSame && !isElsewhere(this.rules, job, address)) return null;
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
@@ -249,7 +341,8 @@ export class Policy {
   clearRecorded(built: Built | BuiltCancel, digest: string, job: Question): Compared | Refusal {
     const compared = "approval" in built ? compare(built) : compareCancel(built);
     if (!compared.ok) return compared;
-    if (compared.clearance.digest !== digest) return refuse("POLICY_NOT_AS_APPROVED", "the digest is of other bytes");
+    if (compared.clearance.digest !== digest)
+      return refuse("POLICY_NOT_AS_APPROVED", "the digest is of other bytes");
     const limits = this.rules.limits.get(limitGroupOf(job));
     if (limits === undefined) return refuse("POLICY_NONE", limitGroupOf(job));
     if ("approval" in built) {
@@ -257,14 +350,28 @@ export class Policy {
       if (forbidden !== null) return forbidden;
     }
     const { feeMaxUnits } = compared.description;
-    return feeMaxUnits > limits.maxFeeUnits ? refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`) : compared;
+    return feeMaxUnits > limits.maxFeeUnits
+      ? refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`)
+      : compared;
   }
 
   /** Returns why the fee of an attempt is too high, or null. */
-  #aboveFees(key: string, currency: string, limits: Limits, feeMaxUnits: bigint, nowMs: number): Refusal | null {
-    if (feeMaxUnits > limits.maxFeeUnits) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`);
+  #aboveFees(
+    key: string,
+    currency: string,
+    limits: Limits,
+    feeMaxUnits: bigint,
+    nowMs: number,
+  ): Refusal | null {
+    if (feeMaxUnits > limits.maxFeeUnits)
+      return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`);
     const { fees } = this.sums.of(currency);
-    const isAboveDay = isAboveLimit(fees, limits.maxFeePerDayUnits, { key, units: feeMaxUnits }, nowMs);
+    const isAboveDay = isAboveLimit(
+      fees,
+      limits.maxFeePerDayUnits,
+      { key, units: feeMaxUnits },
+      nowMs,
+    );
     return isAboveDay ? refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxUnits} units`) : null;
   }
 
@@ -280,7 +387,10 @@ export class Policy {
   }
 
   /** Checks the lists and the limit of one payment. */
-  #forbidden({ currency, network, address, amountUnits }: Approval, limits: Limits): Refusal | null {
+  #forbidden(
+    { currency, network, address, amountUnits }: Approval,
+    limits: Limits,
+  ): Refusal | null {
     // Both ends of a sweep or a top-up are derived again from the job (`unlike`).
     const isOwn = !this.rules.assets.has(currency);
     const destination = isOwn ? null : outsiderAt(this.rules, address, network, limits);
@@ -290,9 +400,28 @@ export class Policy {
 }
 
 /** `approver` is the operator's name, "" for policy itself. */
-function approvedBody(of: Question, approver: string, asset: Asset, address: string, units: bigint): ApprovedBody {
+function approvedBody(
+  of: Question,
+  approver: string,
+  asset: Asset,
+  address: string,
+  units: bigint,
+): ApprovedBody {
   const { chain, network, contract } = asset;
   const by = approver === "" ? "policy" : "operator";
-  const payee = { address, ...(of.tag === "" ? {} : { tag: of.tag }), amountUnits: units.toString() };
-  return { kind: "APPROVED", transactionId: of.transactionId, by, approver, chain, network, contract, ...payee };
+  const payee = {
+    address,
+    ...(of.tag === "" ? {} : { tag: of.tag }),
+    amountUnits: units.toString(),
+  };
+  return {
+    kind: "APPROVED",
+    transactionId: of.transactionId,
+    by,
+    approver,
+    chain,
+    network,
+    contract,
+    ...payee,
+  };
 }

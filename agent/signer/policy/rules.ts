@@ -33,7 +33,10 @@ export interface Limits {
   readonly holdAboveUnits: bigint | null;
   readonly twoApproversAboveUnits: bigint | null;
   readonly manualReplaceAboveUnits: bigint | null; // null: the courier may order another attempt of any amount
-  readonly newDestination: { readonly holdAboveUnits: bigint | null; readonly delayMs: number } | null;
+  readonly newDestination: {
+    readonly holdAboveUnits: bigint | null;
+    readonly delayMs: number;
+  } | null;
   readonly allow: ReadonlySet<string>; // if not empty, only these are payable
   readonly deny: ReadonlySet<string>;
 }
@@ -62,7 +65,10 @@ export function readRules(settings: RulesSettings, own: readonly PairedAccount[]
     if (chainSettings === undefined) throw wrong(`currencies.${currency}.chain`, "names no chain");
     const family = families[chainSettings.family];
     const network = family.networkOf(chainSettings);
-    const contract = entry.contract === undefined ? "" : addressAt(network, `currencies.${currency}.contract`, entry.contract);
+    const contract =
+      entry.contract === undefined
+        ? ""
+        : addressAt(network, `currencies.${currency}.contract`, entry.contract);
     assets.set(currency, { currency, chain, chainSettings, network, family, contract, decimal });
   }
   const limits = new Map<string, Limits>();
@@ -70,9 +76,12 @@ export function readRules(settings: RulesSettings, own: readonly PairedAccount[]
     const asset = assets.get(currency);
     if (asset === undefined) throw wrong(`policy.${currency}`, "names no currency");
     limits.set(currency, limitsOf(policy, `policy.${currency}`, asset));
-    for (const [limitGroup, own] of ownLimits(policy, `policy.${currency}.sweeps`, asset)) limits.set(limitGroup, own);
+    for (const [limitGroup, own] of ownLimits(policy, `policy.${currency}.sweeps`, asset))
+      limits.set(limitGroup, own);
   }
-  const contracts = new Set([...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""));
+  const contracts = new Set(
+    [...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""),
+  );
   return { assets, limits, own, contracts };
 }
 
@@ -83,7 +92,11 @@ const anyUnits = 2n ** 256n;
  * Returns the limits of a currency's sweeps and top-ups; none if sweeps are not allowed. Both pay
  * only the wallet's own accounts, so no operator is asked and no list applies.
  */
-function ownLimits(policy: PolicySettings, path: string, { currency, family }: Asset): readonly (readonly [string, Limits])[] {
+function ownLimits(
+  policy: PolicySettings,
+  path: string,
+  { currency, family }: Asset,
+): readonly (readonly [string, Limits])[] {
   const { sweeps = {}, maxFee, maxFeePerDay, maxTip } = policy;
   if (sweeps.allowed === false) return [];
   const { decimal, tipDecimal, tipMax } = family.fees;
@@ -105,7 +118,10 @@ function ownLimits(policy: PolicySettings, path: string, { currency, family }: A
   const topUp: Limits = {
     ...sweep,
     maxPerWithdrawalUnits: fees("maxTopUp", sweeps.maxTopUp ?? sweeps.maxFee ?? maxFee),
-    maxPerDayUnits: fees("maxTopUpPerDay", sweeps.maxTopUpPerDay ?? sweeps.maxFeePerDay ?? maxFeePerDay),
+    maxPerDayUnits: fees(
+      "maxTopUpPerDay",
+      sweeps.maxTopUpPerDay ?? sweeps.maxFeePerDay ?? maxFeePerDay,
+    ),
   };
   return [
     [limitGroupOf({ mode: "sweep", currency }), sweep],
@@ -113,10 +129,16 @@ function ownLimits(policy: PolicySettings, path: string, { currency, family }: A
   ];
 }
 
-function limitsOf(policy: PolicySettings, path: string, { decimal, network, family, chainSettings }: Asset): Limits {
+function limitsOf(
+  policy: PolicySettings,
+  path: string,
+  { decimal, network, family, chainSettings }: Asset,
+): Limits {
   const units = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
-  const fees = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, family.fees.decimal);
-  const orNull = (field: string, text: string | undefined): bigint | null => (text === undefined ? null : units(field, text));
+  const fees = (field: string, text: string): bigint =>
+    unitsAt(`${path}.${field}`, text, family.fees.decimal);
+  const orNull = (field: string, text: string | undefined): bigint | null =>
+    text === undefined ? null : units(field, text);
   const addresses = (field: string, list: readonly string[] = []): ReadonlySet<string> =>
     new Set(list.map((address, i) => addressAt(network, `${path}.${field}[${i}]`, address)));
   const { newDestination: fresh } = policy;
@@ -127,13 +149,22 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, network, fami
     maxPerDayUnits: units("maxPerDay", policy.maxPerDay),
     maxFeeUnits: fees("maxFee", policy.maxFee),
     maxFeePerDayUnits: fees("maxFeePerDay", policy.maxFeePerDay),
-    maxTipUnits: unitsAt(`${path}.maxTip`, policy.maxTip ?? family.fees.tipMax, family.fees.tipDecimal),
+    maxTipUnits: unitsAt(
+      `${path}.maxTip`,
+      policy.maxTip ?? family.fees.tipMax,
+      family.fees.tipDecimal,
+    ),
     holdAboveUnits: orNull("holdAbove", policy.holdAbove),
     twoApproversAboveUnits: orNull("twoApproversAbove", policy.twoApproversAbove),
     // If one source makes both statements that an attempt is void, only an operator can order
     // another attempt.
-    manualReplaceAboveUnits: isOneSource(chainSettings) ? 0n : orNull("manualReplaceAbove", policy.manualReplaceAbove),
-    newDestination: fresh === undefined ? null : { holdAboveUnits: orNull("newDestination.holdAbove", fresh.holdAbove), delayMs },
+    manualReplaceAboveUnits: isOneSource(chainSettings)
+      ? 0n
+      : orNull("manualReplaceAbove", policy.manualReplaceAbove),
+    newDestination:
+      fresh === undefined
+        ? null
+        : { holdAboveUnits: orNull("newDestination.holdAbove", fresh.holdAbove), delayMs },
     allow: addresses("allow", policy.allow),
     deny: addresses("deny", policy.deny),
   };

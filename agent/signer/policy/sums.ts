@@ -24,7 +24,9 @@ export interface Windows {
 }
 
 /** Makes windows with the entries of a checkpoint, or empty ones. */
-function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | undefined } = {}): Windows {
+function makeWindows(
+  kept: { readonly [K in keyof Windows]?: WindowEntries | undefined } = {},
+): Windows {
   return {
     hour: new SlidingWindow(hourMs, kept.hour),
     day: new SlidingWindow(dayMs, kept.day),
@@ -36,7 +38,14 @@ function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | und
 
 /** By currency: approved in the hour and the day, fees, assigned in the hour and the day. */
 export type SumsEntries = readonly SumsEntry[];
-type SumsEntry = readonly [string, WindowEntries, WindowEntries, WindowEntries, WindowEntries?, WindowEntries?];
+type SumsEntry = readonly [
+  string,
+  WindowEntries,
+  WindowEntries,
+  WindowEntries,
+  WindowEntries?,
+  WindowEntries?,
+];
 
 /** The counted amount and highest possible fee of one attempt with exclusion by expiry. */
 export interface Counted {
@@ -92,7 +101,8 @@ export class Sums {
     const { hour, day, fees, hourAssigned, dayAssigned } = this.of(currency);
     switch (record.kind) {
       case "APPROVED":
-        for (const window of [hour, day]) window.replace(record.transactionId, record.at, BigInt(record.amountUnits));
+        for (const window of [hour, day])
+          window.replace(record.transactionId, record.at, BigInt(record.amountUnits));
         return;
       case "REFUSED":
       case "EXPIRED":
@@ -106,7 +116,12 @@ export class Sums {
         const key = countKeyOf(record.network, record.transactionId, record.attempt);
         // The most expensive attempt counts from the newest one's time: never less than the chain
         // may charge.
-        fees.replace(key, record.at, larger(BigInt(record.feeMax), fees.unitsOf(key, record.at)), standing);
+        fees.replace(
+          key,
+          record.at,
+          larger(BigInt(record.feeMax), fees.unitsOf(key, record.at)),
+          standing,
+        );
         // A nonce allows only one of all attempts to be paid. An amount that counts no more, since
         // its attempt before is too old, counts again from the new one on.
         for (const window of [hourAssigned, dayAssigned]) {
@@ -123,7 +138,12 @@ export class Sums {
    * Changes how an attempt counts from `atMs` on, with exclusion by expiry. An attempt that can be
    * paid after all counts again. A repeat is harmless.
    */
-  stand(currency: string, { id, attempt, units, feeMaxUnits }: Counted, standing: Standing, atMs: number): void {
+  stand(
+    currency: string,
+    { id, attempt, units, feeMaxUnits }: Counted,
+    standing: Standing,
+    atMs: number,
+  ): void {
     const { hourAssigned, dayAssigned, fees } = this.of(currency);
     const key = attemptKey(id, attempt);
     for (const window of [hourAssigned, dayAssigned]) window.stand(key, standing, { atMs, units });
@@ -136,10 +156,16 @@ export class Sums {
  * of gateway and courier, and a paid attempt can be called void. So at most the limit itself is
  * given back within one window, and the excess counts.
  */
-export function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefined, nowMs: number): bigint {
+export function usedOf(
+  window: SlidingWindow,
+  limitUnits: bigint | null | undefined,
+  nowMs: number,
+): bigint {
   const sum = window.sumAt(nowMs);
   const back = window.backAt(nowMs);
-  return limitUnits === null || limitUnits === undefined || back <= limitUnits ? sum : sum + back - limitUnits;
+  return limitUnits === null || limitUnits === undefined || back <= limitUnits
+    ? sum
+    : sum + back - limitUnits;
 }
 
 /** An amount with the key under which it counts, or would count. */
@@ -149,7 +175,12 @@ type Amount = { readonly key: string; readonly units: bigint };
  * True if an amount would lift the counted sum above a limit. An amount that counts already lifts
  * no sum.
  */
-export function isAboveLimit(window: SlidingWindow, limitUnits: bigint, { key, units }: Amount, nowMs: number): boolean {
+export function isAboveLimit(
+  window: SlidingWindow,
+  limitUnits: bigint,
+  { key, units }: Amount,
+  nowMs: number,
+): boolean {
   const counted = window.unitsOf(key, nowMs);
   return counted < units && usedOf(window, limitUnits, nowMs) - counted + units > limitUnits;
 }
@@ -159,9 +190,15 @@ export type AboveWindow = "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null;
 type HourAndDay = Pick<Windows, "hour" | "day">;
 
 /** Returns the limit that an amount would exceed, or null. */
-export function aboveWindow({ hour, day }: HourAndDay, limits: Limits, amount: Amount, nowMs: number): AboveWindow {
+export function aboveWindow(
+  { hour, day }: HourAndDay,
+  limits: Limits,
+  amount: Amount,
+  nowMs: number,
+): AboveWindow {
   const { maxPerHourUnits, maxPerDayUnits } = limits;
-  if (maxPerHourUnits !== null && isAboveLimit(hour, maxPerHourUnits, amount, nowMs)) return "POLICY_ABOVE_HOUR";
+  if (maxPerHourUnits !== null && isAboveLimit(hour, maxPerHourUnits, amount, nowMs))
+    return "POLICY_ABOVE_HOUR";
   return isAboveLimit(day, maxPerDayUnits, amount, nowMs) ? "POLICY_ABOVE_DAY" : null;
 }
 

@@ -98,7 +98,10 @@ export class SlidingWindow {
     const entry = this.#byId.get(id);
     if (entry === undefined || entry.standing !== "spent" || this.#overdue.has(entry)) return;
     this.#byId.delete(id);
-    Object.assign(entry, { id: "", atMs: Math.floor(entry.atMs / minuteMs) * minuteMs + minuteMs - 1 });
+    Object.assign(entry, {
+      id: "",
+      atMs: Math.floor(entry.atMs / minuteMs) * minuteMs + minuteMs - 1,
+    });
     if (this.#entries.length < this.#gatherAt) return;
     this.#entries = this.#live();
     this.#first = 0;
@@ -118,7 +121,11 @@ export class SlidingWindow {
    * Changes how an amount counts from now on. An amount that has left the window but can be paid
    * after all counts again from `atMs`. A repeat is harmless.
    */
-  stand(id: string, standing: Standing, { atMs, units }: { readonly atMs: number; readonly units: bigint }): void {
+  stand(
+    id: string,
+    standing: Standing,
+    { atMs, units }: { readonly atMs: number; readonly units: bigint },
+  ): void {
     const entry = this.#byId.get(id);
     if (entry === undefined) {
       if (standing === "payable") this.add(id, atMs, units, standing);

@@ -12,7 +12,10 @@ export function accountOn(
   { accounts }: Pick<Core, "accounts">,
   configured: ConfiguredChain | undefined,
   chain: string,
-  { address, hotWalletOn }: { readonly address: string | undefined; readonly hotWalletOn: (network: string) => string },
+  {
+    address,
+    hotWalletOn,
+  }: { readonly address: string | undefined; readonly hotWalletOn: (network: string) => string },
 ): AccountView {
   const network = configured === undefined ? "" : networkOf(configured);
   const hotWallet = network === "" ? "" : hotWalletOn(network);

@@ -6,7 +6,12 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { networkOf } from "../../../chains/families.ts";
 import type { FramedOffer, Offered } from "../../socket/offered.ts";
 import { placeOfStop, stopKey } from "../../socket/stops.ts";
-import type { CourierAnswers, CourierRequests, CourierVerb, CourierView } from "../../socket/verbs.ts";
+import type {
+  CourierAnswers,
+  CourierRequests,
+  CourierVerb,
+  CourierView,
+} from "../../socket/verbs.ts";
 import { acknowledge } from "../handlers/ack.ts";
 import { admit } from "../handlers/admit.ts";
 import { adopt, checkChainCount } from "../handlers/adopt.ts";
@@ -29,7 +34,9 @@ import { slotOn } from "./slots.ts";
 type Acts = {
   readonly [V in Exclude<CourierVerb, "each" | "tell">]: (
     signer: Signer,
-    body: V extends "sign" | "replace" ? Omit<CourierRequests[V], keyof FramedOffer> & Offered : CourierRequests[V],
+    body: V extends "sign" | "replace"
+      ? Omit<CourierRequests[V], keyof FramedOffer> & Offered
+      : CourierRequests[V],
     reply: Reply<V extends "hello" ? Hello : CourierAnswers[V]>,
   ) => void;
 };
@@ -44,9 +51,14 @@ export const courierActs: Acts = {
   sign: (signer, { transactionId, ...offer }, reply) =>
     signer.sign(prepareSign(signer.context(), transactionId, offer), transactionId, reply),
   replace: (signer, { transactionId, above, ...offer }, reply) =>
-    signer.sign(prepareReplace(signer.context(), transactionId, above, offer), transactionId, reply),
+    signer.sign(
+      prepareReplace(signer.context(), transactionId, above, offer),
+      transactionId,
+      reply,
+    ),
   // Nothing of it is recorded, so the answer waits for no disk.
-  sightings: (signer, { frames: [frame] }, reply) => reply(keepSightings(signer.context(), frame as Uint8Array)),
+  sightings: (signer, { frames: [frame] }, reply) =>
+    reply(keepSightings(signer.context(), frame as Uint8Array)),
   decline: (signer, { transactionId, code }, reply) => {
     const done = decline(signer.context(), transactionId, code);
     const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;
@@ -54,7 +66,9 @@ export const courierActs: Acts = {
   },
   observed: (signer, claim, reply) => {
     const done = signer.stopping(() => observe(signer.context(), claim));
-    const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) } : done;
+    const answer = done.ok
+      ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) }
+      : done;
     // A chain observation is a claim that moves no money, so its record may wait for a shared sync.
     signer.whenDurableLater(() => reply(answer));
   },
@@ -68,7 +82,9 @@ export const courierActs: Acts = {
     const chain = signer.chain(name);
     const from = began === undefined ? null : slotOn(chain, name, began.slot);
     const known = from?.ok === false ? from : slotOn(chain, name, claim.slot);
-    const weighed = known.ok ? checkChainCount(signer.context(), known.chain, { ...claim, began }) : known;
+    const weighed = known.ok
+      ? checkChainCount(signer.context(), known.chain, { ...claim, began })
+      : known;
     signer.whenDurable(() => reply(weighed));
   },
   foreign: (signer, { chain: name, address, txHash }, reply) => {
@@ -84,7 +100,8 @@ export const courierActs: Acts = {
     const taken = takeCoinLook(signer.context(), seen);
     signer.whenDurableLater(() => reply(taken));
   },
-  report: (signer, { after }, reply) => signer.whenDurable(() => reply({ ok: true, frames: signer.statements.after(after) })),
+  report: (signer, { after }, reply) =>
+    signer.whenDurable(() => reply({ ok: true, frames: signer.statements.after(after) })),
 };
 
 /** Keeps the courier's report; the answer to it is a summary for the operator's socket. */
@@ -96,7 +113,8 @@ function hello(signer: Signer, reply: Reply<Hello>): void {
   const { core, run } = signer;
   const { agent, ledgerEpoch, wallet } = core.paired;
   const open: CourierView[] = [];
-  for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(signer.view(withdrawal));
+  for (const withdrawal of core.book.open())
+    if (!isOver(withdrawal)) open.push(signer.view(withdrawal));
   const answer = {
     ok: true as const,
     agent,
@@ -108,14 +126,23 @@ function hello(signer: Signer, reply: Reply<Hello>): void {
     handshakeDone: run.handshakeDone,
     locked: lockCode(core, run),
     open,
-    accounts: [...signer.accounts(), ...sweptAccounts(open, (chain, address) => signer.viewOn(chain, address))],
+    accounts: [
+      ...signer.accounts(),
+      ...sweptAccounts(open, (chain, address) => signer.viewOn(chain, address)),
+    ],
     paused: core.paused !== null,
-    stopped: core.stops.networks().map((one) => ({ ...placeOfStop(stopKey(one)), code: stopCode(one) })),
+    stopped: core.stops
+      .networks()
+      .map((one) => ({ ...placeOfStop(stopKey(one)), code: stopCode(one) })),
   };
   signer.whenDurable(() => reply(answer));
 }
 
-function admitFrame(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers["admit"]>): void {
+function admitFrame(
+  signer: Signer,
+  frame: Uint8Array,
+  reply: Reply<CourierAnswers["admit"]>,
+): void {
   const { core, run } = signer;
   const releasedBefore = core.heads.acked.seq;
   const { handshakeDone, handshake } = run;
@@ -127,7 +154,8 @@ function admitFrame(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswe
     // durable records. The record of a job that will be signed waits a moment for the INTENT, and
     // shares its sync.
     reply(views);
-    if (views.withdrawals.some(({ state }) => state === "approved")) signer.whenDurableLater(() => {});
+    if (views.withdrawals.some(({ state }) => state === "approved"))
+      signer.whenDurableLater(() => {});
     else signer.whenDurableSoon(() => {});
     return;
   }
@@ -144,7 +172,9 @@ function release(signer: Signer, frame: Uint8Array, reply: Reply<CourierAnswers[
   const { core, run } = signer;
   const { handshake } = run;
   const done = signer.stopping(() => acknowledge(signer.context(), frame));
-  const steps = done.ok ? { ok: true as const, withdrawals: core.book.findEach(done.touched).map(stepOf) } : done;
+  const steps = done.ok
+    ? { ok: true as const, withdrawals: core.book.findEach(done.touched).map(stepOf) }
+    : done;
   if (run.handshake !== handshake) {
     signer.signAssigned();
     signer.whenDurable(() => signer.push({ push: "handshake" }));
@@ -159,5 +189,10 @@ function touched(
   admitted: Admitted,
 ): { readonly ok: true; readonly withdrawals: readonly CourierView[] } | Refusal {
   if (!admitted.ok) return admitted;
-  return { ok: true, withdrawals: signer.core.book.findEach(admitted.touched).map((withdrawal) => signer.view(withdrawal)) };
+  return {
+    ok: true,
+    withdrawals: signer.core.book
+      .findEach(admitted.touched)
+      .map((withdrawal) => signer.view(withdrawal)),
+  };
 }

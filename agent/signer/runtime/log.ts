@@ -25,6 +25,8 @@ export function createLog(write: (line: string) => void, clock: () => number): L
 /** Logs a record that the operator should see at once: an alarm, a lock, another policy. */
 export function logRecord(log: Log, record: LedgerRecord): void {
   if (record.kind === "ALARM") log("ledger-alarm", record.detail, { code: record.code });
-  if (record.kind === "POLICY") log("policy-changed", "policy changed", { path: record.path, digest: record.digest });
-  if (record.kind === "LOCKED") log("signer-locked", `locked: ${record.detail}`, { code: record.code });
+  if (record.kind === "POLICY")
+    log("policy-changed", "policy changed", { path: record.path, digest: record.digest });
+  if (record.kind === "LOCKED")
+    log("signer-locked", `locked: ${record.detail}`, { code: record.code });
 }

@@ -9,7 +9,13 @@ import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
-import { closedGate, pausedBy, type Reply, type RequestContext, type Run } from "../handlers/context.ts";
+import {
+  closedGate,
+  pausedBy,
+  type Reply,
+  type RequestContext,
+  type Run,
+} from "../handlers/context.ts";
 import { stoppedOn } from "../handlers/foreign.ts";
 import type { Prepared, SignWork } from "../handlers/intent.ts";
 import type { Core } from "../state/core.ts";
@@ -66,7 +72,9 @@ export class Signatures {
     if (work === null) {
       const withdrawal = core.book.find(transactionId);
       const answer =
-        withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : { ok: true as const, withdrawal: stepOf(withdrawal) };
+        withdrawal === undefined
+          ? refuse("WITHDRAWAL_UNKNOWN")
+          : { ok: true as const, withdrawal: stepOf(withdrawal) };
       whenDurable(() => reply(answer));
       return;
     }
@@ -109,7 +117,13 @@ export class Signatures {
     const paused = work.clearance.isCancel ? null : stoppedFor(this.#options, work, withdrawal);
     // A ledger that was recovered meanwhile does not contain this intent.
     const isKnown = withdrawal?.attempts[work.attempt - 1]?.intentSeq === work.intentSeq;
-    if (closed !== null || paused !== null || withdrawal === undefined || !isKnown || isTooLate(withdrawal, work)) {
+    if (
+      closed !== null ||
+      paused !== null ||
+      withdrawal === undefined ||
+      !isKnown ||
+      isTooLate(withdrawal, work)
+    ) {
       for (const reply of waiting) reply(closed ?? paused ?? refuse("WITHDRAWAL_CLOSED"));
       return;
     }
@@ -118,9 +132,15 @@ export class Signatures {
       const signatures = vault.sign(clearance, ledger.receipt(work.intentSeq));
       // This checks that the signature is the account's. So a result of a faulty machine or of
       // another key never reaches SIGNED.
-      const { raw, txHash } = transactionsOf(withdrawal.job.network).attach(unsigned, signatures, account);
+      const { raw, txHash } = transactionsOf(withdrawal.job.network).attach(
+        unsigned,
+        signatures,
+        account,
+      );
       const rawHex = `0x${Buffer.from(raw.buffer, raw.byteOffset, raw.length).toString("hex")}`;
-      commit([{ kind: "SIGNED", transactionId, attempt, digest: clearance.digest, txHash, raw: rawHex }]);
+      commit([
+        { kind: "SIGNED", transactionId, attempt, digest: clearance.digest, txHash, raw: rawHex },
+      ]);
     } catch (cause) {
       if (!(cause instanceof AgentError)) throw cause;
       for (const reply of waiting) reply(cause);
@@ -134,7 +154,11 @@ export class Signatures {
 }
 
 /** Returns the stop that came since the record: of everything, or of first attempts. */
-function stoppedFor(options: SignaturesOptions, { attempt }: SignWork, withdrawal: Withdrawal | undefined): Refusal | null {
+function stoppedFor(
+  options: SignaturesOptions,
+  { attempt }: SignWork,
+  withdrawal: Withdrawal | undefined,
+): Refusal | null {
   const everywhere = pausedBy(options);
   if (everywhere !== null || attempt > 1 || withdrawal === undefined) return everywhere;
   return stoppedOn(options, withdrawal.job);

@@ -201,7 +201,10 @@ export class Signer {
 
   /** Returns an account on a chain with its next slot; the hot wallet by default. */
   viewOn(chain: string, address?: string): AccountView {
-    return accountOn(this.core, this.chain(chain), chain, { address, hotWalletOn: (network) => this.#accountOn(network) });
+    return accountOn(this.core, this.chain(chain), chain, {
+      address,
+      hotWalletOn: (network) => this.#accountOn(network),
+    });
   }
 
   #accountOn(network: string): string {
@@ -211,7 +214,8 @@ export class Signer {
   /** Signs a prepared attempt, and reports the end of a withdrawal that had run out before. */
   sign(prepared: Prepared, transactionId: string, reply: Answer<"sign">): void {
     const withdrawal = this.core.book.find(transactionId);
-    if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined) this.changed([withdrawal]);
+    if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined)
+      this.changed([withdrawal]);
     this.#signatures.carryOut(prepared, transactionId, reply);
   }
 
@@ -233,17 +237,30 @@ export class Signer {
    * Makes the attempt of a plan that an operator saw and ordered. The courier receives it once it
    * is signed.
    */
-  manualReplacement(wish: ReplacementWish, plan: ReplacementPlan, approver: string, reply: Answer<"replace">): void {
+  manualReplacement(
+    wish: ReplacementWish,
+    plan: ReplacementPlan,
+    approver: string,
+    reply: Answer<"replace">,
+  ): void {
     const { transactionId } = wish;
-    this.#signatures.carryOut(prepareManualReplacement(this.context(), wish, plan, approver), transactionId, (answer) => {
-      const withdrawal = this.core.book.find(transactionId);
-      if ("ok" in answer && answer.ok && withdrawal !== undefined) this.changed([withdrawal]);
-      reply(answer);
-    });
+    this.#signatures.carryOut(
+      prepareManualReplacement(this.context(), wish, plan, approver),
+      transactionId,
+      (answer) => {
+        const withdrawal = this.core.book.find(transactionId);
+        if ("ok" in answer && answer.ok && withdrawal !== undefined) this.changed([withdrawal]);
+        reply(answer);
+      },
+    );
   }
 
   /** Pauses new signatures or allows them again; then intents that waited are signed first. */
-  pause(isPaused: boolean, approver: string, where: Partial<StopPlace> = {}): ReturnType<typeof pause> {
+  pause(
+    isPaused: boolean,
+    approver: string,
+    where: Partial<StopPlace> = {},
+  ): ReturnType<typeof pause> {
     const done = pause(this.context(), isPaused, approver, where);
     if (!done.ok) return done;
     this.whenDurable(() => this.push({ push: "paused", paused: isPaused, ...this.#stopOn(where) }));
@@ -256,7 +273,8 @@ export class Signer {
     const before = new Set(this.core.stops.networks().map(stopKey));
     const done = act();
     for (const stop of this.core.stops.networks())
-      if (!before.has(stopKey(stop))) this.whenDurable(() => this.push({ push: "paused", paused: true, ...this.#stopOn(stop) }));
+      if (!before.has(stopKey(stop)))
+        this.whenDurable(() => this.push({ push: "paused", paused: true, ...this.#stopOn(stop) }));
     return done;
   }
 
@@ -264,7 +282,10 @@ export class Signer {
   #stopOn({ network, currency }: Partial<StopPlace>): Partial<NetworkStop> {
     if (network === undefined) return {};
     const place = currency === undefined ? { network } : { network, currency };
-    return { ...place, code: stopCode(this.core.stops.on(network, currency) ?? { ...place, txHashes: [] }) };
+    return {
+      ...place,
+      code: stopCode(this.core.stops.on(network, currency) ?? { ...place, txHashes: [] }),
+    };
   }
 
   /**
@@ -291,7 +312,9 @@ export class Signer {
     // The POLICY record comes just before the first decision under the new configuration. Before
     // the handshake, it is not known whether the ledger is complete.
     if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => decidingKinds.has(kind))) {
-      this.#append([{ kind: "POLICY", digest, path, limits: canonicalLimits(this.core.policy.rules) }]);
+      this.#append([
+        { kind: "POLICY", digest, path, limits: canonicalLimits(this.core.policy.rules) },
+      ]);
     }
     return this.#append(bodies, parsed);
   }
@@ -299,7 +322,9 @@ export class Signer {
   #append(bodies: readonly RecordBody[], parsed?: Job): ReturnType<RequestContext["commit"]> {
     const records = this.ledger.append(bodies);
     for (const record of records) {
-      this.core.apply(parsed !== undefined && record.kind === "REQUESTED" ? { ...record, parsed } : record);
+      this.core.apply(
+        parsed !== undefined && record.kind === "REQUESTED" ? { ...record, parsed } : record,
+      );
       logRecord(this.#options.log, record);
     }
     this.#keepMark();

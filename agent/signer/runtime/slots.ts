@@ -12,6 +12,7 @@ export function slotOn(
 ): { readonly ok: true; readonly chain: ConfiguredChain & { readonly name: string } } | Refusal {
   if (chain === undefined) return refuse("ACCOUNT_NOT_ADOPTED", name);
   const { read, compare, last } = familyOf(networkOf(chain)).slots;
-  if (read(slot) === null || compare(slot, last) > 0) return refuse("ACCOUNT_FIRST_SLOT", "no account comes so far");
+  if (read(slot) === null || compare(slot, last) > 0)
+    return refuse("ACCOUNT_FIRST_SLOT", "no account comes so far");
   return { ok: true, chain: { ...chain, name } };
 }

@@ -78,7 +78,10 @@ export class Statements {
     if (run.resync !== null && after < run.resync.to) return this.#again(after);
     const from = Math.max(after, core.heads.acked.seq);
     const batches = this.#batches(from).slice(0, reportFramesMax);
-    this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq));
+    this.#statedSeq = Math.max(
+      this.#statedSeq,
+      batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq),
+    );
     if (batches.length > 0) return batches.map((batch) => this.#frame(batch, true));
     const word = this.#nothingNew(from);
     if (this.#handshakeAt(word.head) === "") return [];
@@ -125,7 +128,9 @@ export class Statements {
    */
   #handshakeAt(head: Head): string {
     const { core, run } = this.#options;
-    return core.locked !== null || !run.handshakeDone || head.seq < (core.recovered?.seq ?? 0) ? "" : run.handshake;
+    return core.locked !== null || !run.handshakeDone || head.seq < (core.recovered?.seq ?? 0)
+      ? ""
+      : run.handshake;
   }
 
   #batches(after: number): readonly Batch[] {

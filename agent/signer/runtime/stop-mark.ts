@@ -46,9 +46,16 @@ export class StopMark {
     const lostNetworks = networks.filter((network) => !now.networks.includes(network));
     const detail = "the mark beside the ledger knows a lock that the ledger lost";
     return [
-      ...(paused !== "" && now.paused === "" ? [{ kind: "PAUSED", paused: true, approver: paused } as const] : []),
-      ...lostNetworks.map((key) => ({ kind: "PAUSED", paused: true, approver: unnamed, ...placeOfStop(key) }) as const),
-      ...(isLocked && core.locked === null ? [{ kind: "LOCKED", code: lockCode, detail } as const] : []),
+      ...(paused !== "" && now.paused === ""
+        ? [{ kind: "PAUSED", paused: true, approver: paused } as const]
+        : []),
+      ...lostNetworks.map(
+        (key) =>
+          ({ kind: "PAUSED", paused: true, approver: unnamed, ...placeOfStop(key) }) as const,
+      ),
+      ...(isLocked && core.locked === null
+        ? [{ kind: "LOCKED", code: lockCode, detail } as const]
+        : []),
     ];
   }
 
@@ -76,7 +83,8 @@ export class StopMark {
   #keep(stop: Stop): void {
     if (isSame(stop, this.#marked)) return;
     writing(() => {
-      if (!isSame(stop, none)) this.#disk.create(stopMarkName, Buffer.from(`${JSON.stringify(stop)}\n`));
+      if (!isSame(stop, none))
+        this.#disk.create(stopMarkName, Buffer.from(`${JSON.stringify(stop)}\n`));
       else this.#disk.remove(stopMarkName);
     });
     this.#marked = stop;
@@ -85,11 +93,19 @@ export class StopMark {
 
 function stopOf({ paused, locked, stops }: Core): Stop {
   const networks = stops.networks().map(stopKey);
-  return { paused: paused?.approver ?? "", isLocked: locked?.code === lockCode, networks: networks.sort() };
+  return {
+    paused: paused?.approver ?? "",
+    isLocked: locked?.code === lockCode,
+    networks: networks.sort(),
+  };
 }
 
 function isSame(a: Stop, b: Stop): boolean {
-  return a.paused === b.paused && a.isLocked === b.isLocked && a.networks.join(" ") === b.networks.join(" ");
+  return (
+    a.paused === b.paused &&
+    a.isLocked === b.isLocked &&
+    a.networks.join(" ") === b.networks.join(" ")
+  );
 }
 
 /** Reads the mark. An unreadable mark counts as a pause, because the mark can only add a stop. */
@@ -97,7 +113,11 @@ function readStop(disk: LedgerDisk): Stop {
   if (!disk.list().includes(stopMarkName)) return none;
   try {
     const value = parseJson(disk.read(stopMarkName, 0, bytesMax), { bytesMax });
-    const { paused, isLocked, networks: listed = [] } = value as Partial<Record<keyof Stop, unknown>>;
+    const {
+      paused,
+      isLocked,
+      networks: listed = [],
+    } = value as Partial<Record<keyof Stop, unknown>>;
     const networks = readNetworks(listed);
     if (networks === null) return { ...none, paused: unnamed, isLocked: isLocked === true };
     const isOther = isLocked === true || networks.length > 0;
@@ -113,6 +133,7 @@ function readStop(disk: LedgerDisk): Stop {
 /** Null for networks that no record accepts. */
 function readNetworks(value: unknown): readonly string[] | null {
   if (!Array.isArray(value) || value.length > networksMax) return null;
-  const isNetwork = (one: unknown): one is string => typeof one === "string" && /^[\x21-\x7e]{1,128}$/.test(one);
+  const isNetwork = (one: unknown): one is string =>
+    typeof one === "string" && /^[\x21-\x7e]{1,128}$/.test(one);
   return value.every(isNetwork) ? [...value].sort() : null;
 }

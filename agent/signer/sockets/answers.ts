@@ -10,7 +10,10 @@ import type { EachVerb } from "../../socket/each.ts";
 import type { Answer, Request } from "../../socket/verbs.ts";
 
 /** The result of an act: the answer's own fields, a refusal, or a fault. */
-export type Outcome = ({ readonly ok: true } & Readonly<Record<string, unknown>>) | Refusal | AgentError;
+export type Outcome =
+  | ({ readonly ok: true } & Readonly<Record<string, unknown>>)
+  | Refusal
+  | AgentError;
 
 /** One verb with its reader and act. */
 export type Verb = (fields: JsonValue, reply: (outcome: Outcome) => void) => void;
@@ -19,7 +22,11 @@ export type Verb = (fields: JsonValue, reply: (outcome: Outcome) => void) => voi
  * Combines a verb's reader with its act. @throws AgentError JSON_SHAPE, and the faults of the act,
  * when called
  */
-export function verb<T>(name: string, reader: Reader<T>, act: (fields: T, reply: (outcome: Outcome) => void) => void): Verb {
+export function verb<T>(
+  name: string,
+  reader: Reader<T>,
+  act: (fields: T, reply: (outcome: Outcome) => void) => void,
+): Verb {
   return (fields, reply) => act(reader(fields, name), reply);
 }
 
@@ -27,7 +34,11 @@ export function verb<T>(name: string, reader: Reader<T>, act: (fields: T, reply:
  * Answers many requests of one verb on one line. Each request gets the same answer as alone; all
  * answers are sent together after the last.
  */
-export function each(verbs: ReadonlyMap<string, Verb>, most: number, ...of: readonly EachVerb[]): Verb {
+export function each(
+  verbs: ReadonlyMap<string, Verb>,
+  most: number,
+  ...of: readonly EachVerb[]
+): Verb {
   const read = object({ of: oneOf(...of), bodies: list(anyJson, most) });
   return verb("each", read, ({ of: name, bodies }, reply) => {
     const act = verbs.get(name);
@@ -50,7 +61,11 @@ export function each(verbs: ReadonlyMap<string, Verb>, most: number, ...of: read
  * Carries out one request. Never throws for input from the other end; a Bug passes through and ends
  * the process.
  */
-export function carryOut(verbs: ReadonlyMap<string, Verb>, request: Request, answer: (answer: Answer) => void): void {
+export function carryOut(
+  verbs: ReadonlyMap<string, Verb>,
+  request: Request,
+  answer: (answer: Answer) => void,
+): void {
   const { id, verb: name, ...fields } = request;
   const act = verbs.get(name);
   if (act === undefined) {
@@ -71,11 +86,19 @@ function tryAct(act: Verb, fields: JsonValue, reply: (outcome: Outcome) => void)
 
 type Said =
   | ({ readonly ok: true } & Readonly<Record<string, unknown>>)
-  | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: AgentError["effect"] };
+  | {
+      readonly ok: false;
+      readonly code: string;
+      readonly detail: string;
+      readonly effect: AgentError["effect"];
+    };
 
 function said(outcome: Outcome): Said {
-  if (outcome instanceof AgentError) return { ok: false, code: outcome.code, detail: outcome.message, effect: outcome.effect };
-  return outcome.ok ? outcome : { ok: false, code: outcome.code, detail: outcome.detail ?? "", effect: "none" };
+  if (outcome instanceof AgentError)
+    return { ok: false, code: outcome.code, detail: outcome.message, effect: outcome.effect };
+  return outcome.ok
+    ? outcome
+    : { ok: false, code: outcome.code, detail: outcome.detail ?? "", effect: "none" };
 }
 
 const anyJson: Reader<JsonValue> = (value) => value;

@@ -20,8 +20,19 @@ import {
 import { type ConfigRead, isOlder } from "../../socket/config-read.ts";
 import { eachMax } from "../../socket/each.ts";
 import { txParamForm, txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
-import { evidenceBytesMax, evidenceMax, evidencePieceBytes, offerOf } from "../../socket/offered.ts";
-import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
+import {
+  evidenceBytesMax,
+  evidenceMax,
+  evidencePieceBytes,
+  offerOf,
+} from "../../socket/offered.ts";
+import {
+  type Answer,
+  type CourierRequests,
+  type CourierVerb,
+  type Request,
+  statusTextMax,
+} from "../../socket/verbs.ts";
 import { courierActs, tell } from "../runtime/courier-acts.ts";
 import type { Signer } from "../runtime/signer.ts";
 import { carryOut, each, type Outcome, type Verb, verb } from "./answers.ts";
@@ -47,19 +58,26 @@ const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
 /** One complete envelope, as it came before the line. */
 const frames: Reader<Uint8Array> = (value, path) => {
   const [frame, ...more]: readonly unknown[] = Array.isArray(value) ? value : [];
-  if (!(frame instanceof Uint8Array) || more.length > 0) throw shapeFault(path, "must be one frame");
-  if (frame.length > agentFrameBytesMax) throw shapeFault(path, `must be at most ${agentFrameBytesMax} bytes`);
+  if (!(frame instanceof Uint8Array) || more.length > 0)
+    throw shapeFault(path, "must be one frame");
+  if (frame.length > agentFrameBytesMax)
+    throw shapeFault(path, `must be at most ${agentFrameBytesMax} bytes`);
   return frame;
 };
 
 const feeMarket: Reader<TxParams> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
-const txParams: Reader<TxParams> = record(txParam, { keysMax: txParamsMax, keyPattern: txParamName });
+const txParams: Reader<TxParams> = record(txParam, {
+  keysMax: txParamsMax,
+  keyPattern: txParamName,
+});
 const evidence = list(integer({ min: 1, max: evidenceBytesMax }), evidenceMax);
 /** Pieces of the transactions that made the coins, which came before the line. */
 const pieces: Reader<readonly Uint8Array[]> = (value, path) => {
   const all: readonly unknown[] = Array.isArray(value) ? value : [];
-  const isPiece = (one: unknown): one is Uint8Array => one instanceof Uint8Array && one.length <= evidencePieceBytes;
-  if (!all.every(isPiece)) throw shapeFault(path, `must be frames of at most ${evidencePieceBytes} bytes`);
+  const isPiece = (one: unknown): one is Uint8Array =>
+    one instanceof Uint8Array && one.length <= evidencePieceBytes;
+  if (!all.every(isPiece))
+    throw shapeFault(path, `must be frames of at most ${evidencePieceBytes} bytes`);
   return all;
 };
 const proofs = { evidence, frames: pieces };
@@ -81,7 +99,10 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object(
           block: integer(),
           headAtMs: integer({ min: 0 }),
           nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }),
-          nodes: list(object({ url: text, ok: boolean(), detail: text, since: integer({ min: 0 }) }), 8),
+          nodes: list(
+            object({ url: text, ok: boolean(), detail: text, since: integer({ min: 0 }) }),
+            8,
+          ),
         },
         { feeMarket },
       ),
@@ -110,10 +131,17 @@ export function courierVerbs(
 ): (request: Request, answer: (answer: Answer) => void) => void {
   const byName = new Map<string, Verb>();
   const verbs: { readonly [V in CourierVerb]: Verb } = {
-    hello: verb("hello", object({}, { config }), (body, reply) => hello(signer, source, body, reply)),
-    admit: verb("admit", object({ frames }), (body, reply) => courierActs.admit(signer, { frames: [body.frames] }, reply)),
-    sign: verb("sign", object({ transactionId, txParams }, proofs), ({ transactionId: id, ...offer }, reply) =>
-      courierActs.sign(signer, { transactionId: id, ...offerOf(offer) }, reply),
+    hello: verb("hello", object({}, { config }), (body, reply) =>
+      hello(signer, source, body, reply),
+    ),
+    admit: verb("admit", object({ frames }), (body, reply) =>
+      courierActs.admit(signer, { frames: [body.frames] }, reply),
+    ),
+    sign: verb(
+      "sign",
+      object({ transactionId, txParams }, proofs),
+      ({ transactionId: id, ...offer }, reply) =>
+        courierActs.sign(signer, { transactionId: id, ...offerOf(offer) }, reply),
     ),
     replace: verb(
       "replace",
@@ -121,12 +149,16 @@ export function courierVerbs(
       ({ transactionId: id, above, ...offer }, reply) =>
         courierActs.replace(signer, { transactionId: id, above, ...offerOf(offer) }, reply),
     ),
-    release: verb("release", object({ frames }), (body, reply) => courierActs.release(signer, { frames: [body.frames] }, reply)),
+    release: verb("release", object({ frames }), (body, reply) =>
+      courierActs.release(signer, { frames: [body.frames] }, reply),
+    ),
     sightings: verb("sightings", object({ frames }), (body, reply) =>
       courierActs.sightings(signer, { frames: [body.frames] }, reply),
     ),
-    decline: verb("decline", object({ transactionId, code: string({ min: 1, max: 64 }) }), (body, reply) =>
-      courierActs.decline(signer, body, reply),
+    decline: verb(
+      "decline",
+      object({ transactionId, code: string({ min: 1, max: 64 }) }),
+      (body, reply) => courierActs.decline(signer, body, reply),
     ),
     observed: verb(
       "observed",
@@ -143,17 +175,28 @@ export function courierVerbs(
       (body, reply) => courierActs.observed(signer, body, reply),
     ),
     each: each(byName, eachMax, "sign", "observed"),
-    adopt: verb("adopt", object({ chain, slot, quorum }, { address }), (body, reply) => courierActs.adopt(signer, body, reply)),
+    adopt: verb("adopt", object({ chain, slot, quorum }, { address }), (body, reply) =>
+      courierActs.adopt(signer, body, reply),
+    ),
     account: verb("account", object({ chain, slot, quorum }, { address, began }), (body, reply) =>
       courierActs.account(signer, body, reply),
     ),
-    report: verb("report", object({ after: integer() }), (body, reply) => courierActs.report(signer, body, reply)),
-    foreign: verb("foreign", object({ chain, coin, txHash: foreignHash }, { address }), (body, reply) =>
-      courierActs.foreign(signer, body, reply),
+    report: verb("report", object({ after: integer() }), (body, reply) =>
+      courierActs.report(signer, body, reply),
+    ),
+    foreign: verb(
+      "foreign",
+      object({ chain, coin, txHash: foreignHash }, { address }),
+      (body, reply) => courierActs.foreign(signer, body, reply),
     ),
     unseen: verb(
       "unseen",
-      object({ transactionId, coin, isShown: boolean(), chainMs: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }) }),
+      object({
+        transactionId,
+        coin,
+        isShown: boolean(),
+        chainMs: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+      }),
       (body, reply) => courierActs.unseen(signer, body, reply),
     ),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
@@ -170,7 +213,12 @@ export function courierVerbs(
  * before it takes another request: nothing is signed by the older limits. A hostile courier can
  * only end the signer with it, as it can by saying nothing.
  */
-function hello(signer: Signer, source: CourierSource, body: CourierRequests["hello"], reply: (outcome: Outcome) => void): void {
+function hello(
+  signer: Signer,
+  source: CourierSource,
+  body: CourierRequests["hello"],
+  reply: (outcome: Outcome) => void,
+): void {
   courierActs.hello(signer, body, (answer) => {
     reply("ok" in answer && answer.ok ? { ...answer, config: source.config } : answer);
     if (body.config !== undefined && isOlder(source.config, body.config)) source.giveWay();

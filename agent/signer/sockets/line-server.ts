@@ -30,7 +30,11 @@ export interface LineServerOptions {
    * Called for each well-formed request; `answer` must be called once, now or later. It must not
    * throw.
    */
-  readonly onRequest: (request: Request, answer: (answer: Answer) => void, connection: LineConnection) => void;
+  readonly onRequest: (
+    request: Request,
+    answer: (answer: Answer) => void,
+    connection: LineConnection,
+  ) => void;
   readonly onConnect?: (connection: LineConnection) => void;
   readonly onClose?: (connection: LineConnection) => void;
   readonly onListening: () => void;
@@ -82,7 +86,9 @@ class BoundedServer implements LineServer {
   constructor(address: string, options: LineServerOptions) {
     this.#options = options;
     this.#server = createServer((socket) => this.#accept(socket));
-    this.#server.on("error", (cause: NodeJS.ErrnoException) => options.onFault(listenFault(address, cause)));
+    this.#server.on("error", (cause: NodeJS.ErrnoException) =>
+      options.onFault(listenFault(address, cause)),
+    );
     this.#server.on("listening", () => this.#listening());
     const inherited = /^fd:(\d{1,4})$/.exec(address);
     this.#path = inherited === null ? address : null;
@@ -156,7 +162,10 @@ class BoundedConnection implements LineConnection {
     this.#socket = socket;
     this.#out = new LineWriter(socket);
     this.#options = options;
-    this.#lines = new LineReader({ bytesMax: options.requestBytesMax ?? lineBytesMax, framesMax: options.framesMax ?? 0 });
+    this.#lines = new LineReader({
+      bytesMax: options.requestBytesMax ?? lineBytesMax,
+      framesMax: options.framesMax ?? 0,
+    });
     socket.on("data", (chunk) => this.#read(chunk));
     socket.on("error", () => socket.destroy()); // The other end is gone; `close` follows.
   }
@@ -248,7 +257,12 @@ export function readRequest(line: Uint8Array): Request {
   }
   const request = value as Request;
   const sound = typeof value === "object" && value !== null && !Array.isArray(value);
-  if (!sound || !Number.isSafeInteger(request.id) || request.id < 1 || typeof request.verb !== "string") {
+  if (
+    !sound ||
+    !Number.isSafeInteger(request.id) ||
+    request.id < 1 ||
+    typeof request.verb !== "string"
+  ) {
     throw new AgentError("SOCKET_FORMAT", "none", "a request has an id from 1 and a verb");
   }
   return request;
@@ -261,14 +275,23 @@ export function readRequest(line: Uint8Array): Request {
  */
 function makeWay(path: string): void {
   if (Buffer.byteLength(path) > pathBytesMax) {
-    throw new AgentError("SOCKET_LISTEN", "none", `the socket's path ${path} is too long`, { path, pathBytesMax });
+    throw new AgentError("SOCKET_LISTEN", "none", `the socket's path ${path} is too long`, {
+      path,
+      pathBytesMax,
+    });
   }
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return;
     if (!found.isSocket())
-      throw new AgentError("SOCKET_LISTEN", "none", `${path}, the socket's place, is taken by another file`, { path });
-    if (hasListener(path)) throw new AgentError("SOCKET_IN_USE", "none", `another process listens on ${path}`, { path });
+      throw new AgentError(
+        "SOCKET_LISTEN",
+        "none",
+        `${path}, the socket's place, is taken by another file`,
+        { path },
+      );
+    if (hasListener(path))
+      throw new AgentError("SOCKET_IN_USE", "none", `another process listens on ${path}`, { path });
     unlinkSync(path);
   } catch (cause) {
     throw cause instanceof AgentError ? cause : listenFault(path, cause as NodeJS.ErrnoException);
@@ -288,7 +311,9 @@ function hasListener(path: string): boolean {
   }
   return table.split("\n").some((row) => {
     const fields = row.trim().split(/\s+/);
-    return fields.slice(7).join(" ") === path && (Number.parseInt(fields[3] ?? "", 16) & 0x10000) !== 0;
+    return (
+      fields.slice(7).join(" ") === path && (Number.parseInt(fields[3] ?? "", 16) & 0x10000) !== 0
+    );
   });
 }
 

@@ -35,11 +35,17 @@ export function operatorViewOf(withdrawal: Withdrawal, policy: Policy): Operator
 export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView | null {
   const { state, code, job, requestedAt } = withdrawal;
   if (state !== "held" && state !== "quarantined") return null;
-  const first = confirmationOf(withdrawal, approvalDigestOf(withdrawal, unitsOf(withdrawal, policy)));
-  const destination = withdrawal.address || first?.address || canonicalAddress(job.network, address);
+  const first = confirmationOf(
+    withdrawal,
+    approvalDigestOf(withdrawal, unitsOf(withdrawal, policy)),
+  );
+  const destination =
+    withdrawal.address || first?.address || canonicalAddress(job.network, address);
   return {
-    until: code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
+    until:
+      code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
     ...regard(policy, job, destination),
-    confirmed: first === null ? null : { approver: first.approver, address: first.address, at: first.at },
+    confirmed:
+      first === null ? null : { approver: first.approver, address: first.address, at: first.at },
   };
 }

@@ -8,7 +8,17 @@ import { version } from "../../../base/version.ts";
 import { networkOf } from "../../../chains/families.ts";
 import { type FeeMarketTexts, readFeeMarket } from "../../../chains/fee-market.ts";
 import { attemptsMax } from "../../../protocol/payloads.ts";
-import { boolean, hex, integer, nullable, object, oneOf, type Reader, record, string } from "../../../protocol/shape.ts";
+import {
+  boolean,
+  hex,
+  integer,
+  nullable,
+  object,
+  oneOf,
+  type Reader,
+  record,
+  string,
+} from "../../../protocol/shape.ts";
 import { txParamLengthMax, txParamName, txParamsMax } from "../../socket/limits.ts";
 import {
   type Answer,
@@ -102,33 +112,52 @@ export function operatorVerbs(
       const withdrawals = newest(signer, body).map((withdrawal) => viewOf(signer, withdrawal));
       signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
-    show: verb("show", object({ transactionId }, { address }), (body, reply) => show(signer, body, reply)),
-    approve: verb("approve", object({ transactionId, digest: hex(32), address, approver }), (body, reply) =>
-      decide(signer, body.transactionId, reply, (withdrawal) =>
-        approve(signer.context(), { ...body, expected: digestOf(signer, withdrawal) }),
-      ),
+    show: verb("show", object({ transactionId }, { address }), (body, reply) =>
+      show(signer, body, reply),
+    ),
+    approve: verb(
+      "approve",
+      object({ transactionId, digest: hex(32), address, approver }),
+      (body, reply) =>
+        decide(signer, body.transactionId, reply, (withdrawal) =>
+          approve(signer.context(), { ...body, expected: digestOf(signer, withdrawal) }),
+        ),
     ),
     refuse: verb("refuse", object({ transactionId, approver }), (body, reply) =>
-      decide(signer, body.transactionId, reply, () => refuseByOperator(signer.context(), body.transactionId, body.approver)),
+      decide(signer, body.transactionId, reply, () =>
+        refuseByOperator(signer.context(), body.transactionId, body.approver),
+      ),
     ),
-    manualReplacement: verb("manualReplacement", replacementFields, (body, reply) => manualReplacement(signer, body, reply)),
-    end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) => end(signer, body, reply)),
-    pause: verb("pause", object({ paused: boolean(), approver }, { network: chainName, currency: chainName }), (body, reply) =>
-      pauseSigner(signer, body, reply),
+    manualReplacement: verb("manualReplacement", replacementFields, (body, reply) =>
+      manualReplacement(signer, body, reply),
     ),
-    recover: verb("recover", object({ digest: optionalDigest, bothRestored: boolean() }), (body, reply) =>
-      recoverLedger(signer, body, reply),
+    end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) =>
+      end(signer, body, reply),
+    ),
+    pause: verb(
+      "pause",
+      object({ paused: boolean(), approver }, { network: chainName, currency: chainName }),
+      (body, reply) => pauseSigner(signer, body, reply),
+    ),
+    recover: verb(
+      "recover",
+      object({ digest: optionalDigest, bothRestored: boolean() }),
+      (body, reply) => recoverLedger(signer, body, reply),
     ),
     finish: verb("finish", object({}, { isLook: boolean() }), (body, reply) => {
       // The end of the hold forgets these transactions.
       const outgoing = outgoingWithoutOrder(signer.core);
       const done = body.isLook === true ? ({ ok: true } as const) : finish(signer.context());
       const { book } = signer.core;
-      const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined"), outgoing } : done;
+      const answer = done.ok
+        ? { ...done, held: book.count("held"), quarantined: book.count("quarantined"), outgoing }
+        : done;
       signer.whenDurable(() => reply(answer));
     }),
-    adopt: verb("adopt", object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }, { address }), (body, reply) =>
-      adopt(signer, body, reply),
+    adopt: verb(
+      "adopt",
+      object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }, { address }),
+      (body, reply) => adopt(signer, body, reply),
     ),
     verify: verb("verify", object({}), (_, reply) => verify(signer, environment, reply)),
   };
@@ -187,7 +216,10 @@ function statusOf(signer: Signer, environment: Environment): SignerStatus {
  */
 function clocksOf(signer: Signer): Pick<SignerStatus, "clockAheadMs" | "ledgerAheadMs"> {
   const { run, localMs, monotonicMs, core } = signer.context();
-  return { clockAheadMs: aheadOfBlocksMs(run, localMs, monotonicMs), ledgerAheadMs: Math.max(0, core.heads.at - localMs) };
+  return {
+    clockAheadMs: aheadOfBlocksMs(run, localMs, monotonicMs),
+    ledgerAheadMs: Math.max(0, core.heads.at - localMs),
+  };
 }
 
 /** Shows a plan, or makes the plan that the order names. */
@@ -199,8 +231,14 @@ function manualReplacement(
   const { plan, approver, ...wish } = asked;
   if (plan === null) {
     const feeMarket = marketOf(signer, wish.transactionId);
-    const planned = planReplacement(signer.context(), wish, feeMarket === null ? null : readFeeMarket(feeMarket));
-    const answer = planned.ok ? { ...planned, withdrawal: viewOf(signer, planned.withdrawal), feeMarket } : planned;
+    const planned = planReplacement(
+      signer.context(),
+      wish,
+      feeMarket === null ? null : readFeeMarket(feeMarket),
+    );
+    const answer = planned.ok
+      ? { ...planned, withdrawal: viewOf(signer, planned.withdrawal), feeMarket }
+      : planned;
     signer.whenDurable(() => reply(answer));
     return;
   }
@@ -209,7 +247,12 @@ function manualReplacement(
     const isDone = "ok" in answer && answer.ok && withdrawal !== undefined;
     reply(
       isDone
-        ? { ok: true, withdrawal: viewOf(signer, withdrawal), plan, feeMarket: marketOf(signer, wish.transactionId) }
+        ? {
+            ok: true,
+            withdrawal: viewOf(signer, withdrawal),
+            plan,
+            feeMarket: marketOf(signer, wish.transactionId),
+          }
         : (answer as Refusal | AgentError),
     );
   });
@@ -224,10 +267,15 @@ function marketOf(signer: Signer, id: string): FeeMarketTexts | null {
 }
 
 /** Shows a plan, or ends the withdrawal with the slot that the order names. */
-function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Outcome) => void): void {
+function end(
+  signer: Signer,
+  asked: OperatorRequests["end"],
+  reply: (outcome: Outcome) => void,
+): void {
   const { transactionId: id, slot, approver } = asked;
   const context = signer.context();
-  const done = slot === "" ? planEnd(context, id, approver) : endUnreachable(context, id, slot, approver);
+  const done =
+    slot === "" ? planEnd(context, id, approver) : endUnreachable(context, id, slot, approver);
   const answer = done.ok ? { ...done, withdrawal: viewOf(signer, done.withdrawal) } : done;
   signer.whenDurable(() => reply(answer));
   if (done.ok && slot !== "" && isOver(done.withdrawal)) signer.changed([done.withdrawal]);
@@ -237,18 +285,27 @@ function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Ou
  * Lists the open withdrawals first, the last recorded one on top, then the closed ones in the same
  * order.
  */
-function newest(signer: Signer, { openOnly, limit, ...filter }: OperatorRequests["list"]): readonly Withdrawal[] {
+function newest(
+  signer: Signer,
+  { openOnly, limit, ...filter }: OperatorRequests["list"],
+): readonly Withdrawal[] {
   const { book } = signer.core;
   const open = [...book.open()].filter((withdrawal) => !openOnly || !isOver(withdrawal));
-  const all = (openOnly ? open : [...book.recent(), ...open]).filter((withdrawal) => passes(withdrawal, filter));
+  const all = (openOnly ? open : [...book.recent(), ...open]).filter((withdrawal) =>
+    passes(withdrawal, filter),
+  );
   return all.sort((a, b) => b.job.sequence - a.job.sequence).slice(0, limit);
 }
 
 /** Operators copy an address of a chain whose letters' case means nothing in either case. */
-function passes({ job, requestedAt, address: destination }: Withdrawal, { order, address, since, until }: ListFilter): boolean {
+function passes(
+  { job, requestedAt, address: destination }: Withdrawal,
+  { order, address, since, until }: ListFilter,
+): boolean {
   return (
     (order === undefined || job.orderId === order) &&
-    (address === undefined || canonicalAddress(job.network, destination) === canonicalAddress(job.network, address)) &&
+    (address === undefined ||
+      canonicalAddress(job.network, destination) === canonicalAddress(job.network, address)) &&
     (since === undefined || requestedAt >= since) &&
     (until === undefined || requestedAt < until)
   );
@@ -257,10 +314,17 @@ function passes({ job, requestedAt, address: destination }: Withdrawal, { order,
 /** An order that this ledger lacks may wait at the gateway: a locked agent takes none. */
 function unknownWithdrawal({ core, run }: Signer): Refusal {
   const code = lockCode(core, run);
-  return refuse("WITHDRAWAL_UNKNOWN", code === "" ? undefined : `${code}: this agent is locked and takes no orders`);
+  return refuse(
+    "WITHDRAWAL_UNKNOWN",
+    code === "" ? undefined : `${code}: this agent is locked and takes no orders`,
+  );
 }
 
-function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: Outcome) => void): void {
+function show(
+  signer: Signer,
+  asked: OperatorRequests["show"],
+  reply: (outcome: Outcome) => void,
+): void {
   const withdrawal = signer.core.book.find(asked.transactionId);
   const answer: Outcome =
     withdrawal === undefined
@@ -276,8 +340,12 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
 }
 
 /** Returns the reason why it stands still, if the gateway has reported it, and what ends it. */
-function reachOf(signer: Signer, one: Withdrawal): { readonly code?: string; readonly left?: string } {
-  const isNamed = one.code === "" && !isFinal(one.state) && signer.run.unreachable.has(one.transactionId);
+function reachOf(
+  signer: Signer,
+  one: Withdrawal,
+): { readonly code?: string; readonly left?: string } {
+  const isNamed =
+    one.code === "" && !isFinal(one.state) && signer.run.unreachable.has(one.transactionId);
   return isNamed ? { code: outOfReachCode(one), left: leftOf(signer, one) } : {};
 }
 
@@ -290,7 +358,11 @@ function digestOf(signer: Signer, withdrawal: Withdrawal): string {
 }
 
 /** Shows the first slot of a chain's account, or begins the account there. */
-function adopt(signer: Signer, asked: OperatorRequests["adopt"], reply: (outcome: Outcome) => void): void {
+function adopt(
+  signer: Signer,
+  asked: OperatorRequests["adopt"],
+  reply: (outcome: Outcome) => void,
+): void {
   const { chain, slot } = asked;
   const known = signer.chain(chain);
   const context = signer.context();
@@ -331,7 +403,9 @@ function decide(
   const before = withdrawal?.state;
   const done = withdrawal === undefined ? unknownWithdrawal(signer) : act(withdrawal);
   const wait = done.ok ? waitOf(done.withdrawal, signer.core.policy) : null;
-  const answer = done.ok ? { ok: true as const, withdrawal: viewOf(signer, done.withdrawal), wait } : done;
+  const answer = done.ok
+    ? { ok: true as const, withdrawal: viewOf(signer, done.withdrawal), wait }
+    : done;
   signer.whenDurable(() => reply(answer));
   if (!done.ok || done.withdrawal.state === before) return;
   signer.changed([done.withdrawal]);
@@ -354,7 +428,10 @@ function recoverLedger(
       return;
     }
     try {
-      const done = digest === "" ? showRecovery(signer.context(), bothRestored) : recover(signer.context(), digest);
+      const done =
+        digest === ""
+          ? showRecovery(signer.context(), bothRestored)
+          : recover(signer.context(), digest);
       const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
       signer.whenDurable(() => {
         reply(answer);

@@ -20,7 +20,8 @@ export function pauseSigner(signer: Signer, body: OperatorRequests["pause"], rep
   }
   const network = name === undefined ? undefined : networkNamed(signer, name);
   const where = network === undefined || network === null ? {} : { network };
-  const done = network === null ? refuse("CHAIN_UNKNOWN", name) : signer.pause(paused, approver, where);
+  const done =
+    network === null ? refuse("CHAIN_UNKNOWN", name) : signer.pause(paused, approver, where);
   const answer = done.ok && name !== undefined ? { ...done, network: name } : done;
   signer.whenDurable(() => reply(answer));
 }
@@ -29,9 +30,14 @@ export function pauseSigner(signer: Signer, body: OperatorRequests["pause"], rep
  * Lets first attempts in a currency go on, which the signer alone stops. Harmless for one that is
  * not stopped. Refuses POLICY_CURRENCY_UNKNOWN for one that is not known here either.
  */
-function resumeCurrency(signer: Signer, { paused, approver }: OperatorRequests["pause"], currency: string): Parameters<Reply>[0] {
+function resumeCurrency(
+  signer: Signer,
+  { paused, approver }: OperatorRequests["pause"],
+  currency: string,
+): Parameters<Reply>[0] {
   const stop = signer.core.stops.networks().find((one) => one.currency === currency);
-  if (stop === undefined && signer.core.policy.asset(currency) === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", currency);
+  if (stop === undefined && signer.core.policy.asset(currency) === undefined)
+    return refuse("POLICY_CURRENCY_UNKNOWN", currency);
   if (paused) return refuse("SOCKET_VERB", "an operator only resumes a currency");
   if (stop === undefined) return { ok: true, paused, currency };
   const done = signer.pause(false, approver, placeOfStop(stopKey(stop)));

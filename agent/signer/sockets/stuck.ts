@@ -20,7 +20,8 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
   const { nowMs } = signer.context();
   let found: Withdrawal | null = null;
   for (const withdrawal of signer.core.book.open()) {
-    if (withdrawal.state === "held" || withdrawal.state === "requested" || isOver(withdrawal)) continue;
+    if (withdrawal.state === "held" || withdrawal.state === "requested" || isOver(withdrawal))
+      continue;
     if (nowMs - sinceOf(withdrawal) < afterMinutes * minuteMs) continue;
     if (found === null || comesBefore(withdrawal, found)) found = withdrawal;
   }
@@ -50,8 +51,19 @@ export function manualReplaceOf(signer: Signer): Pick<SignerStatus, "manualRepla
     const isOpen = state === "released" || state === "broadcast";
     if (!isOpen || ordered !== undefined || !isVoid(withdrawal)) continue;
     const approval = policy.approval(transactionId);
-    if (approval === undefined || (attempts.length < courierAttemptsMax && !policy.isOperatorsToReplace(approval))) continue;
-    return { manualReplace: { transactionId, network: job.network, slot: withdrawal.slot, attempts: attempts.length } };
+    if (
+      approval === undefined ||
+      (attempts.length < courierAttemptsMax && !policy.isOperatorsToReplace(approval))
+    )
+      continue;
+    return {
+      manualReplace: {
+        transactionId,
+        network: job.network,
+        slot: withdrawal.slot,
+        attempts: attempts.length,
+      },
+    };
   }
   return {};
 }
@@ -66,10 +78,15 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
   for (const withdrawal of book.open()) {
     const { transactionId, job, slot, state, attempts } = withdrawal;
     const isOpen = state === "released" || state === "broadcast";
-    if (!isOpen || attempts.length === 0 || isCancelling(withdrawal) || !isVoid(withdrawal)) continue;
+    if (!isOpen || attempts.length === 0 || isCancelling(withdrawal) || !isVoid(withdrawal))
+      continue;
     const approval = policy.approval(transactionId);
-    const code = approval === undefined ? null : policy.withoutRoom(approval, attempts.length + 1, nowMs);
-    if (code !== null) return { noRoom: { transactionId, network: job.network, slot, attempts: attempts.length, code } };
+    const code =
+      approval === undefined ? null : policy.withoutRoom(approval, attempts.length + 1, nowMs);
+    if (code !== null)
+      return {
+        noRoom: { transactionId, network: job.network, slot, attempts: attempts.length, code },
+      };
   }
   return {};
 }
@@ -83,11 +100,22 @@ export function unreachableOf(signer: Signer): Pick<SignerStatus, "unreachable">
   const { core, run } = signer;
   const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
   const told = found.map((one) => ({ one, left: leftOf(signer, one) }));
-  const [first] = told.sort((a, b) => rankOf(a) - rankOf(b) || a.one.job.sequence - b.one.job.sequence);
+  const [first] = told.sort(
+    (a, b) => rankOf(a) - rankOf(b) || a.one.job.sequence - b.one.job.sequence,
+  );
   if (first === undefined) return {};
   const { one, left } = first;
   const { transactionId, job, slot } = one;
-  return { unreachable: { transactionId, network: job.network, slot, count: found.length, code: outOfReachCode(one), left } };
+  return {
+    unreachable: {
+      transactionId,
+      network: job.network,
+      slot,
+      count: found.length,
+      code: outOfReachCode(one),
+      left,
+    },
+  };
 }
 
 const rankOf = ({ left }: { readonly left: string }): number => (left === "" ? 0 : 1);
@@ -108,6 +136,7 @@ function sinceOf({ attempts, changedAt }: Withdrawal): number {
 function comesBefore(a: Withdrawal, b: Withdrawal): boolean {
   if ((a.slot === "") !== (b.slot === "")) return a.slot !== "";
   const isSameAccount = a.job.network === b.job.network && a.account === b.account;
-  if (a.slot !== "" && isSameAccount && a.slot !== b.slot) return familyOf(a.job.network).slots.compare(a.slot, b.slot) < 0;
+  if (a.slot !== "" && isSameAccount && a.slot !== b.slot)
+    return familyOf(a.job.network).slots.compare(a.slot, b.slot) < 0;
   return sinceOf(a) < sinceOf(b);
 }

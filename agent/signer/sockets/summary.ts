@@ -22,7 +22,11 @@ const millionths = 1_000_000n;
 /** The upper bound of a ratio, for any value of the limit. */
 const ratioMax = 1_000_000_000n;
 
-export function summaryOf(signer: Signer, source: SummarySource, courierDigest: string): SignerSummary {
+export function summaryOf(
+  signer: Signer,
+  source: SummarySource,
+  courierDigest: string,
+): SignerSummary {
   const { core, ledger, run } = signer;
   const { nowMs } = signer.context();
   const counts: Partial<Record<WithdrawalState, number>> = {};

@@ -19,7 +19,14 @@ export interface Account {
 }
 
 /** `[network, account, adopted, next, unfinished, last timestamp]`, the last one if there is one */
-export type AccountEntries = readonly (readonly [string, string, string, string, number, string?])[];
+export type AccountEntries = readonly (readonly [
+  string,
+  string,
+  string,
+  string,
+  number,
+  string?,
+])[];
 
 /**
  * Slots of sweeps that an operator ended, by network and address. No slot is given out again,
@@ -36,7 +43,14 @@ export class Accounts {
     for (const each of ended) this.#ended.set(keyOf(each[0], each[1]), each);
     for (const [network, account, adopted, next, pending, timestamp = "0"] of entries) {
       const lastTimestamp = BigInt(timestamp);
-      this.#byKey.set(keyOf(network, account), { network, account, adopted, next, pending, lastTimestamp });
+      this.#byKey.set(keyOf(network, account), {
+        network,
+        account,
+        adopted,
+        next,
+        pending,
+        lastTimestamp,
+      });
     }
   }
 
@@ -50,9 +64,19 @@ export class Accounts {
       const key = keyOf(record.network, record.account);
       const known = this.#byKey.get(key);
       const isFree = known === undefined || !isBegun(known) || this.isAtEnd(known);
-      invariant(isFree, "an account is adopted before its first slot is given, or behind an ended sweep");
+      invariant(
+        isFree,
+        "an account is adopted before its first slot is given, or behind an ended sweep",
+      );
       const { network, account, slot } = record;
-      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: known?.pending ?? 0, lastTimestamp: 0n });
+      this.#byKey.set(key, {
+        network,
+        account,
+        adopted: slot,
+        next: slot,
+        pending: known?.pending ?? 0,
+        lastTimestamp: 0n,
+      });
     }
     if (record.kind === "INTENT") this.#timestamp(record);
     if (record.kind === "INTENT" && record.attempt === 1) {
@@ -60,7 +84,10 @@ export class Accounts {
       const { slots } = familyOf(record.network);
       // A withdrawal that a recovered ledger keeps has its slot already, and was counted then.
       if (account !== undefined && isKept && slots.compare(record.slot, account.next) < 0) return;
-      invariant(account !== undefined && account.next === record.slot, "slots are allocated in order, without gaps");
+      invariant(
+        account !== undefined && account.next === record.slot,
+        "slots are allocated in order, without gaps",
+      );
       account.next = slots.next(record.slot);
       account.pending += 1;
     }
@@ -80,7 +107,10 @@ export class Accounts {
     const change = Number(isPending(to)) - Number(isPending(from));
     if (change === 0) return;
     const found = this.find(network, account);
-    invariant(found !== undefined && found.pending + change >= 0, "what leaves the pools was in them");
+    invariant(
+      found !== undefined && found.pending + change >= 0,
+      "what leaves the pools was in them",
+    );
     found.pending += change;
   }
 
@@ -99,9 +129,17 @@ export class Accounts {
    * True if the newest slot of an account, or the next one, belongs to an ended sweep. No later
    * sweep can be paid from there before the account begins again.
    */
-  isAtEnd({ network, account, adopted, next }: Pick<Account, "network" | "account" | "adopted" | "next">): boolean {
+  isAtEnd({
+    network,
+    account,
+    adopted,
+    next,
+  }: Pick<Account, "network" | "account" | "adopted" | "next">): boolean {
     const [, , ended = []] = this.#ended.get(keyOf(network, account)) ?? [];
-    return next !== adopted && ended.some((slot) => slot === next || familyOf(network).slots.next(slot) === next);
+    return (
+      next !== adopted &&
+      ended.some((slot) => slot === next || familyOf(network).slots.next(slot) === next)
+    );
   }
 
   ended(): EndedSlots {
@@ -109,14 +147,16 @@ export class Accounts {
   }
 
   snapshot(): AccountEntries {
-    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending, lastTimestamp }) => [
-      network,
-      account,
-      adopted,
-      next,
-      pending,
-      ...(lastTimestamp === 0n ? ([] as const) : ([`${lastTimestamp}`] as const)),
-    ]);
+    return [...this.#byKey.values()].map(
+      ({ network, account, adopted, next, pending, lastTimestamp }) => [
+        network,
+        account,
+        adopted,
+        next,
+        pending,
+        ...(lastTimestamp === 0n ? ([] as const) : ([`${lastTimestamp}`] as const)),
+      ],
+    );
   }
 }
 

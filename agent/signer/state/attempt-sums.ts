@@ -36,5 +36,6 @@ export function countAttempt(sums: Sums, withdrawal: Withdrawal, record: LedgerR
 export function spendUnsigned(sums: Sums, { transactionId, job }: Withdrawal): void {
   if (expiryExclusionOf(job.network) !== null) return;
   const { hourAssigned, dayAssigned, fees } = sums.of(limitGroupOf(job));
-  for (const window of [hourAssigned, dayAssigned, fees]) window.stand(transactionId, "spent", { atMs: 0, units: 0n });
+  for (const window of [hourAssigned, dayAssigned, fees])
+    window.stand(transactionId, "spent", { atMs: 0, units: 0n });
 }

@@ -30,14 +30,23 @@ const meanings = ["network", "contract", "decimal"];
  * Returns a line for each currency with limits, ordered by name, and a line each for its sweeps and
  * top-ups. Amounts are in base units, lists are shown by length and hash.
  */
-export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limits">): readonly string[] {
+export function canonicalLimits({
+  assets,
+  limits,
+}: Pick<Rules, "assets" | "limits">): readonly string[] {
   return [...limits.keys()].sort().flatMap((currency) => {
     const asset = assetOf({ assets }, currency);
     const own = limits.get(currency);
     if (asset === undefined || own === undefined) return [];
     const { network, contract, decimal } = asset;
     return [
-      textOf([["currency", currency], ["network", network], ["contract", contract], ["decimal", decimal], ...fieldsOf(own)]),
+      textOf([
+        ["currency", currency],
+        ["network", network],
+        ["contract", contract],
+        ["decimal", decimal],
+        ...fieldsOf(own),
+      ]),
     ];
   });
 }
@@ -58,7 +67,9 @@ export function loosened(before: readonly string[], now: readonly string[]): rea
     const limitGroup = line.get("currency") ?? "";
     const known = old.get(limitGroup);
     const looser =
-      known === undefined ? [{ name: "", says: `${limitGroup} is payable, and was not` }] : loosenedIn(limitGroup, known, line);
+      known === undefined
+        ? [{ name: "", says: `${limitGroup} is payable, and was not` }]
+        : loosenedIn(limitGroup, known, line);
     found.set(limitGroup, looser);
   }
   return [...found].flatMap(([limitGroup, looser]) =>
@@ -76,9 +87,16 @@ interface Looser {
  * A fee limit of withdrawals is also the default limit of sweeps and top-ups, so one sentence
  * covers both.
  */
-const followed: Readonly<Record<string, string>> = { maxPerWithdrawal: "maxFee", maxPerDay: "maxFeePerDay" };
+const followed: Readonly<Record<string, string>> = {
+  maxPerWithdrawal: "maxFee",
+  maxPerDay: "maxFeePerDay",
+};
 
-function follows(limitGroup: string, { name }: Looser, found: ReadonlyMap<string, readonly Looser[]>): boolean {
+function follows(
+  limitGroup: string,
+  { name }: Looser,
+  found: ReadonlyMap<string, readonly Looser[]>,
+): boolean {
   const [currency = "", kind] = limitGroup.split(":");
   if (kind === undefined) return false;
   const theirs = found.get(currency) ?? [];
@@ -94,16 +112,20 @@ function loosenedIn(limitGroup: string, old: Line, now: Line): readonly Looser[]
   const tell = (name: string, words: string): void => {
     found.push({ name, says: `${limitGroup} ${words}` });
   };
-  for (const name of meanings) if (now.get(name) !== old.get(name)) tell(name, `${name} is another`);
+  for (const name of meanings)
+    if (now.get(name) !== old.get(name)) tell(name, `${name} is another`);
   const decimal = Number(now.get("decimal"));
   const { fees } = familyOf(now.get("network") ?? "");
   for (const name of ceilings) if (isAbove(now.get(name), old.get(name))) say(name, decimal);
-  for (const name of feeCeilings) if (isAbove(now.get(name), old.get(name))) say(name, fees.decimal);
+  for (const name of feeCeilings)
+    if (isAbove(now.get(name), old.get(name))) say(name, fees.decimal);
   if (isAbove(now.get("maxTip"), old.get("maxTip"))) say("maxTip", fees.tipDecimal);
-  if (isAbove(old.get("delayMs"), now.get("delayMs"))) tell("delayMs", "newDestination.delayMinutes is shorter");
+  if (isAbove(old.get("delayMs"), now.get("delayMs")))
+    tell("delayMs", "newDestination.delayMinutes is shorter");
   // A list that was empty before can only have become tighter.
   for (const name of ["allow", "deny"])
-    if (old.get(name) !== "0" && now.get(name) !== old.get(name)) tell(name, `${name} is another list`);
+    if (old.get(name) !== "0" && now.get(name) !== old.get(name))
+      tell(name, `${name} is another list`);
   return found;
 }
 
@@ -118,7 +140,9 @@ function fieldsOf(limits: Limits): readonly (readonly [string, string | bigint |
     ["holdAbove", limits.holdAboveUnits],
     ["twoApproversAbove", limits.twoApproversAboveUnits],
     // Left out if there is none, so that the text of an older ledger stays the same.
-    ...(limits.manualReplaceAboveUnits === null ? [] : ([["manualReplaceAbove", limits.manualReplaceAboveUnits]] as const)),
+    ...(limits.manualReplaceAboveUnits === null
+      ? []
+      : ([["manualReplaceAbove", limits.manualReplaceAboveUnits]] as const)),
     ["newDestinationAbove", limits.newDestination?.holdAboveUnits ?? null],
     ["delayMs", limits.newDestination?.delayMs ?? 0],
     ["allow", listText(limits.allow)],
@@ -139,7 +163,11 @@ function textOf(fields: readonly (readonly [string, string | bigint | number | n
 }
 
 function lineOf(text: string): Line {
-  return new Map(text.split(" ").map((field) => [field.slice(0, field.indexOf("=")), field.slice(field.indexOf("=") + 1)]));
+  return new Map(
+    text
+      .split(" ")
+      .map((field) => [field.slice(0, field.indexOf("=")), field.slice(field.indexOf("=") + 1)]),
+  );
 }
 
 function isAbove(a = none, b = none): boolean {

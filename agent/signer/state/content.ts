@@ -20,9 +20,18 @@ const fieldDigits = 16;
  * parsing, and an address counts in its checksummed form. For a sweep or a top-up the address is
  * the deposit address.
  */
-export function contentOf(job: Pick<Job, "network" | "currency" | "amount" | "address" | "tag" | "depositAddress">): string {
-  const fields = [job.currency, job.amount, canonicalAddress(job.network, job.depositAddress ?? job.address), job.tag];
-  return fields.map((text) => domainHash("content", Buffer.from(text)).slice(0, fieldDigits)).join("");
+export function contentOf(
+  job: Pick<Job, "network" | "currency" | "amount" | "address" | "tag" | "depositAddress">,
+): string {
+  const fields = [
+    job.currency,
+    job.amount,
+    canonicalAddress(job.network, job.depositAddress ?? job.address),
+    job.tag,
+  ];
+  return fields
+    .map((text) => domainHash("content", Buffer.from(text)).slice(0, fieldDigits))
+    .join("");
 }
 
 /**
@@ -44,6 +53,10 @@ const differences: readonly Code[] = [
 /** Returns the first field in which two contents differ, as a code; "" if they are the same. */
 export function differenceOf(known: string, told: string): Code | "" {
   if (known === told) return "";
-  const fieldOf = (content: string, field: number): string => content.slice(field * fieldDigits, (field + 1) * fieldDigits);
-  return differences.find((_, field) => fieldOf(known, field) !== fieldOf(told, field)) ?? "WITHDRAWAL_EXISTS_DIFFERENT_TAG";
+  const fieldOf = (content: string, field: number): string =>
+    content.slice(field * fieldDigits, (field + 1) * fieldDigits);
+  return (
+    differences.find((_, field) => fieldOf(known, field) !== fieldOf(told, field)) ??
+    "WITHDRAWAL_EXISTS_DIFFERENT_TAG"
+  );
 }

@@ -32,7 +32,10 @@ import { Book, type BookSnapshot } from "./withdrawals.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
-type WithdrawalRecord = Exclude<Extract<LedgerRecord, { transactionId: string }>, { kind: "REQUESTED" | "REPEATED" }>;
+type WithdrawalRecord = Exclude<
+  Extract<LedgerRecord, { transactionId: string }>,
+  { kind: "REQUESTED" | "REPEATED" }
+>;
 
 /**
  * A record, with the job of a REQUESTED if admission has read it, so that no text is parsed twice.
@@ -252,13 +255,19 @@ export class Core {
         this.policy.paid.putAway();
         return;
       case "POLICY":
-        this.#ruled = { digest: record.digest, at: record.at, limits: record.limits, before: this.limitsBefore(record.limits) };
+        this.#ruled = {
+          digest: record.digest,
+          at: record.at,
+          limits: record.limits,
+          before: this.limitsBefore(record.limits),
+        };
         return;
       case "RECOVERED":
         this.#open(record);
         return;
       case "RECOVERY_FINISHED":
-        if (this.#recovered !== null) this.#recovered = { ...this.#recovered, isHolding: false, outgoing: [] };
+        if (this.#recovered !== null)
+          this.#recovered = { ...this.#recovered, isHolding: false, outgoing: [] };
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       default:
@@ -316,7 +325,8 @@ export class Core {
     // The gateway may have recorded other stops, so the present state is sent.
     for (const entry of stopEntries(this.stops, record)) this.outbox.push(entry);
     // The same holds for the ceiling, which is the higher one of the ledger's and the order's.
-    if (this.#ceiling > 0) this.outbox.push({ kind: "ceiling", seq: record.seq, at: record.at, ceiling: this.#ceiling });
+    if (this.#ceiling > 0)
+      this.outbox.push({ kind: "ceiling", seq: record.seq, at: record.at, ceiling: this.#ceiling });
   }
 
   #foldWithdrawal(record: WithdrawalRecord): void {
@@ -331,7 +341,11 @@ export class Core {
     if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
-    if (record.kind === "EXPIRED" && isEndedByOperator(withdrawal) && familyOf(withdrawal.job.network).slots.isCounted)
+    if (
+      record.kind === "EXPIRED" &&
+      isEndedByOperator(withdrawal) &&
+      familyOf(withdrawal.job.network).slots.isCounted
+    )
       this.accounts.end(withdrawal.job.network, withdrawal.account, withdrawal.slot);
     if (record.kind === "MANUAL_REPLACEMENT") this.owed.owe(withdrawal, record.coins ?? []);
     this.outbox.apply(record, withdrawal);
@@ -362,14 +376,25 @@ export class Core {
     // An attempt that a side calls void may still be given back.
     const settled = withdrawal.attempts.filter(({ voidBy }) => voidBy === undefined);
     for (const { attempt } of settled)
-      settleSums(this.policy.sums, limitGroupOf(withdrawal.job), attemptKey(withdrawal.transactionId, attempt));
+      settleSums(
+        this.policy.sums,
+        limitGroupOf(withdrawal.job),
+        attemptKey(withdrawal.transactionId, attempt),
+      );
   }
 
   #learn({ job, address }: Withdrawal, at: number): void {
     if (isInternal(job.mode)) return;
     const { network, tag, amount, currency } = job;
     // An address from the gateway may be in any spelling.
-    this.policy.paid.pay({ network, address: canonicalAddress(network, address), tag, at, amount, currency });
+    this.policy.paid.pay({
+      network,
+      address: canonicalAddress(network, address),
+      tag,
+      at,
+      amount,
+      currency,
+    });
   }
 
   #pair(record: Extract<LedgerRecord, { kind: "PAIRED" }>): void {
@@ -381,7 +406,8 @@ export class Core {
   #acknowledge(record: Extract<LedgerRecord, { acked: unknown }>): void {
     this.heads.acknowledge(record.acked);
     this.outbox.acknowledge(record.acked.seq);
-    for (const transactionId of this.book.acknowledge(record.acked.seq)) this.policy.voidApproval(transactionId);
+    for (const transactionId of this.book.acknowledge(record.acked.seq))
+      this.policy.voidApproval(transactionId);
   }
 }
 

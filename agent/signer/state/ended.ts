@@ -15,13 +15,24 @@ export interface Ended {
  * The first byte of a row's value. Files are kept permanently, so a new end is added last, and none
  * is removed.
  */
-const ends: readonly State[] = ["paid", "reverted", "conflicted", "refused", "expired", "cancelled", "moved"];
+const ends: readonly State[] = [
+  "paid",
+  "reverted",
+  "conflicted",
+  "refused",
+  "expired",
+  "cancelled",
+  "moved",
+];
 
 /** key = id(16); value = end(1) ‖ content(32) */
 export function rowOfEnded(transactionId: string, { state, content }: Ended): Row {
   const end = ends.indexOf(state);
   invariant(end >= 0, `what is ${state} has not ended`);
-  return { key: Buffer.from(transactionId, "hex"), value: Buffer.concat([Uint8Array.of(end), Buffer.from(content, "hex")]) };
+  return {
+    key: Buffer.from(transactionId, "hex"),
+    value: Buffer.concat([Uint8Array.of(end), Buffer.from(content, "hex")]),
+  };
 }
 
 /**

@@ -111,8 +111,17 @@ export function batchesOf(
   let from = after;
   for (const entry of entries) {
     const last = part.at(-1);
-    if (last !== undefined && last.seq !== entry.seq && (part.length >= entriesPerFrame || bytes >= entryBytesMax)) {
-      batches.push({ after: from, previous: at(from), head: { seq: last.seq, hash: at(last.seq) }, entries: part });
+    if (
+      last !== undefined &&
+      last.seq !== entry.seq &&
+      (part.length >= entriesPerFrame || bytes >= entryBytesMax)
+    ) {
+      batches.push({
+        after: from,
+        previous: at(from),
+        head: { seq: last.seq, hash: at(last.seq) },
+        entries: part,
+      });
       [from, part, bytes] = [last.seq, [], 0];
     }
     part.push(entry);
@@ -128,10 +137,12 @@ export function batchesOf(
  * policy does, while the link is down: then everything known precedes the observation.
  */
 function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): readonly Entry[] {
-  if (record.kind === "REPEATED") return withdrawal === undefined ? [] : answerAgain(record, withdrawal);
+  if (record.kind === "REPEATED")
+    return withdrawal === undefined ? [] : answerAgain(record, withdrawal);
   const entry = entryOf(record, withdrawal);
   if (entry === null) return [];
-  const isFirst = record.kind === "APPROVED" || record.kind === "HELD" || record.kind === "OBSERVED";
+  const isFirst =
+    record.kind === "APPROVED" || record.kind === "HELD" || record.kind === "OBSERVED";
   const isKept = withdrawal?.isKept === true && isFirst;
   return isKept ? [...keptEntries(record, withdrawal), entry] : [entry];
 }
@@ -141,7 +152,8 @@ function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): re
  * the attempts.
  */
 export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
-  const { transactionId, job, jobText, jobSignature, address, account, slot, attempts } = withdrawal;
+  const { transactionId, job, jobText, jobSignature, address, account, slot, attempts } =
+    withdrawal;
   const entries: Entry[] = [
     {
       kind: "asked",
@@ -156,7 +168,15 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
   ];
   const signed = attempts.filter(({ txHash, attempt }) => txHash !== "" && attempt <= attemptsMax);
   if (signed.length === 0) return entries;
-  entries.push({ kind: "decision", seq, at, transactionId, decision: "approved", code: "", address });
+  entries.push({
+    kind: "decision",
+    seq,
+    at,
+    transactionId,
+    decision: "approved",
+    code: "",
+    address,
+  });
   for (const one of signed) {
     const { attempt, txHash } = one;
     entries.push({
@@ -185,13 +205,29 @@ export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonl
   const isWaiting = state === "held" || state === "requested" || code === contestedCode;
   const decision = isWaiting ? "held" : "approved";
   const entries: Entry[] = [
-    { kind: "decision", seq, at, transactionId, decision, code: decision === "held" ? code : "", address },
+    {
+      kind: "decision",
+      seq,
+      at,
+      transactionId,
+      decision,
+      code: decision === "held" ? code : "",
+      address,
+    },
   ];
   if (!isWaiting && withdrawal.attempts.some(({ txHash }) => txHash !== ""))
     entries.push(...keptEntries({ seq, at }, withdrawal).slice(2));
   if (observed !== null && isFinal(state)) {
     const outcome = state as "paid" | "reverted" | "conflicted" | "cancelled" | "moved";
-    entries.push({ kind: "observed", seq, at, transactionId, stage: "final", outcome, txHash: observed.txHash });
+    entries.push({
+      kind: "observed",
+      seq,
+      at,
+      transactionId,
+      stage: "final",
+      outcome,
+      txHash: observed.txHash,
+    });
   }
   return entries;
 }
@@ -207,11 +243,35 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
   const address = withdrawal?.address ?? "";
   switch (record.kind) {
     case "APPROVED":
-      return { kind: "decision", seq, at, transactionId: record.transactionId, decision: "approved", code: "", address };
+      return {
+        kind: "decision",
+        seq,
+        at,
+        transactionId: record.transactionId,
+        decision: "approved",
+        code: "",
+        address,
+      };
     case "HELD":
-      return { kind: "decision", seq, at, transactionId: record.transactionId, decision: "held", code: record.code, address };
+      return {
+        kind: "decision",
+        seq,
+        at,
+        transactionId: record.transactionId,
+        decision: "held",
+        code: record.code,
+        address,
+      };
     case "REFUSED":
-      return { kind: "decision", seq, at, transactionId: record.transactionId, decision: "refused", code: record.code, address };
+      return {
+        kind: "decision",
+        seq,
+        at,
+        transactionId: record.transactionId,
+        decision: "refused",
+        code: record.code,
+        address,
+      };
     case "EXPIRED":
       return {
         kind: "decision",
@@ -229,14 +289,29 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
       return { kind: "observed", seq, at, transactionId, stage, outcome, txHash };
     }
     case "ADOPTED":
-      return { kind: "adopted", seq, at, network: record.network, account: record.account, slot: record.slot };
+      return {
+        kind: "adopted",
+        seq,
+        at,
+        network: record.network,
+        account: record.account,
+        slot: record.slot,
+      };
     case "ALARM":
       return { kind: "alarm", seq, at, code: record.code, locked: false };
     case "LOCKED":
       return { kind: "alarm", seq, at, code: record.code, locked: true };
     case "RECOVERED": {
       const { order, held, sequence, jobHash } = record;
-      return { kind: "recovered", seq, at, order, held: held.seq === 0 ? null : held, sequence, jobHash };
+      return {
+        kind: "recovered",
+        seq,
+        at,
+        order,
+        held: held.seq === 0 ? null : held,
+        sequence,
+        jobHash,
+      };
     }
     case "PAUSED":
       return pausedEntry(record, seq, at);
@@ -248,7 +323,11 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
 }
 
 /** Returns every stop that holds now, as entries of one record: all at once first. */
-export function stopEntries(stops: Stops, { seq, at }: Place, until = Number.POSITIVE_INFINITY): readonly Entry[] {
+export function stopEntries(
+  stops: Stops,
+  { seq, at }: Place,
+  until = Number.POSITIVE_INFINITY,
+): readonly Entry[] {
   const isPaused = stops.paused !== null && stops.paused.at <= until;
   const networks = stops.networks().filter((one) => one.at <= until);
   return [
@@ -263,12 +342,24 @@ function pausedEntry(
     network,
     currency,
     txHashes = [],
-  }: Pick<Extract<LedgerRecord, { kind: "PAUSED" }>, "paused" | "network" | "currency" | "txHashes">,
+  }: Pick<
+    Extract<LedgerRecord, { kind: "PAUSED" }>,
+    "paused" | "network" | "currency" | "txHashes"
+  >,
   seq: number,
   at: number,
 ): Entry {
-  const named = { ...(currency === undefined ? {} : { currency }), ...(txHashes.length === 0 ? {} : { txHashes }) };
-  return { kind: "paused", seq, at, paused, ...(network === undefined ? {} : { network, ...named }) };
+  const named = {
+    ...(currency === undefined ? {} : { currency }),
+    ...(txHashes.length === 0 ? {} : { txHashes }),
+  };
+  return {
+    kind: "paused",
+    seq,
+    at,
+    paused,
+    ...(network === undefined ? {} : { network, ...named }),
+  };
 }
 
 /** The part of an entry that comes from the withdrawal and not from its record. */
@@ -291,7 +382,10 @@ function offerOf({
   pin,
   isCancel,
 }: Told["attempts"][number]): Pick<SignedEntry, "feeMax" | "validUntilMs" | "pin" | "cancel"> {
-  const excluded = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(pin === undefined ? {} : { pin }) };
+  const excluded = {
+    ...(validUntilMs === undefined ? {} : { validUntilMs }),
+    ...(pin === undefined ? {} : { pin }),
+  };
   return { feeMax, ...excluded, ...(isCancel ? { cancel: true } : {}) };
 }
 
@@ -300,6 +394,15 @@ function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: To
   if (signed === undefined) return null;
   const { seq, at, transactionId, attempt, txHash } = record;
   const { job, account, slot } = told;
-  const place = { kind: "signed", seq, at, transactionId, attempt, network: job.network, account, slot: slot } as const;
+  const place = {
+    kind: "signed",
+    seq,
+    at,
+    transactionId,
+    attempt,
+    network: job.network,
+    account,
+    slot: slot,
+  } as const;
   return { ...place, txHash, ...offerOf(signed) };
 }

@@ -31,7 +31,9 @@ export class Heads {
   /** The newest record, durable or about to be. Seq 0 before the first. */
   get head(): Head {
     const last = this.#hashes.length - 1;
-    return last < this.#first ? this.#acked : { seq: this.#from + last - this.#first, hash: this.#hashes[last] as string };
+    return last < this.#first
+      ? this.#acked
+      : { seq: this.#from + last - this.#first, hash: this.#hashes[last] as string };
   }
 
   /** The newest head that the gateway has acknowledged. */

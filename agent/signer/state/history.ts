@@ -14,7 +14,9 @@ function detailOf(record: LedgerRecord): string {
     case "REQUESTED":
       return `job ${record.sequence}`;
     case "REPEATED":
-      return record.code === "" ? `job ${record.sequence} again` : `job ${record.sequence}: ${record.code}`;
+      return record.code === ""
+        ? `job ${record.sequence} again`
+        : `job ${record.sequence}: ${record.code}`;
     case "APPROVED":
       return `${byWords(record)}: ${record.amountUnits} base units to ${record.address} on ${record.network}`;
     case "HELD":
@@ -41,7 +43,8 @@ function detailOf(record: LedgerRecord): string {
     case "RELEASED":
       return `the gateway holds the ledger up to ${record.acked.seq}`;
     case "OBSERVED": {
-      if (record.stage === "void") return `void: no block up to ${record.block} has ${record.txHash}, and none takes it any more`;
+      if (record.stage === "void")
+        return `void: no block up to ${record.block} has ${record.txHash}, and none takes it any more`;
       const where = record.block === 0 ? "" : ` in block ${record.block}`;
       return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
     }
@@ -52,5 +55,7 @@ function detailOf(record: LedgerRecord): string {
 
 /** Names an operator as the request did. Node cannot ask a socket who is at its other end. */
 function byWords(said: { readonly by?: string; readonly approver: string }): string {
-  return said.approver === "" ? `by ${said.by}` : `by ${said.approver} (claimed: the socket does not prove names)`;
+  return said.approver === ""
+    ? `by ${said.by}`
+    : `by ${said.approver} (claimed: the socket does not prove names)`;
 }

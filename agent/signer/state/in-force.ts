@@ -22,7 +22,8 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
   return currencies(policy).map(([currency, limits]) => {
     const asset = policy.asset(currency);
     invariant(asset !== undefined, "a currency with limits is in the table");
-    const amount = (units: bigint | null): string => (units === null ? "" : formatAmount(units, asset.decimal));
+    const amount = (units: bigint | null): string =>
+      units === null ? "" : formatAmount(units, asset.decimal);
     const { fees } = asset.family;
     const fee = (units: bigint): string => formatAmount(units, fees.decimal);
     const used = usedAt(policy, currency, nowMs);
@@ -67,13 +68,20 @@ export function regard(
   { rules, paid }: Policy,
   { currency, network, tag, amount }: Pick<Question, "currency" | "network" | "tag" | "amount">,
   address: string,
-): { readonly isNew: boolean; readonly likeness: Omit<Paid, "network" | "tag"> | null; readonly needsTwo: boolean } {
+): {
+  readonly isNew: boolean;
+  readonly likeness: Omit<Paid, "network" | "tag"> | null;
+  readonly needsTwo: boolean;
+} {
   const limits = rules.limits.get(currency);
   const found = likenessOf({ network, address, tag }, limits, paid);
   const parsed = parseAmount(amount, rules.assets.get(currency)?.decimal ?? 0);
   return {
     isNew: address !== "" && paid.isNew({ network, address, tag }),
-    likeness: found === null ? null : { address: found.address, at: found.at, amount: found.amount, currency: found.currency },
+    likeness:
+      found === null
+        ? null
+        : { address: found.address, at: found.at, amount: found.amount, currency: found.currency },
     needsTwo: parsed.ok && isAbove(parsed.units, limits?.twoApproversAboveUnits ?? null),
   };
 }
@@ -83,10 +91,19 @@ export function regard(
  */
 export function nodesOfGateway(policy: Policy): readonly string[] {
   const assets = currencies(policy).flatMap(([currency]) => policy.asset(currency) ?? []);
-  return [...new Set(assets.filter((asset) => isNodesOfGateway(asset.chainSettings)).map(({ chain }) => chain))];
+  return [
+    ...new Set(
+      assets.filter((asset) => isNodesOfGateway(asset.chainSettings)).map(({ chain }) => chain),
+    ),
+  ];
 }
 
-function sweepsInForce(policy: Policy, currency: string, fee: (units: bigint) => string, nowMs: number): SweepLimitView | null {
+function sweepsInForce(
+  policy: Policy,
+  currency: string,
+  fee: (units: bigint) => string,
+  nowMs: number,
+): SweepLimitView | null {
   const sweepLimitGroup = limitGroupOf({ mode: "sweep", currency });
   const topUpLimitGroup = limitGroupOf({ mode: "topup", currency });
   const sweep = policy.rules.limits.get(sweepLimitGroup);

@@ -33,7 +33,8 @@ export class JobSequence {
   constructor(snapshot?: ChainSnapshot) {
     this.#sequence = snapshot?.sequence ?? 0;
     this.#hash = snapshot?.hash ?? zeroHash;
-    for (const [sequence, hash, transactionId] of snapshot?.links ?? []) this.#links.set(sequence, { hash, transactionId });
+    for (const [sequence, hash, transactionId] of snapshot?.links ?? [])
+      this.#links.set(sequence, { hash, transactionId });
   }
 
   /** The newest job's number, 0 before the first. */
@@ -51,7 +52,11 @@ export class JobSequence {
     return this.#links.get(sequence);
   }
 
-  apply(record: { readonly sequence: number; readonly jobHash: string; readonly transactionId: string }): void {
+  apply(record: {
+    readonly sequence: number;
+    readonly jobHash: string;
+    readonly transactionId: string;
+  }): void {
     invariant(record.sequence === this.#sequence + 1, "jobs are recorded in order, without gaps");
     this.#sequence = record.sequence;
     this.#hash = record.jobHash;

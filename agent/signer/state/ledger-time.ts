@@ -37,7 +37,8 @@ export interface Received {
  */
 export function ledgerTime(received: Received, localMs: number, monotonicMs: number): number {
   const { handshakeDone, orders } = received;
-  if ((!handshakeDone && !orders.isWhole) || aheadOfBlocksMs(received, localMs, monotonicMs) > 0) return 0;
+  if ((!handshakeDone && !orders.isWhole) || aheadOfBlocksMs(received, localMs, monotonicMs) > 0)
+    return 0;
   return Math.floor(byClocks(received, localMs, monotonicMs));
 }
 
@@ -51,6 +52,12 @@ export function aheadOfBlocksMs(received: Received, localMs: number, monotonicMs
   return Number.isFinite(received.chainLeadMs) && aheadMs > blockAgeMaxMs ? Math.floor(aheadMs) : 0;
 }
 
-function byClocks({ gatewayAt, receivedAt }: Received, localMs: number, monotonicMs: number): number {
-  return gatewayAt === 0 ? localMs : Math.min(localMs, gatewayAt + (monotonicMs - receivedAt) + skewMaxMs);
+function byClocks(
+  { gatewayAt, receivedAt }: Received,
+  localMs: number,
+  monotonicMs: number,
+): number {
+  return gatewayAt === 0
+    ? localMs
+    : Math.min(localMs, gatewayAt + (monotonicMs - receivedAt) + skewMaxMs);
 }

@@ -53,7 +53,13 @@ export type Step = Exclude<State, "requested" | "quarantined">;
 
 type Row = Readonly<Partial<Record<Step, State>>>;
 
-const ends: Row = { paid: "paid", reverted: "reverted", conflicted: "conflicted", cancelled: "cancelled", moved: "moved" };
+const ends: Row = {
+  paid: "paid",
+  reverted: "reverted",
+  conflicted: "conflicted",
+  cancelled: "cancelled",
+  moved: "moved",
+};
 const seen: Row = { broadcast: "broadcast", included: "included", ...ends };
 
 /** The row of a state that further attempts of the slot do not change. */
@@ -89,10 +95,24 @@ const machine: Readonly<Record<State, Row>> = {
 /** Ends without a signature. */
 export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 /** Ends. */
-export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "conflicted", "cancelled", "moved"]);
+export const ended: ReadonlySet<State> = new Set([
+  ...unsignedEnds,
+  "paid",
+  "reverted",
+  "conflicted",
+  "cancelled",
+  "moved",
+]);
 /** The states from which a withdrawal may end unpaid after all its attempts are void. */
 export const unpaidEnds: ReadonlySet<State> = new Set(["released", "broadcast", "quarantined"]);
-const assigned: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
+const assigned: ReadonlySet<State> = new Set([
+  "intent",
+  "signed",
+  "released",
+  "broadcast",
+  "included",
+  "quarantined",
+]);
 
 /** Every state in the order of the table. */
 export const states = Object.keys(machine) as readonly State[];

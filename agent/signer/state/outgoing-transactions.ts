@@ -13,13 +13,18 @@ import type { Withdrawal } from "./withdrawal.ts";
  * Returns the transactions that may have paid this withdrawal: the same receiver, or the same asset
  * and amount. `given` is the address that an operator would give to a withdrawal without one.
  */
-export function outgoingLike(core: Core, withdrawal: Withdrawal, given = ""): readonly RecoveryOutgoing[] {
+export function outgoingLike(
+  core: Core,
+  withdrawal: Withdrawal,
+  given = "",
+): readonly RecoveryOutgoing[] {
   const { job } = withdrawal;
   const address = withdrawal.address || canonicalAddress(job.network, given);
   return (core.recovered?.outgoing ?? []).filter(
     (outgoingTx) =>
       outgoingTx.network === job.network &&
-      ((address !== "" && outgoingTx.receiver === address) || isAmountOf(core, withdrawal, outgoingTx)),
+      ((address !== "" && outgoingTx.receiver === address) ||
+        isAmountOf(core, withdrawal, outgoingTx)),
   );
 }
 
@@ -39,7 +44,9 @@ export function outgoingWithoutOrder(core: Core): readonly RecoveryOutgoing[] {
   // An order without an address takes what the orders with an address have left.
   const take = (outgoingTx: RecoveryOutgoing, receiver: string): boolean => {
     const isPaidBy = (one: Withdrawal): boolean =>
-      one.job.network === outgoingTx.network && one.address === receiver && isSame(core, one, outgoingTx);
+      one.job.network === outgoingTx.network &&
+      one.address === receiver &&
+      isSame(core, one, outgoingTx);
     const found = [...waiting].find(isPaidBy);
     return found !== undefined && waiting.delete(found);
   };
@@ -53,6 +60,13 @@ function isSame(core: Core, withdrawal: Withdrawal, outgoingTx: RecoveryOutgoing
   return (outgoingTx.tag ?? "") === withdrawal.job.tag && isAmountOf(core, withdrawal, outgoingTx);
 }
 
-function isAmountOf(core: Core, withdrawal: Withdrawal, { contract, units }: RecoveryOutgoing): boolean {
-  return contract === core.policy.asset(withdrawal.job.currency)?.contract && units === unitsOf(withdrawal, core.policy);
+function isAmountOf(
+  core: Core,
+  withdrawal: Withdrawal,
+  { contract, units }: RecoveryOutgoing,
+): boolean {
+  return (
+    contract === core.policy.asset(withdrawal.job.currency)?.contract &&
+    units === unitsOf(withdrawal, core.policy)
+  );
 }

@@ -48,7 +48,8 @@ export class OwedCoins {
 
   /** Notes what the renewal of a withdrawal that an operator ended has to spend. */
   owe({ transactionId, job, account }: Withdrawal, coins: readonly string[]): void {
-    if (coins.length > 0) this.#owed.push({ id: transactionId, network: job.network, account, coins });
+    if (coins.length > 0)
+      this.#owed.push({ id: transactionId, network: job.network, account, coins });
   }
 
   /** Each withdrawal has one renewal, which owes from now on what it owed. */

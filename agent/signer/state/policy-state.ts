@@ -78,9 +78,14 @@ interface Amount {
  * Counts an amount from `atMs` on, without regard to any limit. An amount that counts already stays
  * as it is.
  */
-export function countAssigned(sums: Sums, { id, currency, units, feesUnits }: Amount, atMs: number): void {
+export function countAssigned(
+  sums: Sums,
+  { id, currency, units, feesUnits }: Amount,
+  atMs: number,
+): void {
   const { hour, day, hourAssigned, dayAssigned, fees } = sums.of(currency);
-  for (const window of [hour, day, hourAssigned, dayAssigned]) countAtLeast(window, id, units, atMs);
+  for (const window of [hour, day, hourAssigned, dayAssigned])
+    countAtLeast(window, id, units, atMs);
   countAtLeast(fees, id, feesUnits, atMs);
 }
 
@@ -89,7 +94,8 @@ export function countAssigned(sums: Sums, { id, currency, units, feesUnits }: Am
  * nothing changes it any more. A repeat is harmless.
  */
 export function settleSums(sums: Sums, currency: string, key: string): void {
-  for (const window of Object.values(sums.of(currency)) as readonly SlidingWindow[]) window.settle(key);
+  for (const window of Object.values(sums.of(currency)) as readonly SlidingWindow[])
+    window.settle(key);
 }
 
 /** Removes a withdrawal that a recovered ledger leaves out: nothing of it was ever released. */

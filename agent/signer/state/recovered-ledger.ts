@@ -11,7 +11,11 @@ import { expiryExclusionOf, familyOf, pinExclusionOf } from "../../../chains/fam
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
-import type { RecoveryAccountView, RecoveryWithdrawalView, UnknownSumView } from "../../socket/recovery-plan.ts";
+import type {
+  RecoveryAccountView,
+  RecoveryWithdrawalView,
+  UnknownSumView,
+} from "../../socket/recovery-plan.ts";
 import { canonicalAddress, contentOf } from "./content.ts";
 import type { CoreSnapshot } from "./core.ts";
 import type { State } from "./machine.ts";
@@ -20,7 +24,14 @@ import { type Weighable, weigh } from "./recovered-sums.ts";
 import type { RecoveryInput } from "./recovered-terms.ts";
 import { type AssignedSlot, contestedCode, slotAssignments } from "./slot-assignments.ts";
 import { foreignKeptMax, foreignKey } from "./stops.ts";
-import { type Attempt, holdCode, isOver, isQuarantined, notReceived, type Withdrawal } from "./withdrawal.ts";
+import {
+  type Attempt,
+  holdCode,
+  isOver,
+  isQuarantined,
+  notReceived,
+  type Withdrawal,
+} from "./withdrawal.ts";
 
 /** The new state, and the view of it for an operator. */
 export interface RecoveredState {
@@ -44,7 +55,15 @@ export function recoverState(input: RecoveryInput): RecoveredState | Refusal {
   const isHolding = bothRestored || old.recovered?.isHolding === true;
   const each = assigned.map((one) => weighable(one, input, isHolding));
   const { decimalOf, limitsOf } = input;
-  const sums = weigh({ windows: old.policy.windows, open: old.book.open, order, each, nowMs, decimalOf, limitsOf });
+  const sums = weigh({
+    windows: old.policy.windows,
+    open: old.book.open,
+    order,
+    each,
+    nowMs,
+    decimalOf,
+    limitsOf,
+  });
   // A withdrawal that may have been paid needs an operator, whether a limit has room for it or not.
   const codeOf = (one: Withdrawal): string =>
     one.code === holdCode ? holdCode : (sums.above.get(one.transactionId) ?? one.code);
@@ -110,29 +129,51 @@ function problemOf({ old, order, senderOf, nowMs }: RecoveryInput): Refusal | nu
   for (const item of [...order.withdrawals, ...order.ended]) {
     const job = parseJob(item.job);
     const { transactionId, orderId, renews } = job;
-    if (job.agent !== agent || job.wallet !== wallet) return refuse("RECOVERY_OFFER", `${transactionId} is another agent's`);
-    if (transactionId !== transactionIdOf({ merchant, operation: operationOf(job.mode), orderId, renews })) {
+    if (job.agent !== agent || job.wallet !== wallet)
+      return refuse("RECOVERY_OFFER", `${transactionId} is another agent's`);
+    if (
+      transactionId !==
+      transactionIdOf({ merchant, operation: operationOf(job.mode), orderId, renews })
+    ) {
       return refuse("RECOVERY_OFFER", `${transactionId} is not its order's id`);
     }
     if (seen.has(transactionId)) return refuse("RECOVERY_OFFER", `${transactionId} stands twice`);
-    if (item.account !== senderOf(job)) return refuse("RECOVERY_OFFER", `${item.account} is not our account`);
-    if (!isSlot(job.network, item.slot)) return refuse("RECOVERY_OFFER", `slot ${item.slot} cannot be`);
+    if (item.account !== senderOf(job))
+      return refuse("RECOVERY_OFFER", `${item.account} is not our account`);
+    if (!isSlot(job.network, item.slot))
+      return refuse("RECOVERY_OFFER", `slot ${item.slot} cannot be`);
     const waits = expiryExclusionOf(job.network) !== null;
     if (item.attempts.some(({ validUntilMs }) => (validUntilMs !== undefined) !== waits))
-      return refuse("RECOVERY_OFFER", `${transactionId} has an attempt without its end, or with one that it cannot have`);
+      return refuse(
+        "RECOVERY_OFFER",
+        `${transactionId} has an attempt without its end, or with one that it cannot have`,
+      );
     // Such an attempt could never be called void, and each later timestamp would be above it.
     if (item.attempts.some(({ validUntilMs = 0 }) => validUntilMs > nowMs + untilAheadMsMax))
-      return refuse("RECOVERY_OFFER", `${transactionId} has an attempt that ends later than any can`);
+      return refuse(
+        "RECOVERY_OFFER",
+        `${transactionId} has an attempt that ends later than any can`,
+      );
     if (waits && item.attempts.some(({ cancel }) => cancel === true))
       return refuse("RECOVERY_OFFER", `${transactionId} has a cancel, and its chain has none`);
     const pinned = pinExclusionOf(job.network) !== null;
     const pins = new Set(item.attempts.map(({ pin = "" }) => pin));
     if (item.attempts.length > 0 && (pins.size > 1 || pins.has("") === pinned))
-      return refuse("RECOVERY_OFFER", `${transactionId} has attempts without one pin, or with one that they cannot have`);
+      return refuse(
+        "RECOVERY_OFFER",
+        `${transactionId} has attempts without one pin, or with one that they cannot have`,
+      );
     // Both become questions of the courier to its nodes.
     const { readPin, isTxHash } = familyOf(job.network);
-    if (item.attempts.some(({ txHash, pin }) => !isTxHash(txHash) || (pin !== undefined && readPin(pin) === null)))
-      return refuse("RECOVERY_OFFER", `${transactionId} has an attempt with a hash or a pin that its chain does not have`);
+    if (
+      item.attempts.some(
+        ({ txHash, pin }) => !isTxHash(txHash) || (pin !== undefined && readPin(pin) === null),
+      )
+    )
+      return refuse(
+        "RECOVERY_OFFER",
+        `${transactionId} has an attempt with a hash or a pin that its chain does not have`,
+      );
     seen.add(transactionId);
   }
   return null;
@@ -154,7 +195,10 @@ function weighable(assigned: AssignedSlot, input: RecoveryInput, isHolding: bool
  * Returns the withdrawal on its slot, with every attempt that may have left. Policy decides how it
  * continues; the chain does if the slot is contested.
  */
-function keptOf({ item, own, isContested, slot, account, rival }: AssignedSlot, isHolding: boolean): Withdrawal {
+function keptOf(
+  { item, own, isContested, slot, account, rival }: AssignedSlot,
+  isHolding: boolean,
+): Withdrawal {
   const job = own?.job ?? parseJob(item?.job ?? "");
   const attempts = attemptsOf(item, own);
   const isApproved = own !== undefined && own.amountUnits !== "" && !isContested;
@@ -213,7 +257,9 @@ function quarantineOf(own: Withdrawal | undefined): string {
  * called void here stays void: a hash names bytes, whatever was restored.
  */
 function attemptsOf(item: AssignedSlot["item"], own: Withdrawal | undefined): Attempt[] {
-  const mine = new Map(own?.attempts.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));
+  const mine = new Map(
+    own?.attempts.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]),
+  );
   const named = (item?.attempts ?? []).map((told, index): Attempt => {
     const known = mine.get(told.txHash);
     mine.delete(told.txHash);
@@ -277,7 +323,9 @@ function closedOf(
     const state = isOpen.has(id) ? undefined : stateOf(id);
     if (state !== undefined) count(state, -1);
   }
-  const closed = ended.map(({ transactionId, state, job }) => [transactionId, state, contentOf(job)] as const);
+  const closed = ended.map(
+    ({ transactionId, state, job }) => [transactionId, state, contentOf(job)] as const,
+  );
   return {
     closed: [...book.closed.filter(([id]) => !kept.has(id)), ...closed],
     ends: [...ends].filter(([, number]) => number !== 0),

@@ -54,7 +54,12 @@ export function weigh(weighing: Weighing): Weighed {
   countForgottenDay(sums, weighing);
   const count = ({ kept }: Weighable): void => {
     const feesUnits = kept.attempts.map(({ feeMax }) => BigInt(feeMax)).reduce(larger, 0n);
-    const amount = { id: kept.transactionId, currency: limitGroupOf(kept.job), units: unitsOf(kept, weighing), feesUnits };
+    const amount = {
+      id: kept.transactionId,
+      currency: limitGroupOf(kept.job),
+      units: unitsOf(kept, weighing),
+      feesUnits,
+    };
     countAssigned(sums, amount, nowMs);
   };
   const weighed = each.filter(isWeighed).sort((a, b) => bySlot(a.kept, b.kept));
@@ -90,14 +95,22 @@ function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing
   if (limits === undefined) return null;
   const { hour, day, hourAssigned, dayAssigned } = sums.of(limitGroup);
   const amount = { key: kept.transactionId, units: unitsOf(kept, weighing) };
-  const assigned = aboveWindow({ hour: hourAssigned, day: dayAssigned }, limits, amount, weighing.nowMs);
-  return assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs));
+  const assigned = aboveWindow(
+    { hour: hourAssigned, day: dayAssigned },
+    limits,
+    amount,
+    weighing.nowMs,
+  );
+  return (
+    assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs))
+  );
 }
 
 function forgetUnassigned(sums: Sums, { open, each }: Weighing): void {
   const assigned = new Set(each.map(({ kept }) => kept.transactionId));
   for (const one of open)
-    if (!assigned.has(one.transactionId) && !isOver(one)) forget(sums, one.transactionId, limitGroupOf(one.job));
+    if (!assigned.has(one.transactionId) && !isOver(one))
+      forget(sums, one.transactionId, limitGroupOf(one.job));
 }
 
 function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
@@ -107,12 +120,19 @@ function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
   for (const { currency, units, feesUnits } of order.spent) {
     const counted = countedBeside(sums, currency, open, nowMs);
     const rest = (all: bigint, known: bigint): bigint => (all > known ? all - known : 0n);
-    const lost = { units: rest(BigInt(units), counted.units), feesUnits: rest(BigInt(feesUnits), counted.feesUnits) };
-    if (lost.units + lost.feesUnits > 0n) countAssigned(sums, { id: `order ${order.order}`, currency, ...lost }, nowMs);
+    const lost = {
+      units: rest(BigInt(units), counted.units),
+      feesUnits: rest(BigInt(feesUnits), counted.feesUnits),
+    };
+    if (lost.units + lost.feesUnits > 0n)
+      countAssigned(sums, { id: `order ${order.order}`, currency, ...lost }, nowMs);
   }
 }
 
-function unitsOf({ job, amountUnits }: Withdrawal, { decimalOf }: Pick<Weighing, "decimalOf">): bigint {
+function unitsOf(
+  { job, amountUnits }: Withdrawal,
+  { decimalOf }: Pick<Weighing, "decimalOf">,
+): bigint {
   if (amountUnits !== "") return BigInt(amountUnits);
   const decimal = decimalOf(limitGroupOf(job));
   const parsed = decimal === undefined ? null : parseAmount(job.amount, decimal);
@@ -120,7 +140,10 @@ function unitsOf({ job, amountUnits }: Withdrawal, { decimalOf }: Pick<Weighing,
 }
 
 /** Sums the withdrawals unknown to the old ledger, by limit group, for the operator who decides. */
-function unknownSums(weighing: Weighing, above: ReadonlyMap<string, Code>): readonly UnknownSumView[] {
+function unknownSums(
+  weighing: Weighing,
+  above: ReadonlyMap<string, Code>,
+): readonly UnknownSumView[] {
   const { each, decimalOf, limitsOf } = weighing;
   const byLimitGroup = new Map<string, Withdrawal[]>();
   for (const { kept, isUnknown } of each) {
@@ -132,7 +155,8 @@ function unknownSums(weighing: Weighing, above: ReadonlyMap<string, Code>): read
     .map(([limitGroup, found]) => {
       const decimal = decimalOf(limitGroup) ?? 0;
       const limits = limitsOf(limitGroup);
-      const limit = (units: bigint | null | undefined): string => (units == null ? "" : formatAmount(units, decimal));
+      const limit = (units: bigint | null | undefined): string =>
+        units == null ? "" : formatAmount(units, decimal);
       const amount = formatAmount(
         found.reduce((sum, one) => sum + unitsOf(one, weighing), 0n),
         decimal,
@@ -150,6 +174,7 @@ function unknownSums(weighing: Weighing, above: ReadonlyMap<string, Code>): read
 
 function bySlot(a: Withdrawal, b: Withdrawal): number {
   const { network } = a.job;
-  if (network === b.job.network && a.account === b.account) return familyOf(network).slots.compare(a.slot, b.slot);
+  if (network === b.job.network && a.account === b.account)
+    return familyOf(network).slots.compare(a.slot, b.slot);
   return `${network} ${a.account}` < `${b.job.network} ${b.account}` ? -1 : 1;
 }

@@ -46,9 +46,14 @@ export function resyncEntries(
     const next = Math.min(to, reached + chunk);
     for (const record of read(reached + 1, next)) {
       if (record.kind === "INTENT") intents.set(keyOf(record), record);
-      const told = toldOf(record, (signed) => intents.get(keyOf(signed)) ?? findIntent(read, signed));
+      const told = toldOf(
+        record,
+        (signed) => intents.get(keyOf(signed)) ?? findIntent(read, signed),
+      );
       entries.push(
-        ...(record.seq < (recovered?.seq ?? 0) ? entriesBefore(core, record, told) : entriesSince(core, record, told)),
+        ...(record.seq < (recovered?.seq ?? 0)
+          ? entriesBefore(core, record, told)
+          : entriesSince(core, record, told)),
       );
     }
     reached = next;
@@ -64,7 +69,9 @@ function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined):
     case "REPEATED":
       return askedEntries(core, record, record.sequence);
     case "LOCKED":
-      return core.locked === null ? [] : [{ kind: "alarm", seq, at, code: record.code, locked: true }];
+      return core.locked === null
+        ? []
+        : [{ kind: "alarm", seq, at, code: record.code, locked: true }];
     case "ALARM":
       return [];
     case "RECOVERED":
@@ -85,10 +92,17 @@ function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined):
 }
 
 /** A pause or a ceiling from before the recovery has no record of its own here. */
-function recoveredEntries({ stops, ceiling }: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
+function recoveredEntries(
+  { stops, ceiling }: Core,
+  record: LedgerRecord,
+  told: Told | undefined,
+): readonly Entry[] {
   const { seq, at } = record;
   const entry = entryOf(record, told);
-  const recovered: Entry[] = [...(entry === null ? [] : [entry]), ...stopEntries(stops, record, at)];
+  const recovered: Entry[] = [
+    ...(entry === null ? [] : [entry]),
+    ...stopEntries(stops, record, at),
+  ];
   return ceiling === 0 ? recovered : [...recovered, { kind: "ceiling", seq, at, ceiling }];
 }
 
@@ -114,9 +128,13 @@ function askedEntries(
 ): readonly Entry[] {
   const { seq, at, transactionId, jobHash } = record;
   const place = { kind: "asked", seq, at, transactionId, sequence, jobHash } as const;
-  if (record.kind === "REQUESTED") return [{ ...place, job: record.job, signature: record.signature }];
+  if (record.kind === "REQUESTED")
+    return [{ ...place, job: record.job, signature: record.signature }];
   const known = record.code === "" ? core.book.find(transactionId) : undefined;
-  return [{ ...place, job: "", signature: "" }, ...(known === undefined ? [] : answerAgain(record, known))];
+  return [
+    { ...place, job: "", signature: "" },
+    ...(known === undefined ? [] : answerAgain(record, known)),
+  ];
 }
 
 /**
@@ -124,13 +142,17 @@ function askedEntries(
  * withdrawal may have closed long ago.
  */
 function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Told | undefined {
-  if (record.kind === "APPROVED") return { address: record.address, job: record, account: "", slot: "", attempts: [] };
+  if (record.kind === "APPROVED")
+    return { address: record.address, job: record, account: "", slot: "", attempts: [] };
   if (record.kind !== "SIGNED") return undefined;
   const intent = intentOf(record);
   const { address, account, slot, attempt, network, txParams, feeMax } = intent;
   const validUntilMs = expiryExclusionOf(network)?.validUntilMs(txParams);
   const pin = pinExclusionOf(network)?.coins(txParams)[0];
-  const ends = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(pin === undefined ? {} : { pin }) };
+  const ends = {
+    ...(validUntilMs === undefined ? {} : { validUntilMs }),
+    ...(pin === undefined ? {} : { pin }),
+  };
   const offer = { feeMax, isCancel: isCancel(intent), ...ends };
   const attempts = Array.from({ length: attempt }, () => offer);
   return { address, job: intent, account, slot, attempts };
@@ -143,12 +165,23 @@ function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Tol
 function findIntent(read: ReadRecords, { transactionId, attempt, seq }: Signed): Intent {
   for (let to = seq - 1; to >= 1; to -= chunk) {
     for (const record of read(Math.max(1, to - chunk + 1), to)) {
-      if (record.kind === "INTENT" && record.transactionId === transactionId && record.attempt === attempt) return record;
+      if (
+        record.kind === "INTENT" &&
+        record.transactionId === transactionId &&
+        record.attempt === attempt
+      )
+        return record;
     }
   }
   invariant(false, "what is signed was intended");
 }
 
-function keyOf({ transactionId, attempt }: { readonly transactionId: string; readonly attempt: number }): string {
+function keyOf({
+  transactionId,
+  attempt,
+}: {
+  readonly transactionId: string;
+  readonly attempt: number;
+}): string {
   return `${transactionId} ${attempt}`;
 }

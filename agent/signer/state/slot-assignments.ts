@@ -52,7 +52,10 @@ export function slotAssignments(
     return own !== undefined && own.slot !== "" && !isOver(own) && isExcluding(own);
   };
   // An end in the order only adds hashes to a withdrawal that is open here with a slot.
-  const told = [...withdrawals, ...ended.filter(({ job }) => isAssignedHere(parseJob(job).transactionId))];
+  const told = [
+    ...withdrawals,
+    ...ended.filter(({ job }) => isAssignedHere(parseJob(job).transactionId)),
+  ];
   const items = new Map(told.map((item) => [parseJob(item.job).transactionId, item]));
   const owners = new Map<string, string>();
   const free = new Set<string>();
@@ -77,7 +80,8 @@ export function slotAssignments(
     const isUnsignedEnd = state === "refused" || state === "expired";
     // This ledger knows how the slot ended.
     if (hasEnded && !isUnsignedEnd) continue;
-    if (isUnsignedEnd || (own !== undefined && (differs(own, item) || waitsForChain(own)))) contested.add(id);
+    if (isUnsignedEnd || (own !== undefined && (differs(own, item) || waitsForChain(own))))
+      contested.add(id);
     assigned.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });
   }
   for (const [id, own] of ours) {
@@ -99,9 +103,13 @@ export function slotAssignments(
       if (rival !== "") contested.add(rival);
     }
     if (waitsForChain(own)) contested.add(id);
-    if (item === undefined) assigned.set(id, { item, own, account: own.account, slot: own.slot, rival });
+    if (item === undefined)
+      assigned.set(id, { item, own, account: own.account, slot: own.slot, rival });
   }
-  return { assigned: [...assigned].map(([id, each]) => ({ ...each, isContested: contested.has(id) })), free };
+  return {
+    assigned: [...assigned].map(([id, each]) => ({ ...each, isContested: contested.has(id) })),
+    free,
+  };
 }
 
 /**
@@ -129,5 +137,9 @@ function differs(own: Withdrawal, item: RecoveryWithdrawal): boolean {
   if (own.attempts.length > 0 && pins.size > 1) return true;
   if (differenceOf(contentOf(own.job), contentOf(parseJob(item.job))) !== "") return true;
   const isApproved = own.amountUnits !== "";
-  return isApproved && item.address !== "" && canonicalAddress(own.job.network, item.address) !== own.address;
+  return (
+    isApproved &&
+    item.address !== "" &&
+    canonicalAddress(own.job.network, item.address) !== own.address
+  );
 }

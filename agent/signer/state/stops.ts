@@ -59,7 +59,10 @@ export class Stops {
 
   /** Null unless no first attempt is signed on the network; with `currency`, in that currency. */
   on(network: string, currency?: string): StoppedNetwork | null {
-    return this.#networks.get(stopKey({ network, ...(currency === undefined ? {} : { currency }) })) ?? null;
+    return (
+      this.#networks.get(stopKey({ network, ...(currency === undefined ? {} : { currency }) })) ??
+      null
+    );
   }
 
   /** True if the ledger has recorded this transaction as foreign, as far as it is remembered. */
@@ -73,7 +76,8 @@ export class Stops {
       return;
     }
     // Those of a currency are signed here.
-    if (currency === undefined) for (const txHash of txHashes) keepNewest(this.#foreign, foreignKey(network, txHash));
+    if (currency === undefined)
+      for (const txHash of txHashes) keepNewest(this.#foreign, foreignKey(network, txHash));
     const place = currency === undefined ? { network } : { network, currency };
     const key = stopKey(place);
     if (!paused) {
@@ -94,7 +98,10 @@ export class Stops {
  * The code of a stop. The stop of a network means theft, unless an operator ordered it without a
  * transaction.
  */
-export function stopCode({ currency, txHashes }: Pick<StoppedNetwork, "currency" | "txHashes">): StopCode {
+export function stopCode({
+  currency,
+  txHashes,
+}: Pick<StoppedNetwork, "currency" | "txHashes">): StopCode {
   if (currency !== undefined) return "CURRENCY_MOVES_OTHERWISE";
   return txHashes.length === 0 ? "NETWORK_PAUSED" : "CHAIN_COIN_FOREIGN";
 }

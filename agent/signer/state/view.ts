@@ -31,7 +31,8 @@ export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierVi
   };
 }
 
-const isAwaited = ({ state }: WithdrawalStep): boolean => state === "held" || state === "quarantined";
+const isAwaited = ({ state }: WithdrawalStep): boolean =>
+  state === "held" || state === "quarantined";
 
 /** Returns the changing part of a withdrawal's view. */
 export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
@@ -40,7 +41,8 @@ export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
   // it waits for the handshake, like everything new.
   const isUndecided = state === "requested" || isUnjudged(withdrawal);
   const attempts: AttemptView[] = [];
-  for (const attempt of withdrawal.attempts) if (attempt.txHash !== "") attempts.push(attemptView(attempt, withdrawal));
+  for (const attempt of withdrawal.attempts)
+    if (attempt.txHash !== "") attempts.push(attemptView(attempt, withdrawal));
   return {
     transactionId,
     state: state === "requested" ? "held" : state,
@@ -79,12 +81,24 @@ export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
 
 function attemptView(attempt: Attempt, withdrawal: Withdrawal): AttemptView {
   const { txHash, txParams, feeMax, pin, signedAt, isCancel, validUntilMs, voidBy } = attempt;
-  const end = { ...(validUntilMs === undefined ? {} : { validUntilMs }), ...(voidBy === undefined ? {} : { voidBy }) };
-  const numbers = { attempt: attempt.attempt, txHash, txParams, feeMax, ...(pin === undefined ? {} : { pin }), signedAt, ...end };
+  const end = {
+    ...(validUntilMs === undefined ? {} : { validUntilMs }),
+    ...(voidBy === undefined ? {} : { voidBy }),
+  };
+  const numbers = {
+    attempt: attempt.attempt,
+    txHash,
+    txParams,
+    feeMax,
+    ...(pin === undefined ? {} : { pin }),
+    signedAt,
+    ...end,
+  };
   const view = isCancel ? { ...numbers, isCancel: true as const } : numbers;
   if (!attempt.released) return view;
   // A cancel is an operator's own order, given in quarantine.
-  if (attempt.raw !== "" && (withdrawal.state !== "quarantined" || isCancel)) return { ...view, raw: attempt.raw };
+  if (attempt.raw !== "" && (withdrawal.state !== "quarantined" || isCancel))
+    return { ...view, raw: attempt.raw };
   // The bytes of a closed withdrawal are dropped, and no courier watches it any more.
   return isOver(withdrawal) ? view : { ...view, isOut: true };
 }

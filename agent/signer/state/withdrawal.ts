@@ -13,7 +13,15 @@ import type { Standing } from "../policy/window.ts";
 import type { Attempt, Confirmation } from "./attempt.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
-import { ended, observedStep, type State, type Step, step, unpaidEnds, unsignedEnds } from "./machine.ts";
+import {
+  ended,
+  observedStep,
+  type State,
+  type Step,
+  step,
+  unpaidEnds,
+  unsignedEnds,
+} from "./machine.ts";
 import { outOfReachCode } from "./out-of-reach.ts";
 
 export type { Attempt, Confirmation, VoidSide } from "./attempt.ts";
@@ -34,7 +42,10 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
 export const notReceived = 0;
 
 /** True if an operator has cancelled the withdrawal: its slot gets no paying attempt any more. */
-export function isCancelling({ attempts, ordered }: Pick<Withdrawal, "attempts" | "ordered">): boolean {
+export function isCancelling({
+  attempts,
+  ordered,
+}: Pick<Withdrawal, "attempts" | "ordered">): boolean {
   return ordered?.act === "cancel" || attempts.some((attempt) => attempt.isCancel);
 }
 
@@ -50,7 +61,10 @@ export function isEndedByOperator({ ordered }: Pick<Withdrawal, "ordered">): boo
  * and courier: no signed bytes can pay any more.
  */
 export function isVoid({ job, attempts }: Pick<Withdrawal, "job" | "attempts">): boolean {
-  return expiryExclusionOf(job.network) !== null && attempts.every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");
+  return (
+    expiryExclusionOf(job.network) !== null &&
+    attempts.every(({ txHash, voidBy }) => txHash === "" || voidBy === "both")
+  );
 }
 
 /**
@@ -75,9 +89,17 @@ export function pinOf({ attempts }: Pick<Withdrawal, "attempts">): string {
  * True if an attempt is past its own end and the family's margin, by ledger time: earlier
  * statements that it is void are not accepted. False on a chain with nonces.
  */
-export function isPastEnd(network: string, { validUntilMs }: Pick<Attempt, "validUntilMs">, nowMs: number): boolean {
+export function isPastEnd(
+  network: string,
+  { validUntilMs }: Pick<Attempt, "validUntilMs">,
+  nowMs: number,
+): boolean {
   const expiryExclusion = expiryExclusionOf(network);
-  return expiryExclusion !== null && validUntilMs !== undefined && nowMs > validUntilMs + expiryExclusion.marginMs;
+  return (
+    expiryExclusion !== null &&
+    validUntilMs !== undefined &&
+    nowMs > validUntilMs + expiryExclusion.marginMs
+  );
 }
 
 /**
@@ -199,7 +221,12 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       break;
     case "SIGNED":
       move(withdrawal, "signed", record);
-      change(withdrawal, record.attempt, (old) => ({ ...old, txHash: record.txHash, raw: record.raw, signedAt: record.at }));
+      change(withdrawal, record.attempt, (old) => ({
+        ...old,
+        txHash: record.txHash,
+        raw: record.raw,
+        signedAt: record.at,
+      }));
       break;
     case "OBSERVED":
       observe(withdrawal, record);
@@ -219,9 +246,16 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
  * Applies the part of a RELEASED record about one attempt. Separate from `apply`, because such a
  * record names many withdrawals.
  */
-export function applyRelease(withdrawal: Withdrawal, attempt: number, record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
+export function applyRelease(
+  withdrawal: Withdrawal,
+  attempt: number,
+  record: Extract<LedgerRecord, { kind: "RELEASED" }>,
+): void {
   const signed = withdrawal.attempts[attempt - 1];
-  invariant(signed !== undefined && signed.txHash !== "" && !signed.released, "what is released was signed, and once");
+  invariant(
+    signed !== undefined && signed.txHash !== "" && !signed.released,
+    "what is released was signed, and once",
+  );
   move(withdrawal, "released", record);
   change(withdrawal, attempt, (old) => ({ ...old, released: true }));
   withdrawal.history.push(lineOf(record));
@@ -231,22 +265,34 @@ export function applyRelease(withdrawal: Withdrawal, attempt: number, record: Ex
  * Applies the part of a VOID record about this withdrawal's attempts. Separate from `apply`,
  * because such a record names many withdrawals.
  */
-export function applyVoid(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "VOID" }>): void {
+export function applyVoid(
+  withdrawal: Withdrawal,
+  record: Extract<LedgerRecord, { kind: "VOID" }>,
+): void {
   for (const { attempt, txHash } of withdrawal.attempts) {
     if (!record.txHashes.includes(txHash)) continue;
     sayVoid(withdrawal, attempt, "gateway");
-    withdrawal.history.push({ ...lineOf(record), detail: `the gateway says that attempt ${attempt} is void` });
+    withdrawal.history.push({
+      ...lineOf(record),
+      detail: `the gateway says that attempt ${attempt} is void`,
+    });
   }
   withdrawal.changedAt = record.at;
 }
 
-function watch(withdrawal: Withdrawal, { watchedMs, chainMs, at }: Extract<LedgerRecord, { kind: "UNSEEN" }>): void {
+function watch(
+  withdrawal: Withdrawal,
+  { watchedMs, chainMs, at }: Extract<LedgerRecord, { kind: "UNSEEN" }>,
+): void {
   withdrawal.observations += 1;
   if (chainMs === 0) delete withdrawal.unseen;
   else withdrawal.unseen = { since: withdrawal.unseen?.since ?? at, watchedMs, chainMs };
 }
 
-function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "OBSERVED" }>): void {
+function observe(
+  withdrawal: Withdrawal,
+  record: Extract<LedgerRecord, { kind: "OBSERVED" }>,
+): void {
   const { stage, outcome, txHash, block } = record;
   withdrawal.observations += 1;
   if (stage === "void") {
@@ -275,7 +321,10 @@ function disprove({ attempts }: Withdrawal, txHash: string): void {
 }
 
 function sayVoid(withdrawal: Withdrawal, attempt: number, by: "gateway" | "courier"): void {
-  change(withdrawal, attempt, (old) => ({ ...old, voidBy: old.voidBy === undefined || old.voidBy === by ? by : "both" }));
+  change(withdrawal, attempt, (old) => ({
+    ...old,
+    voidBy: old.voidBy === undefined || old.voidBy === by ? by : "both",
+  }));
   refute(withdrawal);
 }
 
@@ -287,7 +336,8 @@ function sayVoid(withdrawal: Withdrawal, attempt: number, by: "gateway" | "couri
 function refute(withdrawal: Withdrawal): void {
   const { observed, attempts, isEnded, state } = withdrawal;
   if (isEnded || observed?.stage !== "final" || !ended.has(state)) return;
-  if (!attempts.some(({ txHash, voidBy }) => txHash === observed.txHash && voidBy === "both")) return;
+  if (!attempts.some(({ txHash, voidBy }) => txHash === observed.txHash && voidBy === "both"))
+    return;
   withdrawal.state = withdrawal.wasQuarantined === true ? "quarantined" : "released";
   delete withdrawal.wasQuarantined;
   withdrawal.observed = null;
@@ -299,7 +349,10 @@ function refute(withdrawal: Withdrawal): void {
  * True if the withdrawal is quarantined, or was when the courier reported an end that the gateway
  * has not confirmed: such a report is no approval.
  */
-export function isQuarantined({ state, wasQuarantined }: Pick<Withdrawal, "state" | "wasQuarantined">): boolean {
+export function isQuarantined({
+  state,
+  wasQuarantined,
+}: Pick<Withdrawal, "state" | "wasQuarantined">): boolean {
   return state === "quarantined" || wasQuarantined === true;
 }
 
@@ -320,9 +373,15 @@ export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
  * Records the first yes. The revision stays, so that the second yes is to the same view. A
  * withdrawal that a recovery holds keeps that code.
  */
-function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extract<LedgerRecord, { kind: "CONFIRMED" }>): void {
+function confirm(
+  withdrawal: Withdrawal,
+  { approver, digest, address, at }: Extract<LedgerRecord, { kind: "CONFIRMED" }>,
+): void {
   const { state } = withdrawal;
-  invariant(state === "held" || state === "quarantined", "a first yes is to what waits for an operator");
+  invariant(
+    state === "held" || state === "quarantined",
+    "a first yes is to what waits for an operator",
+  );
   withdrawal.confirmed = { approver, digest, address, at };
   withdrawal.changedAt = at;
   if (state === "held" && !isHeldByRecovery(withdrawal)) withdrawal.code = "POLICY_CONFIRMED";
@@ -344,7 +403,10 @@ function resume(withdrawal: Withdrawal, at: number): void {
 
 function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {
   const next = step(withdrawal.state, by);
-  invariant(next !== null, `${withdrawal.transactionId} must not go from ${withdrawal.state} by ${by}`);
+  invariant(
+    next !== null,
+    `${withdrawal.transactionId} must not go from ${withdrawal.state} by ${by}`,
+  );
   withdrawal.state = next;
   withdrawal.changedAt = record.at;
 }
@@ -352,13 +414,25 @@ function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {
 function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>): void {
   invariant(record.attempt === withdrawal.attempts.length + 1, "attempts count up without gaps");
   const isAssigned = withdrawal.slot !== "";
-  invariant(!isAssigned || (withdrawal.slot === record.slot && withdrawal.account === record.account), "one slot for life");
+  invariant(
+    !isAssigned || (withdrawal.slot === record.slot && withdrawal.account === record.account),
+    "one slot for life",
+  );
   const isNothing = isCancel(record);
   invariant(isNothing || !isCancelling(withdrawal), "no attempt pays after a cancel");
-  invariant(isNothing || record.address === withdrawal.address, "every other attempt pays the approved destination");
-  invariant(isNothing || record.amountUnits === withdrawal.amountUnits, "every other attempt pays the approved amount");
+  invariant(
+    isNothing || record.address === withdrawal.address,
+    "every other attempt pays the approved destination",
+  );
+  invariant(
+    isNothing || record.amountUnits === withdrawal.amountUnits,
+    "every other attempt pays the approved amount",
+  );
   const expiryExclusion = expiryExclusionOf(record.network);
-  invariant(expiryExclusion === null || isVoid(withdrawal), "attempts that wait come one after another");
+  invariant(
+    expiryExclusion === null || isVoid(withdrawal),
+    "attempts that wait come one after another",
+  );
   const pin = pinExclusionOf(record.network)?.coins(record.txParams)[0];
   invariant(pin === undefined || [pin, ""].includes(pinOf(withdrawal)), "one pin for life");
   move(withdrawal, "intent", record);
@@ -385,6 +459,9 @@ function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INT
 
 function change(withdrawal: Withdrawal, attempt: number, to: (old: Attempt) => Attempt): void {
   const old = withdrawal.attempts[attempt - 1];
-  invariant(old !== undefined && old.attempt === attempt, "an attempt is signed and released after its intent");
+  invariant(
+    old !== undefined && old.attempt === attempt,
+    "an attempt is signed and released after its intent",
+  );
   withdrawal.attempts[attempt - 1] = to(old);
 }

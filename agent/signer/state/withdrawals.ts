@@ -18,7 +18,15 @@ import { contentOf } from "./content.ts";
 import { type Ended, endedIn, rowOfEnded } from "./ended.ts";
 import { Fifo } from "./fifo.ts";
 import { isFinal, type State, states } from "./machine.ts";
-import { apply, applyRelease, applyVoid, begin, isOver, notReceived, type Withdrawal } from "./withdrawal.ts";
+import {
+  apply,
+  applyRelease,
+  applyVoid,
+  begin,
+  isOver,
+  notReceived,
+  type Withdrawal,
+} from "./withdrawal.ts";
 
 /** The most open withdrawals; further jobs wait at the gateway. */
 export const openMax = 10_000;
@@ -60,9 +68,12 @@ export class Book {
 
   constructor(past: Past, snapshot?: BookSnapshot) {
     this.#past = past;
-    for (const withdrawal of snapshot?.open ?? []) this.#open.set(withdrawal.transactionId, copy(withdrawal));
-    for (const withdrawal of snapshot?.recent ?? []) this.#recent.set(withdrawal.transactionId, copy(withdrawal));
-    for (const [id, state, content] of snapshot?.closed ?? []) this.#closed.set(id, { state, content });
+    for (const withdrawal of snapshot?.open ?? [])
+      this.#open.set(withdrawal.transactionId, copy(withdrawal));
+    for (const withdrawal of snapshot?.recent ?? [])
+      this.#recent.set(withdrawal.transactionId, copy(withdrawal));
+    for (const [id, state, content] of snapshot?.closed ?? [])
+      this.#closed.set(id, { state, content });
     for (const withdrawal of this.#open.values()) this.#count(withdrawal.state, 1);
     for (const [state, count] of snapshot?.ends ?? []) this.#count(state, count);
     this.#unreleased = new Fifo(snapshot?.unreleased);
@@ -111,7 +122,8 @@ export class Book {
 
   /** True if an open withdrawal is paid from this account. */
   pays(network: string, account: string): boolean {
-    for (const one of this.#open.values()) if (one.job.network === network && one.account === account) return true;
+    for (const one of this.#open.values())
+      if (one.job.network === network && one.account === account) return true;
     return false;
   }
 
@@ -152,7 +164,8 @@ export class Book {
    */
   receive(at: number): void {
     for (const withdrawal of this.#open.values())
-      if (withdrawal.requestedAt === notReceived) Object.assign(withdrawal, { requestedAt: at, changedAt: at });
+      if (withdrawal.requestedAt === notReceived)
+        Object.assign(withdrawal, { requestedAt: at, changedAt: at });
   }
 
   begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): void {
@@ -166,7 +179,11 @@ export class Book {
     const withdrawal = this.#openOne(record.transactionId);
     this.#moved(withdrawal, () => apply(withdrawal, record));
     if (record.kind === "SIGNED") {
-      this.#unreleased.push({ seq: record.seq, transactionId: record.transactionId, attempt: record.attempt });
+      this.#unreleased.push({
+        seq: record.seq,
+        transactionId: record.transactionId,
+        attempt: record.attempt,
+      });
     }
     if (record.kind === "OBSERVED" || isOver(withdrawal)) this.#finish(withdrawal, record.seq);
     return withdrawal;
@@ -184,7 +201,8 @@ export class Book {
    * Returns the ids that close.
    */
   acknowledge(seq: number): readonly string[] {
-    while ((this.#unreleased.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#unreleased.shift();
+    while ((this.#unreleased.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq)
+      this.#unreleased.shift();
     const closed: string[] = [];
     while ((this.#finals.peek()?.[0] ?? Number.POSITIVE_INFINITY) <= seq) {
       const [endSeq, transactionId] = this.#finals.shift() as readonly [number, string];
@@ -216,7 +234,8 @@ export class Book {
     for (const { transactionId, job, attempts } of this.#open.values()) {
       if (expiryExclusionOf(job.network) === null) continue;
       const named = attempts.filter(
-        ({ txHash, released, voidBy }) => released && txHashes.has(txHash) && voidBy !== "gateway" && voidBy !== "both",
+        ({ txHash, released, voidBy }) =>
+          released && txHashes.has(txHash) && voidBy !== "gateway" && voidBy !== "both",
       );
       if (named.length > 0)
         found.set(
@@ -305,9 +324,16 @@ export class Book {
   #close(withdrawal: Withdrawal): void {
     const { transactionId } = withdrawal;
     this.#open.delete(transactionId);
-    this.#closed.set(transactionId, { state: withdrawal.state, content: contentOf(withdrawal.job) });
+    this.#closed.set(transactionId, {
+      state: withdrawal.state,
+      content: contentOf(withdrawal.job),
+    });
     // These bytes are never sent again, and they are most of a withdrawal's size.
-    withdrawal.attempts = withdrawal.attempts.map((attempt) => ({ ...attempt, unsigned: "", raw: "" }));
+    withdrawal.attempts = withdrawal.attempts.map((attempt) => ({
+      ...attempt,
+      unsigned: "",
+      raw: "",
+    }));
     this.#recent.set(transactionId, withdrawal);
     const oldest = this.#recent.keys().next();
     if (this.#recent.size > recentMax && !oldest.done) this.#recent.delete(oldest.value);

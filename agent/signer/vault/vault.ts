@@ -10,7 +10,13 @@ import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import { fixedCopy } from "../../files/fixed-bytes.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
-import { addressOfKey, depositKey, hotWalletKey, namedAccounts, type WalletAccount } from "../../keystore/nodes.ts";
+import {
+  addressOfKey,
+  depositKey,
+  hotWalletKey,
+  namedAccounts,
+  type WalletAccount,
+} from "../../keystore/nodes.ts";
 import { Secret } from "../../keystore/secret.ts";
 import { isReceipt, type Receipt } from "../../ledger/receipt.ts";
 import { type Clearance, isClearance } from "../policy/clearance.ts";
@@ -77,19 +83,28 @@ class UnlockedVault implements Vault {
   }
 
   get signerKey(): KeyObject {
-    if (this.#signerKey === null) throw new AgentError("VAULT_LOCKED", "none", "the keys were wiped from memory");
+    if (this.#signerKey === null)
+      throw new AgentError("VAULT_LOCKED", "none", "the keys were wiped from memory");
     return this.#signerKey;
   }
 
   sign(clearance: Clearance, receipt: Receipt): readonly Uint8Array[] {
     invariant(isClearance(clearance), "only what policy cleared is signed");
     invariant(isReceipt(receipt), "only what the ledger holds is signed");
-    invariant(clearance.transactionId === receipt.transactionId, "clearance and receipt name the same withdrawal");
+    invariant(
+      clearance.transactionId === receipt.transactionId,
+      "clearance and receipt name the same withdrawal",
+    );
     invariant(clearance.attempt === receipt.attempt, "clearance and receipt name the same attempt");
     invariant(clearance.digest === receipt.digest, "clearance and receipt name the same digest");
-    invariant(clearance.isCancel === receipt.isCancel, "a cancel is signed as a cancel, and nothing else is");
+    invariant(
+      clearance.isCancel === receipt.isCancel,
+      "a cancel is signed as a cancel, and nothing else is",
+    );
     if (clearance.addressIndex === null) {
-      const own = this.#hotWallet.find(({ family, address }) => family === clearance.family && address === clearance.account);
+      const own = this.#hotWallet.find(
+        ({ family, address }) => family === clearance.family && address === clearance.account,
+      );
       invariant(own !== undefined, "the clearance is for an account of this vault");
       return this.#signWith(own.key, receipt);
     }

@@ -38,7 +38,12 @@ interface Told {
   readonly left: readonly string[];
 }
 
-async function story(family: FamilyKey, plant: Plant | null, extent: Extent, shape: Plant | null = plant): Promise<Told> {
+async function story(
+  family: FamilyKey,
+  plant: Plant | null,
+  extent: Extent,
+  shape: Plant | null = plant,
+): Promise<Told> {
   const world = new ItemWorld(family, plant);
   const { of } = shape as Plant;
   try {
@@ -62,7 +67,8 @@ async function story(family: FamilyKey, plant: Plant | null, extent: Extent, sha
     for (const { id } of world.currencies)
       for (const name of ["A", "B"] as const) {
         const isNone = (await world.order(name, id)) === "";
-        if (name === "B" || of !== "next" || extent === "one") asked.push(`${name} ${id} ${isNone ? "waits" : "has an address"}`);
+        if (name === "B" || of !== "next" || extent === "one")
+          asked.push(`${name} ${id} ${isNone ? "waits" : "has an address"}`);
       }
     for (const [slot, name] of (["A", "B", "A"] as const).entries()) world.payOut(name, slot + 1);
     if (of === "payout") choosePayouts(world, extent, hit);
@@ -94,7 +100,9 @@ const nextCount = 40;
 
 function nextOnes(world: ItemWorld, extent: Extent): Set<string> {
   const first = 2 * world.currencies.length;
-  const places = Array.from({ length: extent === "one" ? 1 : nextCount }, (_, at) => world.nextOf("A", first + at));
+  const places = Array.from({ length: extent === "one" ? 1 : nextCount }, (_, at) =>
+    world.nextOf("A", first + at),
+  );
   for (const address of places) world.planted.accounts.add(address);
   return new Set(places);
 }
@@ -108,7 +116,8 @@ function choose(world: ItemWorld, { of }: Plant, extent: Extent, hit: Set<string
   }
   if (of === "wallet") {
     accounts.add(world.hotOf("A"));
-    for (const { contract } of world.currencies) if (extent === "all" || contract === "") contracts.add(contract);
+    for (const { contract } of world.currencies)
+      if (extent === "all" || contract === "") contracts.add(contract);
   }
   if (of === "request") {
     const own = world.requests.filter(({ merchant }) => merchant === "A");

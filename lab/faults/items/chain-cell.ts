@@ -33,7 +33,8 @@ async function story(family: FamilyKey, plant: ChainPlant | null) {
   try {
     world.fund();
     await world.settle();
-    for (const { id } of world.currencies) for (const name of ["A", "B"] as const) await world.order(name, id);
+    for (const { id } of world.currencies)
+      for (const name of ["A", "B"] as const) await world.order(name, id);
     await world.settle();
     world.isPlanted = true;
     for (const [slot, name] of (["A", "B"] as const).entries()) world.payOut(name, slot + 1);

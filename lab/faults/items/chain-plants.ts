@@ -34,7 +34,15 @@ const viewOf = (number: number, ageMs: number, nowMs: number): HeadView => ({
 
 const nodeOf = (name: string, nowMs: number, more: Partial<NodeStatus>): NodeStatus => {
   const head = viewOf(1_000, 500, nowMs);
-  const well = { ok: true, detail: "", outForMs: null, block: 1_000, head, final: null, ranges: null };
+  const well = {
+    ok: true,
+    detail: "",
+    outForMs: null,
+    block: 1_000,
+    head,
+    final: null,
+    ranges: null,
+  };
   return { url: `http://${name}`, ...well, ...more };
 };
 
@@ -112,7 +120,10 @@ const noHistory: ChainPlant = {
       status: () => {
         const nowMs = time.now();
         const final = viewOf(newest, 4_000, nowMs);
-        return twoNodes(nowMs, { final, ranges: time.isOn() ? [[newest + 1, newest + 60]] : [[1, newest + 60]] });
+        return twoNodes(nowMs, {
+          final,
+          ranges: time.isOn() ? [[newest + 1, newest + 60]] : [[1, newest + 60]],
+        });
       },
       payments: async (...question) => {
         if (time.isOn()) throw list;
@@ -131,13 +142,20 @@ const oneOut = (report: string): ChainPlant => ({
     ...honest,
     status: () => {
       const nowMs = time.now();
-      const out = { ok: false, detail: "NODE_QUOTA: HTTP status 429 (too many requests)", outForMs: 600_000 };
+      const out = {
+        ok: false,
+        detail: "NODE_QUOTA: HTTP status 429 (too many requests)",
+        outForMs: 600_000,
+      };
       return [...twoNodes(nowMs, {}), nodeOf("three", nowMs, time.isOn() ? out : {})];
     },
   }),
 });
 
-const each = (of: (report: string) => ChainPlant, reports: Record<FamilyKey, string>): Record<FamilyKey, ChainPlant> => ({
+const each = (
+  of: (report: string) => ChainPlant,
+  reports: Record<FamilyKey, string>,
+): Record<FamilyKey, ChainPlant> => ({
   evm: of(reports.evm),
   tron: of(reports.tron),
   bitcoin: of(reports.bitcoin),
@@ -147,7 +165,9 @@ const each = (of: (report: string) => ChainPlant, reports: Record<FamilyKey, str
 
 const wholeBlocks: Reason = { none: "blocks are read whole, so what lacks is a span's" };
 
-export const chainPlants: Readonly<Record<ChainDomain, Readonly<Record<FamilyKey, ChainPlant | Reason>>>> = {
+export const chainPlants: Readonly<
+  Record<ChainDomain, Readonly<Record<FamilyKey, ChainPlant | Reason>>>
+> = {
   head: each(noHead, {
     evm: "hyperlane-xyz/hyperlane-monorepo #2570: a node that is gone for days",
     tron: "tronprotocol/java-tron: a full node that is restarted",
@@ -163,13 +183,25 @@ export const chainPlants: Readonly<Record<ChainDomain, Readonly<Record<FamilyKey
     xrp: "public-bugs-chains-and-shop.md N5, where both servers stop validating",
   }),
   span: {
-    evm: noContent("ethereum/go-ethereum: a balancer in front of nodes at two heads", "NODE_NO_BLOCK"),
+    evm: noContent(
+      "ethereum/go-ethereum: a balancer in front of nodes at two heads",
+      "NODE_NO_BLOCK",
+    ),
     tron: noContent("trustwallet/blockatlas #934: an index behind the tip", "NODE_NO_BLOCK"),
-    bitcoin: noContent("interlay/interbtc #368: a block whose hash is known and whose bytes are 404", "NODE_NO_BLOCK"),
+    bitcoin: noContent(
+      "interlay/interbtc #368: a block whose hash is known and whose bytes are 404",
+      "NODE_NO_BLOCK",
+    ),
     litecoin: noContent("interlay/interbtc #368", "NODE_NO_BLOCK"),
     xrp: noContent("XRPLF/clio #263: a server that has the ledger's number alone", "NODE_NO_BLOCK"),
   },
-  history: { evm: wholeBlocks, tron: wholeBlocks, bitcoin: wholeBlocks, litecoin: wholeBlocks, xrp: noHistory },
+  history: {
+    evm: wholeBlocks,
+    tron: wholeBlocks,
+    bitcoin: wholeBlocks,
+    litecoin: wholeBlocks,
+    xrp: noHistory,
+  },
   provider: each(oneOut, {
     evm: "ethers-io/ethers.js: a public provider's 429",
     tron: "tronprotocol/trongrid: a key at its daily limit",

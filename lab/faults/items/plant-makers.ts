@@ -26,10 +26,14 @@ export interface Plant {
   wrap(honest: WatcherNodes, planted: PlantedItems & { isOn(): boolean }): WatcherNodes;
 }
 
-export const refusal = (code: Code, words: string): AgentError => new AgentError(code, "none", words);
+export const refusal = (code: Code, words: string): AgentError =>
+  new AgentError(code, "none", words);
 
 /** Balances of some questions fail, each alone. */
-function balancesFail(fault: AgentError, isOf: (question: BalanceQuestion, planted: PlantedItems) => boolean): Plant["wrap"] {
+function balancesFail(
+  fault: AgentError,
+  isOf: (question: BalanceQuestion, planted: PlantedItems) => boolean,
+): Plant["wrap"] {
   return (honest, planted) => {
     const isHit = (question: BalanceQuestion): boolean => planted.isOn() && isOf(question, planted);
     return {
@@ -40,7 +44,9 @@ function balancesFail(fault: AgentError, isOf: (question: BalanceQuestion, plant
       },
       balances: async (questions, block) => {
         const told = await honest.balances(questions, block);
-        return told.map((one, at) => (isHit(questions[at] as BalanceQuestion) ? failed(fault) : one));
+        return told.map((one, at) =>
+          isHit(questions[at] as BalanceQuestion) ? failed(fault) : one,
+        );
       },
     };
   };
@@ -54,12 +60,17 @@ export const tokenFails = (report: string, fault: AgentError): Plant => ({
 });
 
 /** The balance of an address cannot be read, of a wallet in the planted currencies. */
-export const unreadable = (report: string, of: "request" | "next" | "wallet", fault: AgentError): Plant => ({
+export const unreadable = (
+  report: string,
+  of: "request" | "next" | "wallet",
+  fault: AgentError,
+): Plant => ({
   report,
   of,
   wrap: balancesFail(
     fault,
-    ({ account, contract }, { accounts, contracts }) => accounts.has(account) && (of !== "wallet" || contracts.has(contract)),
+    ({ account, contract }, { accounts, contracts }) =>
+      accounts.has(account) && (of !== "wallet" || contracts.has(contract)),
   ),
 });
 
@@ -73,7 +84,8 @@ export const unjudged = (report: string, fault: AgentError): Plant => ({
       const pass = honest.pass(final, payouts);
       return {
         judge: async (payment, txHashes, pin) => {
-          if (planted.isOn() && txHashes.some((hash) => planted.transactions.has(hash))) throw fault;
+          if (planted.isOn() && txHashes.some((hash) => planted.transactions.has(hash)))
+            throw fault;
           return pass.judge(payment, txHashes, pin);
         },
       };
@@ -89,9 +101,12 @@ export const oddPayment = (report: string): Plant => ({
     ...honest,
     payments: async (blocks, contracts, addresses, isAgreed) => {
       const { found, unread } = await honest.payments(blocks, contracts, addresses, isAgreed);
-      const isHit = ({ txHash }: { readonly txHash: string }): boolean => planted.isOn() && planted.transactions.has(txHash);
+      const isHit = ({ txHash }: { readonly txHash: string }): boolean =>
+        planted.isOn() && planted.transactions.has(txHash);
       const fault = refusal("NODE_ANSWER", "the node's answer is no Amount");
-      const odd = found.filter(isHit).map(({ txHash, block, address: account }) => ({ txHash, block, account, fault }));
+      const odd = found
+        .filter(isHit)
+        .map(({ txHash, block, address: account }) => ({ txHash, block, account, fault }));
       return { found: found.filter((one) => !isHit(one)), unread: [...unread, ...odd] };
     },
   }),
@@ -105,9 +120,12 @@ export const oddPayout = (report: string): Plant => ({
     ...honest,
     outgoing: async (blocks, accounts, isAgreed) => {
       const { found, unread } = await honest.outgoing(blocks, accounts, isAgreed);
-      const isHit = ({ txHash }: { readonly txHash: string }): boolean => planted.isOn() && planted.transactions.has(txHash);
+      const isHit = ({ txHash }: { readonly txHash: string }): boolean =>
+        planted.isOn() && planted.transactions.has(txHash);
       const fault = refusal("NODE_ANSWER", "transaction.value is not a quantity");
-      const odd = found.filter(isHit).map(({ txHash, block, account }) => ({ txHash, block, account, fault }));
+      const odd = found
+        .filter(isHit)
+        .map(({ txHash, block, account }) => ({ txHash, block, account, fault }));
       return { found: found.filter((one) => !isHit(one)), unread: [...unread, ...odd] };
     },
   }),
@@ -123,7 +141,9 @@ export const lostHistory = (report: string, fault: AgentError): Plant => ({
       ...honest,
       payments: async (blocks, contracts, addresses, isAgreed) => {
         const finds = await honest.payments(blocks, contracts, addresses, isAgreed);
-        const missing = planted.isOn() ? [...planted.accounts].map((account) => ({ account, fault })) : [];
+        const missing = planted.isOn()
+          ? [...planted.accounts].map((account) => ({ account, fault }))
+          : [];
         return { ...finds, found: finds.found.filter(({ address }) => !isOf(address)), missing };
       },
       outgoing: async (blocks, accounts, isAgreed) => {

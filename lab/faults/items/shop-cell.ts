@@ -18,7 +18,13 @@ import { listAside } from "../../../gateway/store/set-aside.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { gatewayDatabase, insertTransaction, silentLog } from "../../kit/gateway-database.ts";
 import type { Extent, FamilyKey } from "./plants.ts";
-import { type PricePlant, type RowPlant, type ShopDomain, shopPlants, type TargetPlant } from "./shop-plants.ts";
+import {
+  type PricePlant,
+  type RowPlant,
+  type ShopDomain,
+  shopPlants,
+  type TargetPlant,
+} from "./shop-plants.ts";
 import { type Item, ItemWorld, networkOf } from "./world.ts";
 
 export interface ShopCellResult {
@@ -57,15 +63,22 @@ function runRowCell(family: FamilyKey, plant: RowPlant, extent: Extent): Promise
     try {
       world.fund();
       await world.settle();
-      for (const { id } of world.currencies) for (const name of ["A", "A", "B"] as const) await world.order(name, id);
+      for (const { id } of world.currencies)
+        for (const name of ["A", "A", "B"] as const) await world.order(name, id);
       await world.settle();
       const own = world.requests.filter(({ merchant }) => merchant === "A");
       const hit = extent === "one" ? own.slice(0, 1) : own;
       const columns = Object.keys(plant.spoilt) as (keyof RowPlant["spoilt"])[];
-      const kept = new Map(hit.map(({ id }) => [id, columns.map((name) => columnOf(world, id, name))]));
+      const kept = new Map(
+        hit.map(({ id }) => [id, columns.map((name) => columnOf(world, id, name))]),
+      );
       const set = (id: string, values: readonly (string | number)[]): void => {
         for (const [at, name] of columns.entries())
-          database.run(`UPDATE transactions SET ${name} = ? WHERE id = ?`, values[at] as string | number, id);
+          database.run(
+            `UPDATE transactions SET ${name} = ? WHERE id = ?`,
+            values[at] as string | number,
+            id,
+          );
       };
       if (isPlanted)
         for (const { id } of hit)
@@ -80,11 +93,15 @@ function runRowCell(family: FamilyKey, plant: RowPlant, extent: Extent): Promise
         ...world.trace(isHit),
         ...(["A", "B"] as const).flatMap((name) => world.shop.list(world.merchantOf(name), kept)),
       ];
-      const named = (): readonly string[] => [...new Set(listAside(database).map(({ about }) => about))].sort();
+      const named = (): readonly string[] =>
+        [...new Set(listAside(database).map(({ about }) => about))].sort();
       const during = named().filter((id) => kept.has(id));
       for (const [id, values] of kept) {
         if (isPlanted) set(id, values);
-        retryRows({ store: world.store, nowMs: world.nowMs, actor: "operator" } as unknown as Operator, id);
+        retryRows(
+          { store: world.store, nowMs: world.nowMs, actor: "operator" } as unknown as Operator,
+          id,
+        );
       }
       world.shop.tell();
       return { bystanders, during, after: named(), left: world.trace((item) => !isHit(item)) };
@@ -95,7 +112,10 @@ function runRowCell(family: FamilyKey, plant: RowPlant, extent: Extent): Promise
 }
 
 function columnOf(world: ItemWorld, id: string, name: string): string | number {
-  const row = world.store.database.get<Record<string, string | number>>("SELECT * FROM transactions WHERE id = ?", id);
+  const row = world.store.database.get<Record<string, string | number>>(
+    "SELECT * FROM transactions WHERE id = ?",
+    id,
+  );
   return row?.[name] as string | number;
 }
 
@@ -104,8 +124,14 @@ const addressOf = (name: string): string => `https://shop.example/${name}`;
 const targetsOf = { A: ["a-one", "a-two"], B: ["b-one"] } as const;
 
 /** One receiver of A, or both, fail; B's, and A's other one, get each event. */
-function runTargetCell(family: FamilyKey, plant: TargetPlant, extent: Extent): Promise<ShopCellResult> {
-  const bad: readonly string[] = (extent === "one" ? targetsOf.A.slice(0, 1) : targetsOf.A).map(addressOf);
+function runTargetCell(
+  family: FamilyKey,
+  plant: TargetPlant,
+  extent: Extent,
+): Promise<ShopCellResult> {
+  const bad: readonly string[] = (extent === "one" ? targetsOf.A.slice(0, 1) : targetsOf.A).map(
+    addressOf,
+  );
   return bothWays(async (isPlanted) => {
     const db = gatewayDatabase();
     const { store } = db;
@@ -136,12 +162,31 @@ function runTargetCell(family: FamilyKey, plant: TargetPlant, extent: Extent): P
       drawn += 1;
       return createHash("sha512").update(`${drawn}`).digest().subarray(0, bytes);
     };
-    const by = { store, gatewayKey: { sealingKey: secretKey }, random, nowMs: clock(), run: null, actor: "operator" };
+    const by = {
+      store,
+      gatewayKey: { sealingKey: secretKey },
+      random,
+      nowMs: clock(),
+      run: null,
+      actor: "operator",
+    };
     for (const [merchant, names] of [["m1", targetsOf.A] as const, ["m-b", targetsOf.B] as const])
       for (const name of names)
-        addCallback(by as unknown as Operator, { merchant, url: addressOf(name), events: [] }, config.callbacks);
+        addCallback(
+          by as unknown as Operator,
+          { merchant, url: addressOf(name), events: [] },
+          config.callbacks,
+        );
     const callbacks: Callbacks = startCallbacks({
-      ...{ store, signals: createSignals(), config, log: silentLog, clock, random, sealingKey: secretKey },
+      ...{
+        store,
+        signals: createSignals(),
+        config,
+        log: silentLog,
+        clock,
+        random,
+        sealingKey: secretKey,
+      },
       recordOf: ({ id }) => ({ transactionId: id }),
       fiatValueOf: () => "",
       callbackSender: { send, close: () => {} },
@@ -150,7 +195,10 @@ function runTargetCell(family: FamilyKey, plant: TargetPlant, extent: Extent): P
       const count = 4;
       for (let at = 0; at < count + plant.more; at += 1)
         for (const merchant of at < count ? ["m1", "m-b"] : ["m1"]) {
-          const id = createHash("sha256").update(`${family} ${merchant} ${at}`).digest("hex").slice(0, 32);
+          const id = createHash("sha256")
+            .update(`${family} ${merchant} ${at}`)
+            .digest("hex")
+            .slice(0, 32);
           insertTransaction(store, {
             id,
             orderId: id,
@@ -170,15 +218,30 @@ function runTargetCell(family: FamilyKey, plant: TargetPlant, extent: Extent): P
       const isBystander = (line: string): boolean => !bad.some((url) => line.startsWith(url));
       const ofOthers = (): readonly string[] => arrived.filter(isBystander).sort();
       const otherOfA = targetsOf.A.length - bad.length;
-      await until(() => ofOthers().length >= count + otherOfA * (count + plant.more) && (!isPlanted || failures.length > 0));
+      await until(
+        () =>
+          ofOthers().length >= count + otherOfA * (count + plant.more) &&
+          (!isPlanted || failures.length > 0),
+      );
       // The results of the others are stored as well.
       await until(() => !waiting().includes("m-b"));
       const bystanders = ofOthers();
       const during = waiting();
       isIn = false;
-      for (const resolve of held) resolve({ status: 0, answer: "no answer in 15 s", retryAfter: undefined, durationMs: 15_000 });
+      for (const resolve of held)
+        resolve({
+          status: 0,
+          answer: "no answer in 15 s",
+          retryAfter: undefined,
+          durationMs: 15_000,
+        });
       await until(() => waiting().length === 0);
-      return { bystanders, during, after: waiting(), left: arrived.filter((line) => !isBystander(line)).sort() };
+      return {
+        bystanders,
+        during,
+        after: waiting(),
+        left: arrived.filter((line) => !isBystander(line)).sort(),
+      };
     } finally {
       callbacks.close();
       db.remove();
@@ -186,15 +249,23 @@ function runTargetCell(family: FamilyKey, plant: TargetPlant, extent: Extent): P
   });
 }
 
-const coinOf: Readonly<Record<FamilyKey, string>> = { evm: "ETH", tron: "TRX", bitcoin: "BTC", litecoin: "LTC", xrp: "XRP" };
+const coinOf: Readonly<Record<FamilyKey, string>> = {
+  evm: "ETH",
+  tron: "TRX",
+  bitcoin: "BTC",
+  litecoin: "LTC",
+  xrp: "XRP",
+};
 const minuteMs = 60_000;
 
 /** The answer of each of three markets for a pair whose price moves by a unit in each minute. */
 function marketAnswer(url: string, nowMs: number): Asked {
   const price = `3000.${String(Math.floor(nowMs / minuteMs) % 100).padStart(2, "0")}`;
   const mark = `${nowMs}`;
-  if (url.includes("coinbase")) return said({ price, trade_id: mark, time: new Date(nowMs).toISOString() });
-  if (url.includes("kraken")) return said({ result: { X: { c: [price, "1"], t: ["1", mark], v: ["1", mark] } } });
+  if (url.includes("coinbase"))
+    return said({ price, trade_id: mark, time: new Date(nowMs).toISOString() });
+  if (url.includes("kraken"))
+    return said({ result: { X: { c: [price, "1"], t: ["1", mark], v: ["1", mark] } } });
   return said({ last: price, volume: mark, timestamp: `${Math.trunc(nowMs / 1000)}` });
 }
 
@@ -207,7 +278,10 @@ function runPriceCell(family: FamilyKey, plant: PricePlant): Promise<ShopCellRes
     let nowMs = 1_790_000_000_000;
     let isIn = isPlanted;
     const clock = (): number => nowMs;
-    const sources = (["coinbase", "kraken", "bitstamp"] as const).map((name) => ({ name, url: "" }));
+    const sources = (["coinbase", "kraken", "bitstamp"] as const).map((name) => ({
+      name,
+      url: "",
+    }));
     const settings = {
       manual: {},
       changedAtMs: 0,
@@ -217,9 +291,18 @@ function runPriceCell(family: FamilyKey, plant: PricePlant): Promise<ShopCellRes
       guardPercent: 5,
       staleMinutes: 5,
     };
-    const currency = (id: string, market: string) => ({ id, market, enabled: true, network: networkOf[family], contract: "" });
+    const currency = (id: string, market: string) => ({
+      id,
+      market,
+      enabled: true,
+      network: networkOf[family],
+      contract: "",
+    });
     const currencies = { coin: currency("coin", coinOf[family]), other: currency("other", "DOGE") };
-    const config = { currencies, prices: settings } as unknown as Pick<GatewayConfig, "currencies" | "prices">;
+    const config = { currencies, prices: settings } as unknown as Pick<
+      GatewayConfig,
+      "currencies" | "prices"
+    >;
     const board = createBoard(config, clock);
     const ask: Ask = async (url) => {
       const honest = marketAnswer(url, nowMs);
@@ -262,7 +345,11 @@ function runPriceCell(family: FamilyKey, plant: PricePlant): Promise<ShopCellRes
 }
 
 /** The cell of a domain and a family. A market is one for all. */
-export function runShopCell(domain: ShopDomain, family: FamilyKey, extent: Extent): Promise<ShopCellResult> {
+export function runShopCell(
+  domain: ShopDomain,
+  family: FamilyKey,
+  extent: Extent,
+): Promise<ShopCellResult> {
   if (domain === "row") return runRowCell(family, shopPlants.row[family], extent);
   if (domain === "target") return runTargetCell(family, shopPlants.target[family], extent);
   return runPriceCell(family, shopPlants.price[family]);

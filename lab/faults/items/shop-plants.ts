@@ -36,14 +36,21 @@ const page: Asked = { ok: true, text: "<section><h2>Pay Button request failed</h
 const unknownPair: Asked = { ok: true, text: '{"error":["EQuery:Unknown asset pair"]}' };
 
 export const rowPlants: Readonly<Record<FamilyKey, RowPlant>> = {
-  evm: { report: "operator.md N1: one record ended the process at each start", spoilt: { metadata: "{" } },
+  evm: {
+    report: "operator.md N1: one record ended the process at each start",
+    spoilt: { metadata: "{" },
+  },
   tron: {
     report: "craftcms/commerce #2936: one field of one line item, and no list of orders loads",
     spoilt: { quote: '{"fiat":' },
   },
-  bitcoin: { report: "pretix/pretix #6159: an export fails for one order", spoilt: { createdAt: 8_700_000_000_000_000 } },
+  bitcoin: {
+    report: "pretix/pretix #6159: an export fails for one order",
+    spoilt: { createdAt: 8_700_000_000_000_000 },
+  },
   litecoin: {
-    report: "openfoodfoundation/openfoodnetwork #5572: one order without a payment, and the report is 500",
+    report:
+      "openfoodfoundation/openfoodnetwork #5572: one order without a payment, and the report is 500",
     spoilt: { value: "{" },
   },
   xrp: {
@@ -53,29 +60,55 @@ export const rowPlants: Readonly<Record<FamilyKey, RowPlant>> = {
 };
 
 export const targetPlants: Readonly<Record<FamilyKey, TargetPlant>> = {
-  evm: { report: "owncast/owncast #1504: one slow receiver delays all others", answer: null, more: 0 },
-  tron: { report: "btcpayserver/btcpayserver #3146: a receiver answers 500 for hours", answer: sent(500, ""), more: 0 },
-  bitcoin: { report: "craftcms/commerce #1296: a receiver that many events strain", answer: sent(429, "", "1"), more: 0 },
+  evm: {
+    report: "owncast/owncast #1504: one slow receiver delays all others",
+    answer: null,
+    more: 0,
+  },
+  tron: {
+    report: "btcpayserver/btcpayserver #3146: a receiver answers 500 for hours",
+    answer: sent(500, ""),
+    more: 0,
+  },
+  bitcoin: {
+    report: "craftcms/commerce #1296: a receiver that many events strain",
+    answer: sent(429, "", "1"),
+    more: 0,
+  },
   litecoin: {
     report: "mageplaza/magento-2-webhook #27: nobody listens at the address",
     answer: sent(0, "ECONNREFUSED"),
     more: 0,
   },
-  xrp: { report: "reapit/foundations #3429: 41 minutes late, behind the queue of one account", answer: sent(503, ""), more: 60 },
+  xrp: {
+    report: "reapit/foundations #3429: 41 minutes late, behind the queue of one account",
+    answer: sent(503, ""),
+    more: 60,
+  },
 };
 
 export const pricePlants: Readonly<Record<FamilyKey, PricePlant>> = {
-  evm: { report: "btcpayserver/btcpayserver #7153: 403 from one market", answer: () => failed("answered 403", 403) },
+  evm: {
+    report: "btcpayserver/btcpayserver #7153: 403 from one market",
+    answer: () => failed("answered 403", 403),
+  },
   tron: {
     report: "btcpayserver/btcpayserver #7090: one market is offline, and no invoice is made",
     answer: () => failed("no answer in 8 s"),
   },
   bitcoin: {
     report: "btcpayserver/btcpayserver #6022: a market's numbers are swapped",
-    answer: (honest) => (honest.ok ? { ok: true, text: honest.text.replaceAll("3000", "3") } : honest),
+    answer: (honest) =>
+      honest.ok ? { ok: true, text: honest.text.replaceAll("3000", "3") } : honest,
   },
-  litecoin: { report: "btcpayserver/btcpayserver #1532: a page with status 200", answer: () => page },
-  xrp: { report: "btcpayserver/btcpayserver #4027: EQuery:Unknown asset pair, with status 200", answer: () => unknownPair },
+  litecoin: {
+    report: "btcpayserver/btcpayserver #1532: a page with status 200",
+    answer: () => page,
+  },
+  xrp: {
+    report: "btcpayserver/btcpayserver #4027: EQuery:Unknown asset pair, with status 200",
+    answer: () => unknownPair,
+  },
 };
 
 export const shopPlants = { row: rowPlants, target: targetPlants, price: pricePlants } as const;

@@ -41,10 +41,16 @@ export class ShopView {
 
   /** Makes events of what changed. */
   tell(): void {
-    const recordOfRow = (row: Parameters<typeof recordOf>[0]): object => recordOf(row, this.#service);
+    const recordOfRow = (row: Parameters<typeof recordOf>[0]): object =>
+      recordOf(row, this.#service);
     const { clock, config } = this.#service;
     const told = this.#store.write((database) =>
-      tellChanges(database, { config, clock, recordOf: recordOfRow, random: (bytes) => this.#bytes(bytes) }),
+      tellChanges(database, {
+        config,
+        clock,
+        recordOf: recordOfRow,
+        random: (bytes) => this.#bytes(bytes),
+      }),
     );
     this.aside.push(...told.aside.map(({ key }) => key));
   }
@@ -55,7 +61,10 @@ export class ShopView {
     const record: Record<string, unknown> = { ...recordOf(row, this.#service) };
     for (const name of timesOfRecord) delete record[name];
     const merchant = readMerchant(this.#store.database, row.merchant) as MerchantRow;
-    const page = row.operation === "deposit" ? stateOf(payerView(this.#service as Service, row, merchant, 0)) : "";
+    const page =
+      row.operation === "deposit"
+        ? stateOf(payerView(this.#service as Service, row, merchant, 0))
+        : "";
     const events = this.#store.database.all<{ type: string }>(
       "SELECT type FROM callbackEvents WHERE transactionId = ? ORDER BY number",
       id,
@@ -73,7 +82,8 @@ export class ShopView {
   list(merchant: string, leftOut: { has(id: string): boolean }): readonly string[] {
     const service = this.#service as Service;
     const answer = listTransactions(service, merchant, {}, { headers: {}, isInterface: false });
-    const text = answer.kind === "list" ? [...(answer.parts as Iterable<string>)].join("") : answer.kind;
+    const text =
+      answer.kind === "list" ? [...(answer.parts as Iterable<string>)].join("") : answer.kind;
     const records = JSON.parse(text) as readonly {
       readonly transactionId: string;
       readonly stage: string;

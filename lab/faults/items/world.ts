@@ -58,7 +58,13 @@ const hourMs = 3_600_000;
 
 /** The lines of the preset of a network, so that its usual times count. */
 function chainOn(family: FamilyKey, network: string): GatewayChain {
-  const preset = { evm: "ethereum", tron: "tron", bitcoin: "bitcoin", litecoin: "litecoin", xrp: "xrp" }[family];
+  const preset = {
+    evm: "ethereum",
+    tron: "tron",
+    bitcoin: "bitcoin",
+    litecoin: "litecoin",
+    xrp: "xrp",
+  }[family];
   return { ...findChainPreset(preset)?.lines, network } as unknown as GatewayChain;
 }
 
@@ -86,7 +92,11 @@ export class ItemWorld {
   readonly currencies: readonly GatewayCurrency[];
   readonly requests: Item[] = [];
   readonly payouts: Item[] = [];
-  readonly planted: PlantedItems = { contracts: new Set(), accounts: new Set(), transactions: new Set() };
+  readonly planted: PlantedItems = {
+    contracts: new Set(),
+    accounts: new Set(),
+    transactions: new Set(),
+  };
   isPlanted = false;
   nowMs = 1_790_000_000_000;
   readonly #db: GatewayDatabase = gatewayDatabase();
@@ -111,7 +121,9 @@ export class ItemWorld {
     };
     this.currencies = [
       { ...base, id: "coin", contract: "", decimal } as unknown as GatewayCurrency,
-      ...(contract === null ? [] : [{ ...base, id: "token", contract, decimal: 6 } as unknown as GatewayCurrency]),
+      ...(contract === null
+        ? []
+        : [{ ...base, id: "token", contract, decimal: 6 } as unknown as GatewayCurrency]),
     ];
     const decimals = new Map(this.currencies.map((one) => [one.contract, one.decimal]));
     this.chain = new FixtureChain(this.network, { lag: 1, decimals, at: this.nowMs });
@@ -119,8 +131,20 @@ export class ItemWorld {
     const store = this.#db.store;
     store.write((database) => keepNativeCoins(database, new Map([[this.network, "coin"]])));
     const byId = Object.fromEntries(this.currencies.map((one) => [one.id, one]));
-    const config = { chains: {}, currencies: byId, lifetimes: { withdrawalHours: 24 }, sweepsAtOnce: 50 } as never;
-    const common = { store, signals: createSignals(), config, log: silentLog, clock: () => this.nowMs, run: "one run" };
+    const config = {
+      chains: {},
+      currencies: byId,
+      lifetimes: { withdrawalHours: 24 },
+      sweepsAtOnce: 50,
+    } as never;
+    const common = {
+      store,
+      signals: createSignals(),
+      config,
+      log: silentLog,
+      clock: () => this.nowMs,
+      run: "one run",
+    };
     this.#sweeps = createSweeps(common);
     const honest = this.chain.reader();
     const time = { isOn: () => this.isPlanted, now: () => this.nowMs };
@@ -132,9 +156,18 @@ export class ItemWorld {
     this.#open = () => new ChainWatch("one", chainOn(family, this.network), options, byId as never);
     this.watch = this.#open();
     this.shop = new ShopView({
-      ...{ store, log: silentLog, clock: () => this.nowMs, confirmations: (id) => this.watch.confirmations(id) },
+      ...{
+        store,
+        log: silentLog,
+        clock: () => this.nowMs,
+        confirmations: (id) => this.watch.confirmations(id),
+      },
       config: {
-        ...{ chains: { one: chainOn(family, this.network) }, currencies: byId as never, publicUrl: "https://pay.example" },
+        ...{
+          chains: { one: chainOn(family, this.network) },
+          currencies: byId as never,
+          publicUrl: "https://pay.example",
+        },
         limits: { listMax: 0 } as never,
       },
       readAt: () => this.watch.readAt,
@@ -158,10 +191,12 @@ export class ItemWorld {
     const digit = name === "A" ? "a" : "b";
     const { id: agent } = pairAgent(this.#db.store, digit);
     const family = familyOf(this.network);
-    const accounts = namedAccounts(deriveAccounts(fixedSeed(`items ${name}`), [family.name])).map((one) => ({
-      ...one,
-      firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
-    }));
+    const accounts = namedAccounts(deriveAccounts(fixedSeed(`items ${name}`), [family.name])).map(
+      (one) => ({
+        ...one,
+        firstAddress: one.purpose === "deposits" ? family.depositAddress(one.id, 0) : one.id,
+      }),
+    );
     const paid = this.currencies.map((one) => ({ ...one, maxFee: "0.01", address: "" }));
     this.#db.store.database.run(
       "UPDATE agents SET accounts = ?, networks = ?, currencies = ? WHERE id = ?",
@@ -216,9 +251,19 @@ export class ItemWorld {
     const shop = this.#shops.find((one) => one.name === name) as Shop;
     const { store } = this.#db;
     const wanted = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
-    const marks = marksOver(new Map(), { append: () => {}, syncNow: () => {}, sync: () => {}, close: () => {} });
+    const marks = marksOver(new Map(), {
+      append: () => {},
+      syncNow: () => {},
+      sync: () => {},
+      close: () => {},
+    });
     for (let tries = 0; tries < 3; tries += 1) {
-      const beside = { marks, readAt: () => this.watch.readAt, nowMs: this.nowMs, lookedIn: [currency, "coin"] };
+      const beside = {
+        marks,
+        readAt: () => this.watch.readAt,
+        nowMs: this.nowMs,
+        lookedIn: [currency, "coin"],
+      };
       const taken = store.write((database) => {
         const place = takeAddress(database, shop.merchant, wanted, beside);
         if (isAnswer(place) || "look" in place) return place;
@@ -235,7 +280,11 @@ export class ItemWorld {
           : place.address;
         insertTransaction(store, {
           ...{ ...row, id, orderId: id, merchant: shop.merchant, currency, network: this.network },
-          ...{ depositAddress: place.address, receiverAddress, amountUnits: this.#unitsOf(wanted).toString() },
+          ...{
+            depositAddress: place.address,
+            receiverAddress,
+            amountUnits: this.#unitsOf(wanted).toString(),
+          },
         });
         issueAddress(database, place.address, 0);
         insertDepositAddress(database, {
@@ -244,7 +293,13 @@ export class ItemWorld {
           addressIndex: place.addressIndex,
           transactionId: id,
         });
-        this.requests.push({ merchant: name, id, currency, address: place.address, txHash: this.chain.hashOf(`pays ${id}`) });
+        this.requests.push({
+          merchant: name,
+          id,
+          currency,
+          address: place.address,
+          txHash: this.chain.hashOf(`pays ${id}`),
+        });
         return place.address;
       });
       if (typeof taken === "string") return taken;
@@ -259,9 +314,13 @@ export class ItemWorld {
 
   /** Every request of these merchants, by default of both, is paid in full, in one block. */
   payAll(...names: readonly ("A" | "B")[]): void {
-    const own = this.requests.filter(({ merchant }) => names.length === 0 || names.includes(merchant));
+    const own = this.requests.filter(
+      ({ merchant }) => names.length === 0 || names.includes(merchant),
+    );
     const payments = own.map(({ address, currency, txHash: hash }) => {
-      const { contract, decimal } = this.currencies.find(({ id }) => id === currency) as GatewayCurrency;
+      const { contract, decimal } = this.currencies.find(
+        ({ id }) => id === currency,
+      ) as GatewayCurrency;
       const { address: to, tag } = familyOf(this.network).accounts.payeeOf(address);
       return { hash, from: "a payer", to, tag, contract, units: 10n ** BigInt(decimal) };
     });
@@ -278,22 +337,41 @@ export class ItemWorld {
     const to = this.hotOf(name === "A" ? "B" : "A");
     const number = (name === "A" ? 0x1000 : 0x2000) + this.#made[name];
     const id = askWithdrawal(this.#db.store, agent, number, {
-      ...{ network: this.network, currency: "coin", stage: "broadcast", receiverAddress: to, depositAddress: hot },
+      ...{
+        network: this.network,
+        currency: "coin",
+        stage: "broadcast",
+        receiverAddress: to,
+        depositAddress: hot,
+      },
       ...{ amountUnits: "1000", expiresAt: this.nowMs + 24 * hourMs },
     });
     const txHash = this.chain.hashOf(`payout ${id}`);
     insertSignature(this.#db.store.database, {
-      ...{ transactionId: id, attempt: 1, agent, network: this.network, account: hot, slot: `${slot}`, txHash },
+      ...{
+        transactionId: id,
+        attempt: 1,
+        agent,
+        network: this.network,
+        account: hot,
+        slot: `${slot}`,
+        txHash,
+      },
       ...{ feeMax: "1", seq: this.#made[name], validUntilMs, pin: "", cancel: 0 },
     });
     this.payouts.push({ merchant: name, id, currency: "coin", address: "", txHash });
     if (validUntilMs === 0)
-      this.chain.mine(this.nowMs, [{ hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n }]);
+      this.chain.mine(this.nowMs, [
+        { hash: txHash, from: hot, slot: `${slot}`, to, units: 1_000n, fee: 1n },
+      ]);
   }
 
   #id(name: "A" | "B"): string {
     this.#made[name] += 1;
-    return createHash("sha256").update(`item ${name} ${this.#made[name]}`).digest("hex").slice(0, 32);
+    return createHash("sha256")
+      .update(`item ${name} ${this.#made[name]}`)
+      .digest("hex")
+      .slice(0, 32);
   }
 
   /**
@@ -312,19 +390,31 @@ export class ItemWorld {
         "SELECT currency, amountUnits, stage FROM transactions WHERE operation = 'sweep' AND depositAddress = ?",
         address,
       );
-    const unread = ({ currency, address }: Item): boolean => this.watch.unreadSince({ currency, address }) !== null;
+    const unread = ({ currency, address }: Item): boolean =>
+      this.watch.unreadSince({ currency, address }) !== null;
     const shown = ({ id }: Item): unknown => this.shop.shownOrAside(id);
     return [
       ...this.requests
         .filter((one) => !isLeftOut(one))
         .map((one) =>
-          JSON.stringify([one.merchant, one.currency, one.address, rowOf(one), sweepsOf(one), unread(one), shown(one)]),
+          JSON.stringify([
+            one.merchant,
+            one.currency,
+            one.address,
+            rowOf(one),
+            sweepsOf(one),
+            unread(one),
+            shown(one),
+          ]),
         ),
       ...this.payouts
         .filter((one) => !isLeftOut(one))
         .map((one) => JSON.stringify([one.merchant, one.txHash, rowOf(one), shown(one)])),
       JSON.stringify([
-        ...this.#db.store.database.all("SELECT account, currency, units FROM balances WHERE account = ?", this.hotOf("B")),
+        ...this.#db.store.database.all(
+          "SELECT account, currency, units FROM balances WHERE account = ?",
+          this.hotOf("B"),
+        ),
       ]),
       `chain ${this.watch.status().ok ? "ready" : "not ready"} ${this.watch.status().detail}`,
     ];
@@ -334,7 +424,12 @@ export class ItemWorld {
   row(): string {
     const { ok, detail, delays, nodes } = this.watch.status();
     const outs = nodes.filter((node) => !node.ok).map((node) => node.detail);
-    return [ok ? "ok" : "not read", detail, ...delays.map(({ code, words }) => `${code}: ${words}`), ...outs].join("; ");
+    return [
+      ok ? "ok" : "not read",
+      detail,
+      ...delays.map(({ code, words }) => `${code}: ${words}`),
+      ...outs,
+    ].join("; ");
   }
 
   /** Requests and payouts that are at their end. */
@@ -342,7 +437,10 @@ export class ItemWorld {
     const count = (items: readonly Item[]): number =>
       items.filter(
         ({ id }) =>
-          this.#db.store.database.get<{ status: number }>("SELECT status FROM transactions WHERE id = ?", id)?.status === 1,
+          this.#db.store.database.get<{ status: number }>(
+            "SELECT status FROM transactions WHERE id = ?",
+            id,
+          )?.status === 1,
       ).length;
     return { requests: count(this.requests), payouts: count(this.payouts) };
   }

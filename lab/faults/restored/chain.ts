@@ -4,7 +4,18 @@
  */
 import type { StepsChain } from "../steps/chain.ts";
 
-type Steps = "id" | "chainName" | "decimal" | "unit" | "fees" | "served" | "fund" | "receiver" | "goesOn" | "judge" | "close";
+type Steps =
+  | "id"
+  | "chainName"
+  | "decimal"
+  | "unit"
+  | "fees"
+  | "served"
+  | "fund"
+  | "receiver"
+  | "goesOn"
+  | "judge"
+  | "close";
 
 export interface RestoredChain extends Pick<StepsChain, Steps> {
   /** The whole system has started on it and its local EVM chain. */

@@ -8,7 +8,12 @@ import type { RestoredChain } from "./chain.ts";
 import { Pace } from "./pace.ts";
 
 interface Block {
-  readonly transactions: readonly { readonly hash: string; readonly from: string; readonly to: string; readonly value: string }[];
+  readonly transactions: readonly {
+    readonly hash: string;
+    readonly from: string;
+    readonly to: string;
+    readonly value: string;
+  }[];
 }
 
 export class EvmRestoredChain implements RestoredChain {
@@ -57,7 +62,10 @@ export class EvmRestoredChain implements RestoredChain {
     const transactions = new Map<string, readonly Payment[]>();
     const height = Number(BigInt((await rpc(this.#url, "eth_blockNumber")) as string));
     for (let number = 0; number <= height; number += 1) {
-      const block = (await rpc(this.#url, "eth_getBlockByNumber", [`0x${number.toString(16)}`, true])) as Block;
+      const block = (await rpc(this.#url, "eth_getBlockByNumber", [
+        `0x${number.toString(16)}`,
+        true,
+      ])) as Block;
       for (const { hash, from, to, value } of block.transactions) {
         if (from.toLowerCase() !== hotWalletAddress.toLowerCase()) continue;
         transactions.set(hash, [{ txHash: hash, receiver: getAddress(to), units: BigInt(value) }]);

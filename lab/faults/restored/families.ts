@@ -32,7 +32,12 @@ const opens: Readonly<Record<RestoredFamily, (blockMs: number) => Promise<Opened
   litecoin: (blockMs) => openCoins("litecoin", blockMs),
   async xrp(closeMs) {
     const chain = await XrpStepsChain.open(closeMs);
-    return { chain, finalMs: 3 * closeMs, runsMax, words: "the lab's node in the place of rippled" };
+    return {
+      chain,
+      finalMs: 3 * closeMs,
+      runsMax,
+      words: "the lab's node in the place of rippled",
+    };
   },
 };
 

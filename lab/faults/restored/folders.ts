@@ -35,12 +35,15 @@ export class Folders {
   /** `isWhole` for somebody who knows that a whole machine is of before, and follows the page. */
   restore(isWhole: boolean): void {
     for (const [from, to] of this.#pairs()) replace(to, from);
-    if (isWhole) rmSync(join(dirname(this.#kit.gatewayConfigPath), "gateway.db.addresses"), { force: true });
+    if (isWhole)
+      rmSync(join(dirname(this.#kit.gatewayConfigPath), "gateway.db.addresses"), { force: true });
   }
 
   #pairs(): readonly (readonly [string, string])[] {
     const { dir, stateDir, gatewayConfigPath } = this.#kit;
-    return [stateDir, dirname(gatewayConfigPath)].map((folder, at) => [folder, join(dir, `copy-${at}`)] as const);
+    return [stateDir, dirname(gatewayConfigPath)].map(
+      (folder, at) => [folder, join(dir, `copy-${at}`)] as const,
+    );
   }
 
   #pids(): readonly number[] {

@@ -52,20 +52,27 @@ export class RestoredOperator {
   /** One look at all that may wait. */
   async look(orders: readonly RestoredOrder[], { held, paid }: Looked): Promise<void> {
     let isRecovery = false;
-    for (const order of orders) if (held.has(order.transactionId)) isRecovery = (await this.#atGateway(order)) || isRecovery;
+    for (const order of orders)
+      if (held.has(order.transactionId)) isRecovery = (await this.#atGateway(order)) || isRecovery;
     const status = await this.status();
     const isLocked = status.locked !== "" || status.recovery === "RECOVERY_OFFERED";
     if (isLocked) await this.#tellProblems();
     if (isLocked || isRecovery) {
       // As the page says: not before all that is on its way is final.
       await sleep(this.#finalMs);
-      await this.recover(orders.filter(({ before }) => before.some((txHash) => paid.has(txHash))).length);
+      await this.recover(
+        orders.filter(({ before }) => before.some((txHash) => paid.has(txHash))).length,
+      );
       return;
     }
-    const { withdrawals } = await askOperator(stateFolder(this.#kit.stateDir), "list", { openOnly: true, limit: listMax });
+    const { withdrawals } = await askOperator(stateFolder(this.#kit.stateDir), "list", {
+      openOnly: true,
+      limit: listMax,
+    });
     for (const view of withdrawals) {
       const order = orders.find(({ transactionId }) => transactionId === view.transactionId);
-      if (order !== undefined && (view.state === "held" || view.state === "quarantined")) await this.#atAgent(view, order, paid);
+      if (order !== undefined && (view.state === "held" || view.state === "quarantined"))
+        await this.#atAgent(view, order, paid);
     }
     if (held.size === 0 && status.stopped !== undefined) await this.#resume();
   }
@@ -96,7 +103,9 @@ export class RestoredOperator {
 
   /** The attempts that an order has at the agent now. */
   async attemptsOf(transactionId: string): Promise<readonly string[]> {
-    const { withdrawal } = await askOperator(stateFolder(this.#kit.stateDir), "show", { transactionId });
+    const { withdrawal } = await askOperator(stateFolder(this.#kit.stateDir), "show", {
+      transactionId,
+    });
     return withdrawal.attempts.map(({ txHash }) => txHash);
   }
 
@@ -137,7 +146,8 @@ export class RestoredOperator {
         ? ["withdrawals", "paid", id, "--transaction", txHash]
         : ["withdrawals", "release", id, "--not", txHash];
       const line = shown.output.split("\n").find((one) => one.includes(words.join(" ")));
-      if (line === undefined) this.violations.push(`${orderId} is held by ${txHash}, and nothing says what to type`);
+      if (line === undefined)
+        this.violations.push(`${orderId} is held by ${txHash}, and nothing says what to type`);
       // Said of a payment that no operator may name yet.
       else if (!line.includes("(once it is final)")) {
         const { output } = await this.#gateway(...words, ...why);
@@ -163,7 +173,14 @@ export class RestoredOperator {
     if (!output.replace(/\s+/g, " ").includes(`${verb} ${id}`))
       this.violations.push(`${orderId} is ${state}, and nothing says "${verb} ${id}"`);
     if (isPaid) {
-      const { code: ended } = await this.#gateway("withdrawals", "paid", id, "--transaction", txHash, ...why);
+      const { code: ended } = await this.#gateway(
+        "withdrawals",
+        "paid",
+        id,
+        "--transaction",
+        txHash,
+        ...why,
+      );
       if (ended !== 0) return; // not final yet, or not read
     }
     await this.#cli(verb, id, "--yes");
@@ -171,16 +188,23 @@ export class RestoredOperator {
 
   async #resume(): Promise<void> {
     const { output } = await this.#kit.cli("status");
-    const networks = [...output.matchAll(/resume --network (\S+?)[\s"',.;)]/g)].map(([, network = ""]) => network);
-    if (networks.length === 0) this.violations.push("first payments are stopped, and nothing says what to type");
-    for (const network of new Set(networks)) await this.#cli("resume", "--network", network, "--yes");
+    const networks = [...output.matchAll(/resume --network (\S+?)[\s"',.;)]/g)].map(
+      ([, network = ""]) => network,
+    );
+    if (networks.length === 0)
+      this.violations.push("first payments are stopped, and nothing says what to type");
+    for (const network of new Set(networks))
+      await this.#cli("resume", "--network", network, "--yes");
   }
 
   async #tellProblems(): Promise<void> {
     const { output } = await this.#kit.cli("status", "--json");
-    const { problems = [] } = JSON.parse(output) as { problems?: readonly { code: string; hint: string }[] };
+    const { problems = [] } = JSON.parse(output) as {
+      problems?: readonly { code: string; hint: string }[];
+    };
     const locks = problems.filter(({ hint }) => hint.includes("recover"));
-    if (locks.length === 0) this.violations.push("the agent is locked, and nothing names the recovery");
+    if (locks.length === 0)
+      this.violations.push("the agent is locked, and nothing names the recovery");
     for (const { code, hint } of locks) this.#tell(`${code}: ${hint}`);
   }
 

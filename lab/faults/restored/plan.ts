@@ -48,8 +48,16 @@ function isSo(random: Random): boolean {
 }
 
 /** A plan in words. */
-export function wordsOf({ atCopy, after, isApprovedAfter, isKilled, isAtRest, alike }: RunPlan): string {
-  const standing = ({ paid, held, onItsWay }: Standing): string => `${paid} paid, ${held} held, ${onItsWay} on their way`;
+export function wordsOf({
+  atCopy,
+  after,
+  isApprovedAfter,
+  isKilled,
+  isAtRest,
+  alike,
+}: RunPlan): string {
+  const standing = ({ paid, held, onItsWay }: Standing): string =>
+    `${paid} paid, ${held} held, ${onItsWay} on their way`;
   const further = [
     ...(isApprovedAfter && atCopy.held > 0 ? ["held ones approved after it"] : []),
     ...(isKilled ? ["killed"] : []),

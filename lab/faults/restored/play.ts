@@ -36,7 +36,11 @@ export interface RestoredReport extends Report {
 }
 
 /** Plays one cell; what it started is gone afterwards. A run that fails ends its system. */
-export async function playCell(family: RestoredFamily, recovery: Recovery, faults: RestoredFaults): Promise<CellReport> {
+export async function playCell(
+  family: RestoredFamily,
+  recovery: Recovery,
+  faults: RestoredFaults,
+): Promise<CellReport> {
   const begunAt = performance.now();
   const { runs, say } = faults;
   const seed = `${faults.seed}/${family}/${recovery}`;
@@ -44,11 +48,17 @@ export async function playCell(family: RestoredFamily, recovery: Recovery, fault
   const sums = { orders: 0, waited: 0, recoveriesDone: 0 };
   let done = 0;
   while (done < runs) {
-    const part = await playSystem(family, recovery, { ...faults, seed, from: done + 1, most: runs - done }, sums);
+    const part = await playSystem(
+      family,
+      recovery,
+      { ...faults, seed, from: done + 1, most: runs - done },
+      sums,
+    );
     violations.push(...part.violations);
     done += part.runs;
   }
-  for (const violation of violations) say(`violation: ${family}, ${recovery} recovery: ${violation}`);
+  for (const violation of violations)
+    say(`violation: ${family}, ${recovery} recovery: ${violation}`);
   const seconds = Math.round((performance.now() - begunAt) / 1_000);
   return { family, recovery, runs: done, ...sums, seconds, violations };
 }
@@ -61,7 +71,13 @@ interface Part {
 async function playSystem(
   family: RestoredFamily,
   recovery: Recovery,
-  { blockMs, seed, say, from, most }: RestoredFaults & { readonly from: number; readonly most: number },
+  {
+    blockMs,
+    seed,
+    say,
+    from,
+    most,
+  }: RestoredFaults & { readonly from: number; readonly most: number },
   sums: { orders: number; waited: number; recoveriesDone: number },
 ): Promise<Part> {
   const opened = await openChain(family, blockMs);
@@ -77,7 +93,12 @@ async function playSystem(
       const played = await world
         .play(plan, recovery === "with", (line) => say(`  ${line}`))
         .catch((error: unknown) => {
-          return { orders: 0, waited: 0, recoveries: 0, violations: [error instanceof Error ? error.message : String(error)] };
+          return {
+            orders: 0,
+            waited: 0,
+            recoveries: 0,
+            violations: [error instanceof Error ? error.message : String(error)],
+          };
         });
       sums.orders += played.orders;
       sums.waited += played.waited;
@@ -92,12 +113,17 @@ async function playSystem(
 }
 
 /** Plays one cell after another. */
-export async function playRestored(families: readonly RestoredFamily[], faults: RestoredFaults): Promise<RestoredReport> {
+export async function playRestored(
+  families: readonly RestoredFamily[],
+  faults: RestoredFaults,
+): Promise<RestoredReport> {
   const cells: CellReport[] = [];
   for (const family of families) {
     const lack = restoredLackOf(family);
     if (lack !== null) faults.say(`*** SKIPPED: ${family}: ${lack}`);
-    else for (const recovery of faults.recoveries) cells.push(await playCell(family, recovery, faults));
+    else
+      for (const recovery of faults.recoveries)
+        cells.push(await playCell(family, recovery, faults));
   }
   const name = ({ family, recovery }: CellReport): string => `${family}, ${recovery} recovery`;
   return {

@@ -44,7 +44,13 @@ export class TronRestoredChain implements RestoredChain {
   }
 
   served() {
-    const common = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.1", market: "" };
+    const common = {
+      chain: "tron",
+      decimal: 6,
+      minPaymentAmount: "1",
+      minWithdrawAmount: "0.1",
+      market: "",
+    };
     const { chainId, urls: nodes } = this.#node;
     return {
       chains: { tron: { family: "tron", chainId, nodes, confirmations: "finalized" } },
@@ -72,7 +78,10 @@ export class TronRestoredChain implements RestoredChain {
       if (tx.owner !== own) continue;
       const isPaid = tx.type === "TransferContract" && result.contractRet === "SUCCESS";
       const receiver = TronWeb.address.fromHex(String(tx.value.to_address));
-      transactions.set(tx.txId, isPaid ? [{ txHash: tx.txId, receiver, units: BigInt(String(tx.value.amount)) }] : []);
+      transactions.set(
+        tx.txId,
+        isPaid ? [{ txHash: tx.txId, receiver, units: BigInt(String(tx.value.amount)) }] : [],
+      );
     }
     const held = new Map(receivers.map((receiver) => [receiver, this.#node.balance(receiver)]));
     return { transactions, held, violations: this.#pace.fault === null ? [] : [this.#pace.fault] };

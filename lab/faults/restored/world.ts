@@ -40,7 +40,12 @@ export class RestoredWorld {
   readonly #seed: string;
   #count = 0;
 
-  private constructor(kit: Kit, opened: OpenedChain, wallet: { address: string; agent: string }, seed: string) {
+  private constructor(
+    kit: Kit,
+    opened: OpenedChain,
+    wallet: { address: string; agent: string },
+    seed: string,
+  ) {
     this.#kit = kit;
     this.#opened = opened;
     this.#hotWalletAddress = wallet.address;
@@ -54,10 +59,17 @@ export class RestoredWorld {
   static async create(opened: OpenedChain, seed: string): Promise<RestoredWorld> {
     const { chain } = opened;
     const policy = { [chain.id]: policyOf(chain) };
-    const kit = await startKit({ alsoServes: chain.served(), policy, readyMs, inProcess: true, confirmations: 2 });
+    const kit = await startKit({
+      alsoServes: chain.served(),
+      policy,
+      readyMs,
+      inProcess: true,
+      confirmations: 2,
+    });
     try {
       await chain.begins?.(kit.anvil.url);
-      if (chain.agentLines !== undefined) addLines(kit.configPath, chain.chainName, chain.agentLines);
+      if (chain.agentLines !== undefined)
+        addLines(kit.configPath, chain.chainName, chain.agentLines);
       const world = await startOn(kit, opened);
       return new RestoredWorld(kit, opened, world, seed);
     } catch (error) {
@@ -114,7 +126,10 @@ export class RestoredWorld {
   }
 
   /** Orders that reach their steps; no block comes afterwards if some are on their way. */
-  async #stand({ paid, held, onItsWay }: Standing, operator: RestoredOperator): Promise<readonly RestoredOrder[]> {
+  async #stand(
+    { paid, held, onItsWay }: Standing,
+    operator: RestoredOperator,
+  ): Promise<readonly RestoredOrder[]> {
     const { chain } = this.#opened;
     const ended = this.#several(paid, units.usual);
     for (const order of ended) await this.#post(order);
@@ -130,8 +145,13 @@ export class RestoredWorld {
   }
 
   /** After the copy: what was on its way arrives, somebody approves, and there are more orders. */
-  async #goOn(plan: RunPlan, before: readonly RestoredOrder[], operator: RestoredOperator): Promise<readonly RestoredOrder[]> {
-    const isLeft = (one: RestoredOrder): boolean => one.units >= units.held * this.#opened.chain.unit;
+  async #goOn(
+    plan: RunPlan,
+    before: readonly RestoredOrder[],
+    operator: RestoredOperator,
+  ): Promise<readonly RestoredOrder[]> {
+    const isLeft = (one: RestoredOrder): boolean =>
+      one.units >= units.held * this.#opened.chain.unit;
     const ends = before.filter((one) => plan.isApprovedAfter || !isLeft(one));
     await this.#untilEnded(ends, operator);
     return this.#stand(plan.after, operator);
@@ -165,13 +185,26 @@ export class RestoredWorld {
       units: of * chain.unit + BigInt(this.#count),
     };
     const { receiver, units: amount } = content;
-    return { orderId: `order-${this.#count}`, receiver, units: amount, transactionId: "", status: 0, txHash: "", before: [] };
+    return {
+      orderId: `order-${this.#count}`,
+      receiver,
+      units: amount,
+      transactionId: "",
+      status: 0,
+      txHash: "",
+      before: [],
+    };
   }
 
   /** Posts until there is an answer, as a shop has to, harmless because of the orderId. */
   async #post(one: RestoredOrder): Promise<void> {
     const { id: currency, decimal } = this.#opened.chain;
-    const order = { orderId: one.orderId, receiver: one.receiver, currency, amount: decimalText(one.units, decimal) };
+    const order = {
+      orderId: one.orderId,
+      receiver: one.receiver,
+      currency,
+      amount: decimalText(one.units, decimal),
+    };
     await until(`an answer for ${one.orderId}`, readyMs, async () => {
       const { status, code, message, transactionId } = await this.#shop.autoWithdraw(order);
       if (transactionId === "") throw new Error(`${status} ${code} ${message}`);
@@ -187,7 +220,12 @@ export class RestoredWorld {
       last = (await this.#shop.transaction(one.transactionId)).stage;
       return stages.includes(last) ? true : undefined;
     };
-    await until(`${one.orderId} is ${stages.join(" or ")}`, endMs, look, () => `${last}\n${this.#said()}`);
+    await until(
+      `${one.orderId} is ${stages.join(" or ")}`,
+      endMs,
+      look,
+      () => `${last}\n${this.#said()}`,
+    );
   }
 
   /** What the shop is told of an order now goes into its books. */
@@ -203,26 +241,36 @@ export class RestoredWorld {
     const look = async (): Promise<true | undefined> => {
       for (const one of orders) stages.set(one.transactionId, await this.#note(one));
       if (orders.every(({ status }) => status !== 0)) return true;
-      const held = new Set([...stages].filter(([, stage]) => stage === "awaiting_operator").map(([id]) => id));
+      const held = new Set(
+        [...stages].filter(([, stage]) => stage === "awaiting_operator").map(([id]) => id),
+      );
       const { transactions } = await this.#opened.chain.judge(this.#hotWalletAddress, []);
       await operator.look(orders, { held, paid: new Set(transactions.keys()) });
       return undefined;
     };
-    const told = (): string => `${[...stages].map(([id, stage]) => `${id} ${stage}`).join(", ")}\n${this.#said()}`;
+    const told = (): string =>
+      `${[...stages].map(([id, stage]) => `${id} ${stage}`).join(", ")}\n${this.#said()}`;
     if (orders.length > 0) await until("the end of every order", endMs, look, told, lookMs);
   }
 
-  async #judge(orders: readonly RestoredOrder[], operator: RestoredOperator): Promise<readonly string[]> {
+  async #judge(
+    orders: readonly RestoredOrder[],
+    operator: RestoredOperator,
+  ): Promise<readonly string[]> {
     await sleep(this.#opened.finalMs);
     const receivers = [...new Set(orders.map(({ receiver }) => receiver))];
     const judged = await this.#opened.chain.judge(this.#hotWalletAddress, receivers);
     return [...operator.violations, ...judgedRun(orders, judged)];
   }
 
-  readonly #said = (): string => `${this.#kit.crypto?.output().slice(-3_000)}\n${this.#kit.gateway?.output().slice(-3_000)}`;
+  readonly #said = (): string =>
+    `${this.#kit.crypto?.output().slice(-3_000)}\n${this.#kit.gateway?.output().slice(-3_000)}`;
 }
 
-async function startOn(kit: Kit, opened: OpenedChain): Promise<{ readonly address: string; readonly agent: string }> {
+async function startOn(
+  kit: Kit,
+  opened: OpenedChain,
+): Promise<{ readonly address: string; readonly agent: string }> {
   const { chain } = opened;
   await startGateway(kit, opened);
   const paired = await kit.pair();
@@ -231,18 +279,28 @@ async function startOn(kit: Kit, opened: OpenedChain): Promise<{ readonly addres
   const { address } = JSON.parse(output) as { address: string };
   await kit.startCrypto();
   await chain.fund(kit, address);
-  const [{ agentId = "" } = {}] = JSON.parse(await kit.operate("agents", "--json")) as { agentId?: string }[];
+  const [{ agentId = "" } = {}] = JSON.parse(await kit.operate("agents", "--json")) as {
+    agentId?: string;
+  }[];
   const shop = createShop(kit);
   const isThere = async (): Promise<true | undefined> =>
     Number((await shop.balance(chain.id)).available) > 0 ? true : undefined;
-  await until("the hot wallet has its money", readyMs, isThere, () => kit.gateway?.output().slice(-2_000) ?? "");
+  await until(
+    "the hot wallet has its money",
+    readyMs,
+    isThere,
+    () => kit.gateway?.output().slice(-2_000) ?? "",
+  );
   return { address, agent: agentId };
 }
 
 /** A chain at rest, and one with a clock of its own, has nodes that the gateway calls stale. */
 function startGateway(kit: Kit, { chain: { chainName } }: OpenedChain): Promise<void> {
   return kit.startGateway(readyMs, ({ checks }) =>
-    checks.every(({ name, ok, detail }) => ok || (name === `chain ${chainName}` && detail.includes("NODE_STALE"))),
+    checks.every(
+      ({ name, ok, detail }) =>
+        ok || (name === `chain ${chainName}` && detail.includes("NODE_STALE")),
+    ),
   );
 }
 

@@ -2,7 +2,15 @@
  * The records of a running signer, told as soon as their lines are in the file: the kernel reports
  * each write, so that a caller can act between two of them.
  */
-import { closeSync, type FSWatcher, fstatSync, openSync, readdirSync, readSync, watch } from "node:fs";
+import {
+  closeSync,
+  type FSWatcher,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  watch,
+} from "node:fs";
 import { join } from "node:path";
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
 
@@ -71,6 +79,8 @@ export class LedgerWatch {
     const end = segment.rest.lastIndexOf(0x0a) + 1;
     const lines = segment.rest.subarray(0, end).toString("utf8").split("\n");
     segment.rest = segment.rest.subarray(end);
-    return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as LedgerRecord);
+    return lines
+      .filter((line) => line.endsWith("}"))
+      .map((line) => JSON.parse(line) as LedgerRecord);
   }
 }

@@ -44,7 +44,13 @@ export class StepsOrders {
     const number = this.asked.length + 1;
     const amount = (isHeld ? units.held : units.usual) * this.#chain.unit + BigInt(number);
     const receiver = this.#chain.receiver(`${this.#seed}/receiver/${number}`);
-    const one = { orderId: `order-${number}`, receiver, units: amount, transactionId: "", status: 0 };
+    const one = {
+      orderId: `order-${number}`,
+      receiver,
+      units: amount,
+      transactionId: "",
+      status: 0,
+    };
     this.asked.push(one);
     return one;
   }
@@ -52,7 +58,12 @@ export class StepsOrders {
   /** Posts until there is an answer, as a shop has to, harmless because of the orderId. */
   async post(one: Asked): Promise<void> {
     const { orderId, receiver } = one;
-    const order = { orderId, receiver, currency: this.#chain.id, amount: decimalText(one.units, this.#chain.decimal) };
+    const order = {
+      orderId,
+      receiver,
+      currency: this.#chain.id,
+      amount: decimalText(one.units, this.#chain.decimal),
+    };
     let last = "";
     const look = async (): Promise<true | undefined> => {
       const { status, code, message, transactionId } = await this.#shop.autoWithdraw(order);
@@ -71,7 +82,8 @@ export class StepsOrders {
       one.status = (await this.#shop.transaction(one.transactionId)).status;
       return one.status === 0 ? undefined : true;
     };
-    const said = (): string => `${this.#kit.crypto?.output().slice(-3_000)}\n${this.#kit.gateway?.output().slice(-2_000)}`;
+    const said = (): string =>
+      `${this.#kit.crypto?.output().slice(-3_000)}\n${this.#kit.gateway?.output().slice(-2_000)}`;
     await until(`the end of ${one.orderId} ${one.transactionId}`, endMs, look, said);
   }
 
@@ -79,7 +91,12 @@ export class StepsOrders {
   async funded(): Promise<void> {
     const look = async (): Promise<true | undefined> =>
       Number((await this.#shop.balance(this.#chain.id)).available) > 0 ? true : undefined;
-    await until("the hot wallet has its money", answerMs, look, () => this.#kit.gateway?.output().slice(-2_000) ?? "");
+    await until(
+      "the hot wallet has its money",
+      answerMs,
+      look,
+      () => this.#kit.gateway?.output().slice(-2_000) ?? "",
+    );
   }
 
   get paid(): number {
@@ -89,7 +106,9 @@ export class StepsOrders {
   /** Every receiver paid once, a ledger that verifies, books that agree with the chain. */
   async judge(hotWalletAddress: string): Promise<readonly string[]> {
     const receivers = this.asked.map(({ receiver }) => receiver);
-    const violations = [...paidOnce(this.asked, await this.#chain.judge(hotWalletAddress, receivers))];
+    const violations = [
+      ...paidOnce(this.asked, await this.#chain.judge(hotWalletAddress, receivers)),
+    ];
     const { code, output } = await this.#kit.cli("verify", "--json");
     if (code !== 0) violations.push(`the ledger does not verify: ${output.trim()}`);
     await this.#closeBooks(violations);
@@ -102,7 +121,9 @@ export class StepsOrders {
       last = await this.#kit.operate("reconcile", "--json");
       return true;
     };
-    await until("books that agree with the chain", answerMs, look, () => last.slice(-bookCharactersMax)).catch((error: unknown) =>
+    await until("books that agree with the chain", answerMs, look, () =>
+      last.slice(-bookCharactersMax),
+    ).catch((error: unknown) =>
       violations.push(`reconcile: ${String(error).slice(0, bookCharactersMax)}`),
     );
   }
@@ -112,18 +133,25 @@ export class StepsOrders {
  * Differences between the orders and the chain: each receiver is paid by one payment of one
  * transaction, and the hot wallet made no other transaction.
  */
-export function paidOnce(orders: readonly Asked[], { transactions, held, violations: found }: Judged): readonly string[] {
+export function paidOnce(
+  orders: readonly Asked[],
+  { transactions, held, violations: found }: Judged,
+): readonly string[] {
   const violations = [...found];
   const payments = [...transactions.values()].flat();
   for (const { orderId, receiver, units: asked, status } of orders) {
     if (status !== 1) violations.push(`${orderId}: status ${status}, not Completed`);
     const own = payments.filter((payment) => payment.receiver === receiver);
     if (own.length !== 1) violations.push(`${orderId}: paid ${own.length} times`);
-    if (own.some((payment) => payment.units !== asked)) violations.push(`${orderId}: paid another amount than ${asked}`);
-    if (held.get(receiver) !== asked) violations.push(`${orderId}: its receiver has ${held.get(receiver)} in place of ${asked}`);
+    if (own.some((payment) => payment.units !== asked))
+      violations.push(`${orderId}: paid another amount than ${asked}`);
+    if (held.get(receiver) !== asked)
+      violations.push(`${orderId}: its receiver has ${held.get(receiver)} in place of ${asked}`);
   }
-  for (const [txHash, paid] of transactions) if (paid.length !== 1) violations.push(`${txHash} makes ${paid.length} payments`);
-  if (transactions.size !== orders.length) violations.push(`${transactions.size} transactions for ${orders.length} withdrawals`);
+  for (const [txHash, paid] of transactions)
+    if (paid.length !== 1) violations.push(`${txHash} makes ${paid.length} payments`);
+  if (transactions.size !== orders.length)
+    violations.push(`${transactions.size} transactions for ${orders.length} withdrawals`);
   return violations;
 }
 
@@ -134,6 +162,10 @@ export function policyOf({
   fees,
 }: Pick<StepsChain, "unit" | "decimal" | "fees">): Readonly<Record<string, string>> {
   const inCoin = (amount: bigint): string => decimalText(amount * unit, decimal);
-  const limits = { maxPerWithdrawal: inCoin(10n), maxPerHour: inCoin(100_000n), maxPerDay: inCoin(100_000n) };
+  const limits = {
+    maxPerWithdrawal: inCoin(10n),
+    maxPerHour: inCoin(100_000n),
+    maxPerDay: inCoin(100_000n),
+  };
   return { ...limits, ...fees, holdAbove: inCoin(heldAboveUnits) };
 }

@@ -62,7 +62,10 @@ export async function playStepsOf(family: StepsFamily, faults: StepsFaults): Pro
   const begunAt = performance.now();
   const tally = new StepsTally();
   const violations: string[] = [];
-  const world = await StepsWorld.create(await opens[family](faults.blockMs), `${faults.seed}/${family}`);
+  const world = await StepsWorld.create(
+    await opens[family](faults.blockMs),
+    `${faults.seed}/${family}`,
+  );
   try {
     const rounds = planOf(`${faults.seed}/${family}`, faults.kills, faults.only);
     for (const round of rounds) {
@@ -70,7 +73,9 @@ export async function playStepsOf(family: StepsFamily, faults: StepsFaults): Pro
       const { step, victim, also } = round;
       if (!isHit) violations.push(`${step.name} was not met in ${triesMax} rounds`);
       const words = `${step.name}, ${victim}${also === null ? "" : ` and ${also}`}`;
-      faults.say(`${family}: ${tally.kills} of ${rounds.length} kills, ${tally.misses} missed; ${words}`);
+      faults.say(
+        `${family}: ${tally.kills} of ${rounds.length} kills, ${tally.misses} missed; ${words}`,
+      );
     }
     violations.push(...(await world.judge()));
   } catch (error) {
@@ -125,7 +130,10 @@ class StepsTally {
 }
 
 /** Plays one family after another. */
-export async function playSteps(families: readonly StepsFamily[], faults: StepsFaults): Promise<StepsReports> {
+export async function playSteps(
+  families: readonly StepsFamily[],
+  faults: StepsFaults,
+): Promise<StepsReports> {
   const reports: StepsReport[] = [];
   for (const family of families) {
     const lack = stepsLackOf(family);
@@ -134,7 +142,9 @@ export async function playSteps(families: readonly StepsFamily[], faults: StepsF
   }
   return {
     families: reports,
-    violations: reports.flatMap(({ family, violations }) => violations.map((words) => `${family}: ${words}`)),
+    violations: reports.flatMap(({ family, violations }) =>
+      violations.map((words) => `${family}: ${words}`),
+    ),
     lines: reports.flatMap((report) => linesOf(report).map((line) => `${report.family}: ${line}`)),
   };
 }

@@ -35,9 +35,24 @@ export const steps: readonly Step[] = [
     before: ["INTENT"],
     says: "the ledger has the job, with policy's approval in the same write",
   },
-  { name: "APPROVED", by: "record", before: ["INTENT"], says: "the ledger has an operator's approval" },
-  { name: "QUERIED", by: "first query", before: ["INTENT"], says: "a node has the courier's first question for this payment" },
-  { name: "INTENT", by: "record", before: ["SIGNED"], says: "the ledger has the intent, and no signature" },
+  {
+    name: "APPROVED",
+    by: "record",
+    before: ["INTENT"],
+    says: "the ledger has an operator's approval",
+  },
+  {
+    name: "QUERIED",
+    by: "first query",
+    before: ["INTENT"],
+    says: "a node has the courier's first question for this payment",
+  },
+  {
+    name: "INTENT",
+    by: "record",
+    before: ["SIGNED"],
+    says: "the ledger has the intent, and no signature",
+  },
   { name: "SIGNED", by: "record", before: ["RELEASED"], says: "the ledger has the signature" },
   {
     name: "RELEASED",
@@ -57,10 +72,30 @@ export const steps: readonly Step[] = [
     before: ["BROADCAST", "INCLUDED", "FINAL"],
     says: "the nodes have taken the broadcast, and have not answered",
   },
-  { name: "BROADCAST", by: "record", before: ["INCLUDED", "FINAL"], says: "the ledger has the payment as sent to the nodes" },
-  { name: "INCLUDED", by: "record", before: ["FINAL"], says: "the ledger has the payment as in a block" },
-  { name: "FINAL", by: "record", before: ["REPORTED"], says: "the ledger has the payment as final" },
-  { name: "REPORTED", by: "record", before: [], says: "the gateway has acknowledged the final payment" },
+  {
+    name: "BROADCAST",
+    by: "record",
+    before: ["INCLUDED", "FINAL"],
+    says: "the ledger has the payment as sent to the nodes",
+  },
+  {
+    name: "INCLUDED",
+    by: "record",
+    before: ["FINAL"],
+    says: "the ledger has the payment as in a block",
+  },
+  {
+    name: "FINAL",
+    by: "record",
+    before: ["REPORTED"],
+    says: "the ledger has the payment as final",
+  },
+  {
+    name: "REPORTED",
+    by: "record",
+    before: [],
+    says: "the gateway has acknowledged the final payment",
+  },
 ];
 
 const observed = { broadcast: "BROADCAST", included: "INCLUDED", final: "FINAL" } as const;
@@ -85,17 +120,23 @@ export class Progress {
 
   #stepOf(record: LedgerRecord): Recorded | null {
     const { kind } = record;
-    if (kind === "REQUESTED" && (JSON.parse(record.job) as { orderId?: unknown }).orderId === this.#orderId)
+    if (
+      kind === "REQUESTED" &&
+      (JSON.parse(record.job) as { orderId?: unknown }).orderId === this.#orderId
+    )
       this.#transactionId = record.transactionId;
     if (this.#transactionId === "") return null;
     if (kind === "RELEASED" || kind === "REPORTED") {
       if (this.#finalSeq !== null) return record.acked.seq >= this.#finalSeq ? "REPORTED" : null;
       const isReleased =
-        kind === "RELEASED" && record.released.some(({ transactionId }) => transactionId === this.#transactionId);
+        kind === "RELEASED" &&
+        record.released.some(({ transactionId }) => transactionId === this.#transactionId);
       return isReleased ? "RELEASED" : null;
     }
     if (!("transactionId" in record) || record.transactionId !== this.#transactionId) return null;
     if (kind === "OBSERVED") return record.stage === "void" ? null : observed[record.stage];
-    return kind === "REQUESTED" || kind === "APPROVED" || kind === "INTENT" || kind === "SIGNED" ? kind : null;
+    return kind === "REQUESTED" || kind === "APPROVED" || kind === "INTENT" || kind === "SIGNED"
+      ? kind
+      : null;
   }
 }

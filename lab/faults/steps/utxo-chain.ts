@@ -68,14 +68,22 @@ export class UtxoStepsChain implements StepsChain {
   }
 
   /** A chain of the coin's daemon, or of a node that is handed in. */
-  static async open(name: CoinName, blockMs: number, node: UtxoNode | null = null): Promise<UtxoStepsChain> {
+  static async open(
+    name: CoinName,
+    blockMs: number,
+    node: UtxoNode | null = null,
+  ): Promise<UtxoStepsChain> {
     const network = await startUtxoNetwork(name, undefined, node);
     try {
       await network.node.ask("createwallet", "customers");
       const miner = await network.node.ask<string>("getnewaddress");
       await network.mine(name === "litecoin" ? extensionFrom - 1 : matureBlocks, miner);
       if (name === "litecoin")
-        await network.node.ask("sendtoaddress", await network.node.ask("getnewaddress", "", "mweb"), extensionCoins);
+        await network.node.ask(
+          "sendtoaddress",
+          await network.node.ask("getnewaddress", "", "mweb"),
+          extensionCoins,
+        );
       await network.mine(1, miner);
       return new UtxoStepsChain(name, network, miner, blockMs);
     } catch (error) {
@@ -98,7 +106,13 @@ export class UtxoStepsChain implements StepsChain {
     const { id, chainName } = this;
     const { chainId } = settings[this.#name];
     const chain = { family: `${this.#name}regtest`, chainId, nodes: this.urls, confirmations };
-    const currency = { chain: chainName, decimal, name: this.#name, symbol: id.toUpperCase(), market: "" };
+    const currency = {
+      chain: chainName,
+      decimal,
+      name: this.#name,
+      symbol: id.toUpperCase(),
+      market: "",
+    };
     const least = { minPaymentAmount: "0.0001", minWithdrawAmount: "0.0001" };
     return {
       chains: { [chainName]: chain },
@@ -109,10 +123,18 @@ export class UtxoStepsChain implements StepsChain {
 
   async fund(_: Kit, hotWalletAddress: string): Promise<void> {
     this.#hotWalletAddress = hotWalletAddress;
-    const { scriptPubKey } = await this.#ask<{ scriptPubKey: string }>("validateaddress", hotWalletAddress);
+    const { scriptPubKey } = await this.#ask<{ scriptPubKey: string }>(
+      "validateaddress",
+      hotWalletAddress,
+    );
     const output = `${littleEndian(hotWalletCoinSat, 8)}${hexByte(scriptPubKey.length / 2)}${scriptPubKey}`;
     const unfunded = `0200000000${hexByte(hotWalletCoins)}${output.repeat(hotWalletCoins)}00000000`;
-    const { hex: funded } = await this.#ask<{ hex: string }>("fundrawtransaction", unfunded, {}, false);
+    const { hex: funded } = await this.#ask<{ hex: string }>(
+      "fundrawtransaction",
+      unfunded,
+      {},
+      false,
+    );
     const { hex } = await this.#ask<{ hex: string }>("signrawtransactionwithwallet", funded);
     await this.#ask("sendrawtransaction", hex);
   }
@@ -154,14 +176,20 @@ export class UtxoStepsChain implements StepsChain {
     const violations = this.#fault === null ? [] : [this.#fault];
     const height = await this.#ask<number>("getblockcount");
     for (let number = 0; number <= height; number += 1) {
-      const { tx } = await this.#ask<Block>("getblock", await this.#ask<string>("getblockhash", number), 2);
+      const { tx } = await this.#ask<Block>(
+        "getblock",
+        await this.#ask<string>("getblockhash", number),
+        2,
+      );
       for (const { txid, vin, vout } of tx) {
         const made = vout.map(({ value = 0, scriptPubKey: { address, addresses } = {} }) => ({
           address: address ?? addresses?.[0] ?? "",
           units: satOf(value),
         }));
         for (const [at, output] of made.entries()) outputs.set(`${txid}:${at}`, output);
-        const isOurs = vin.some((spent) => outputs.get(`${spent.txid}:${spent.vout}`)?.address === hotWalletAddress);
+        const isOurs = vin.some(
+          (spent) => outputs.get(`${spent.txid}:${spent.vout}`)?.address === hotWalletAddress,
+        );
         if (!isOurs) continue;
         const payments = made
           .filter(({ address }) => address !== hotWalletAddress)
@@ -170,7 +198,8 @@ export class UtxoStepsChain implements StepsChain {
       }
     }
     const held = await this.#held(receivers);
-    if ((await this.#ask<readonly string[]>("getrawmempool")).length > 0) violations.push("a transaction is still on its way");
+    if ((await this.#ask<readonly string[]>("getrawmempool")).length > 0)
+      violations.push("a transaction is still on its way");
     return { transactions, held, violations };
   }
 
@@ -178,9 +207,9 @@ export class UtxoStepsChain implements StepsChain {
   async #held(receivers: readonly string[]): Promise<ReadonlyMap<string, bigint>> {
     const scripts = new Map(receivers.map((receiver) => [scriptOf(receiver), receiver]));
     const asked = receivers.map((receiver) => `addr(${receiver})`);
-    const { unspents } = await this.#ask<{ unspents: readonly { readonly scriptPubKey: string; readonly amount: number }[] }>(
-      ...(["scantxoutset", "start", asked] as const),
-    );
+    const { unspents } = await this.#ask<{
+      unspents: readonly { readonly scriptPubKey: string; readonly amount: number }[];
+    }>(...(["scantxoutset", "start", asked] as const));
     const held = new Map(receivers.map((receiver) => [receiver, 0n]));
     for (const { scriptPubKey, amount } of unspents) {
       const receiver = scripts.get(scriptPubKey) ?? "";

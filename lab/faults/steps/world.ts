@@ -66,7 +66,11 @@ export class StepsWorld {
   static async create(chain: StepsChain, seed: string): Promise<StepsWorld> {
     const gate = new Gate();
     const proxies = await Promise.all(chain.urls.map((url) => startHoldingProxy(url, gate)));
-    const kit = await startKit({ alsoServes: chain.served(), policy: { [chain.id]: policyOf(chain) }, readyMs });
+    const kit = await startKit({
+      alsoServes: chain.served(),
+      policy: { [chain.id]: policyOf(chain) },
+      readyMs,
+    });
     try {
       change(kit.configPath, (config) => {
         const served = config.chains[chain.chainName];
@@ -75,7 +79,8 @@ export class StepsWorld {
       });
       await kit.startGateway();
       const paired = await kit.pair();
-      if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
+      if (paired.code !== 0)
+        throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
       const { output } = await kit.cli("address", chain.id, "--json");
       const { address } = JSON.parse(output) as { address: string };
       await kit.startCrypto();
@@ -105,14 +110,17 @@ export class StepsWorld {
     const follow = this.#prepares(round, order);
     try {
       const isHeld = hold !== null && step.by !== "record";
-      killed = isHeld ? await this.#killHeld(round, order, hold, pids) : await this.#killAt(round, order, pids);
+      killed = isHeld
+        ? await this.#killHeld(round, order, hold, pids)
+        : await this.#killAt(round, order, pids);
     } finally {
       follow();
       hold?.end(round.passes ? "passes" : "is dropped");
       this.#chain.disagrees(false);
       this.#chain.goesOn(true);
     }
-    if (killed.isKilled && (victim === "gateway" || also === "gateway")) await this.#startGateway(round.pauseMs);
+    if (killed.isKilled && (victim === "gateway" || also === "gateway"))
+      await this.#startGateway(round.pauseMs);
     if (killed.isKilled && round.reorganises) isReorganised = await this.#chain.reorganises();
     await this.#asking;
     const settled = this.orders.asked.at(-1 - openMax);
@@ -141,13 +149,19 @@ export class StepsWorld {
     if (victim === "signer") return this.#kit.signerPid();
     if (victim === "courier") return this.#kit.courierPid();
     const { gateway } = this.#kit;
-    return gateway === null || gateway.child.exitCode !== null || gateway.child.signalCode !== null ? undefined : gateway.pid;
+    return gateway === null || gateway.child.exitCode !== null || gateway.child.signalCode !== null
+      ? undefined
+      : gateway.pid;
   }
 
   async #pids(): Promise<Readonly<Record<Victim, number>>> {
     const pid = (victim: Victim): Promise<number> =>
       until(`a running ${victim}`, readyMs, async () => this.#pidOf(victim), this.#said, 20);
-    return { signer: await pid("signer"), courier: await pid("courier"), gateway: await pid("gateway") };
+    return {
+      signer: await pid("signer"),
+      courier: await pid("courier"),
+      gateway: await pid("gateway"),
+    };
   }
 
   async #startGateway(pauseMs: number): Promise<void> {
@@ -164,8 +178,10 @@ export class StepsWorld {
    */
   async #holdFor({ step }: Round, { receiver }: Asked): Promise<Hold | null> {
     const chain = this.#chain;
-    if (step.by === "broadcast question") return this.#gate.hold("question", (call) => chain.isBroadcast(call, receiver));
-    if (step.by === "broadcast answer") return this.#gate.hold("answer", (call) => chain.isBroadcast(call, receiver));
+    if (step.by === "broadcast question")
+      return this.#gate.hold("question", (call) => chain.isBroadcast(call, receiver));
+    if (step.by === "broadcast answer")
+      return this.#gate.hold("answer", (call) => chain.isBroadcast(call, receiver));
     if (step.by !== "first query" && step.name !== "REQUESTED") return null;
     if (chain.asksAtItsBeginning) {
       const { courier } = await this.#pids();
@@ -188,7 +204,10 @@ export class StepsWorld {
       return killAll(pids);
     }
     const { name, before } = step;
-    const killing = this.#killer.kill({ orderId: order.orderId, step: name as Recorded, before, pids }, stepMs);
+    const killing = this.#killer.kill(
+      { orderId: order.orderId, step: name as Recorded, before, pids },
+      stepMs,
+    );
     // The record may come before the shop has its answer, and a dead gateway gives none.
     const posting = this.orders.post(order);
     this.#asking = name === "APPROVED" ? posting.then(() => this.#approve(order)) : posting;
@@ -197,13 +216,26 @@ export class StepsWorld {
   }
 
   /** The call waits as long as the kill needs; the ledger has to have approved the payment. */
-  async #killHeld({ step: { before } }: Round, order: Asked, hold: Hold, pids: readonly number[]): Promise<Killed> {
+  async #killHeld(
+    { step: { before } }: Round,
+    order: Asked,
+    hold: Hold,
+    pids: readonly number[],
+  ): Promise<Killed> {
     await this.orders.post(order);
-    const isInTime = await Promise.race([hold.first.then(() => true), sleep(stepMs, false, { ref: false })]);
-    const approved = async (): Promise<true | undefined> => (this.#progressOf(order).reached.has("APPROVED") ? true : undefined);
-    const isApproved = await until("an approval", stepMs, approved, this.#said, 5).catch(() => false);
+    const isInTime = await Promise.race([
+      hold.first.then(() => true),
+      sleep(stepMs, false, { ref: false }),
+    ]);
+    const approved = async (): Promise<true | undefined> =>
+      this.#progressOf(order).reached.has("APPROVED") ? true : undefined;
+    const isApproved = await until("an approval", stepMs, approved, this.#said, 5).catch(
+      () => false,
+    );
     const { reached } = this.#progressOf(order);
-    return isInTime && isApproved && !before.some((later) => reached.has(later)) ? killAll(pids) : missed;
+    return isInTime && isApproved && !before.some((later) => reached.has(later))
+      ? killAll(pids)
+      : missed;
   }
 
   #progressOf({ orderId }: Asked): Progress {
@@ -229,7 +261,9 @@ export class StepsWorld {
   /** An operator's yes, given until the ledger has it. */
   async #approve({ transactionId }: Asked): Promise<void> {
     const look = async (): Promise<true | undefined> => {
-      const isThere = this.#ledger.records.some((one) => one.kind === "APPROVED" && one.transactionId === transactionId);
+      const isThere = this.#ledger.records.some(
+        (one) => one.kind === "APPROVED" && one.transactionId === transactionId,
+      );
       if (isThere) return true;
       await this.#kit.cli("approve", transactionId, "--yes");
       return undefined;

@@ -26,7 +26,9 @@ export class XrpStepsChain implements StepsChain {
 
   static async open(closeMs: number): Promise<XrpStepsChain> {
     const fronts = [{}, { isClio: true }];
-    return new XrpStepsChain(await startXrpNode({ fronts, isPaced: true, closeMs, rules: { networkId: chainId } }));
+    return new XrpStepsChain(
+      await startXrpNode({ fronts, isPaced: true, closeMs, rules: { networkId: chainId } }),
+    );
   }
 
   close(): Promise<void> {
@@ -82,11 +84,16 @@ export class XrpStepsChain implements StepsChain {
       if (tx.account !== hotWalletAddress) continue;
       sequences.push(tx.sequence);
       const isPaid = result === "tesSUCCESS" && tx.type === "Payment";
-      const payment = { txHash: tx.hash, receiver: String(tx.fields.Destination), units: BigInt(String(delivered ?? 0)) };
+      const payment = {
+        txHash: tx.hash,
+        receiver: String(tx.fields.Destination),
+        units: BigInt(String(delivered ?? 0)),
+      };
       transactions.set(tx.hash, isPaid ? [payment] : []);
     }
     const [first = 0] = sequences;
-    if (sequences.some((sequence, at) => sequence !== first + at)) violations.push("the ledger's sequences have a gap");
+    if (sequences.some((sequence, at) => sequence !== first + at))
+      violations.push("the ledger's sequences have a gap");
     const held = new Map(receivers.map((receiver) => [receiver, this.#node.balance(receiver)]));
     return { transactions, held, violations };
   }

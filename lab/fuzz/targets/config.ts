@@ -15,9 +15,18 @@ const secrets = ["mnemonic", "apiKey", "encKey"] as const;
 const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const agentConfig = {
   gatewayUrl: "https://pay.example.com",
-  ...{ mnemonic: "test test junk", apiKey: "k_0011223344556677.secret.00", encKey: "0f".repeat(32) },
+  ...{
+    mnemonic: "test test junk",
+    apiKey: "k_0011223344556677.secret.00",
+    encKey: "0f".repeat(32),
+  },
   chains: {
-    one: { family: "evm", chainId: 1, nodes: ["https://one.example", "http://127.0.0.1:8545"], confirmations: "finalized" },
+    one: {
+      family: "evm",
+      chainId: 1,
+      nodes: ["https://one.example", "http://127.0.0.1:8545"],
+      confirmations: "finalized",
+    },
   },
   currencies: { eth: { chain: "one", decimal: 18 }, usdt: { chain: "one", decimal: 6, contract } },
   policy: {
@@ -70,39 +79,60 @@ export function openAgentConfig(): Target {
       const said = JSON.parse(textOf(input)) as typeof agentConfig;
       for (const name of secrets) {
         const secret = found[name];
-        if (secret !== undefined) must(Buffer.from(said[name]).equals(secret), `${name} is not what stands there`);
+        if (secret !== undefined)
+          must(Buffer.from(said[name]).equals(secret), `${name} is not what stands there`);
         else
           must(
-            said[name] === undefined || said[name] === "" || (said[name].startsWith("<") && said[name].endsWith(">")),
+            said[name] === undefined ||
+              said[name] === "" ||
+              (said[name].startsWith("<") && said[name].endsWith(">")),
             `${name} was not taken`,
           );
       }
-      must(Object.keys(settings.policy).join() === Object.keys(said.policy).join(), "a policy was added or lost");
+      must(
+        Object.keys(settings.policy).join() === Object.keys(said.policy).join(),
+        "a policy was added or lost",
+      );
       for (const [id, { chain }] of Object.entries(settings.currencies))
         must(Object.hasOwn(settings.chains, chain), `${id} has no chain`);
-      const scrubbed = JSON.parse(textOf(withoutMembers(input, secrets))) as Record<string, unknown>;
+      const scrubbed = JSON.parse(textOf(withoutMembers(input, secrets))) as Record<
+        string,
+        unknown
+      >;
       must(
-        secrets.every((name) => !Object.hasOwn(scrubbed, name)) && scrubbed.gatewayUrl === said.gatewayUrl,
+        secrets.every((name) => !Object.hasOwn(scrubbed, name)) &&
+          scrubbed.gatewayUrl === said.gatewayUrl,
         "scrubbed wrongly",
       );
     },
     shapes: {
-      currencies: { from: 20, of: (size) => bytes(JSON.stringify({ ...agentConfig, policy: {}, currencies: many(size) })) },
+      currencies: {
+        from: 20,
+        of: (size) => bytes(JSON.stringify({ ...agentConfig, policy: {}, currencies: many(size) })),
+      },
       addresses: {
         from: 50,
         of: (size) =>
           bytes(
             JSON.stringify({
               ...agentConfig,
-              policy: { eth: { ...agentConfig.policy.eth, deny: Array.from({ length: size }, addressOf) } },
+              policy: {
+                eth: { ...agentConfig.policy.eth, deny: Array.from({ length: size }, addressOf) },
+              },
             }),
           ),
       },
-      secret: { from: 4_000, of: (size) => bytes(JSON.stringify({ ...agentConfig, mnemonic: "\u00e9".repeat(size) })) },
+      secret: {
+        from: 4_000,
+        of: (size) => bytes(JSON.stringify({ ...agentConfig, mnemonic: "\u00e9".repeat(size) })),
+      },
       blanks: { from: 4_000, of: (size) => bytes(`{${" \n".repeat(size)}`) },
       members: {
         from: 100,
-        of: (size) => bytes(`{${Array.from({ length: size }, (_, each) => `"mnemonic${each}":[[{}]]`).join()}}`),
+        of: (size) =>
+          bytes(
+            `{${Array.from({ length: size }, (_, each) => `"mnemonic${each}":[[{}]]`).join()}}`,
+          ),
       },
       unended: { from: 1_000, of: (size) => bytes(`{"mnemonic":"${"\\".repeat(size * 2)}`) },
     },
@@ -112,10 +142,14 @@ export function openAgentConfig(): Target {
   };
 }
 
-const addressOf = (_: unknown, each: number): string => `0x${(each + 1).toString(16).padStart(40, "0")}`;
+const addressOf = (_: unknown, each: number): string =>
+  `0x${(each + 1).toString(16).padStart(40, "0")}`;
 const many = (size: number): object =>
   Object.fromEntries(
-    Array.from({ length: size }, (_, each) => [`c${each}`, { chain: "one", decimal: 6, contract: addressOf(0, each) }]),
+    Array.from({ length: size }, (_, each) => [
+      `c${each}`,
+      { chain: "one", decimal: 6, contract: addressOf(0, each) },
+    ]),
   );
 
 /** The gateway's. */
@@ -134,7 +168,12 @@ export const gatewayConfig: Target = {
   make: (random: Seeded) =>
     bytes(
       malformedText(
-        { ...testConfig, trustProxy: ["127.0.0.1", "10.0.0.0/8"], limits: { burst: 2 }, lifetimes: { depositMinutes: 5 } },
+        {
+          ...testConfig,
+          trustProxy: ["127.0.0.1", "10.0.0.0/8"],
+          limits: { burst: 2 },
+          lifetimes: { depositMinutes: 5 },
+        },
         random,
       ),
     ),
@@ -143,12 +182,16 @@ export const gatewayConfig: Target = {
     if ("code" in given) return;
     const said = JSON.parse(textOf(input)) as typeof testConfig;
     must(
-      Object.keys(given.value.currencies).sort().join() === Object.keys(said.currencies).sort().join(),
+      Object.keys(given.value.currencies).sort().join() ===
+        Object.keys(said.currencies).sort().join(),
       "a currency was added or lost",
     );
     for (const [id, { decimal, chain }] of Object.entries(given.value.currencies)) {
       must(Object.hasOwn(given.value.chains, chain), `${id} has no chain`);
-      must(decimal === (said.currencies as Record<string, { decimal: number }>)[id]?.decimal, `${id} has other decimals`);
+      must(
+        decimal === (said.currencies as Record<string, { decimal: number }>)[id]?.decimal,
+        `${id} has other decimals`,
+      );
     }
   },
   shapes: {

@@ -24,7 +24,9 @@ const key = privateKeyFromSeed(new Uint8Array(32).fill(3));
 const publicKey = publicKeyFromHex(publicKeyHex(key));
 const kinds = Object.keys(envelopeKinds) as readonly EnvelopeKind[];
 
-const frames = kinds.filter((kind) => honest[kind] !== undefined).map((kind) => sealEnvelope(kind, honest[kind] as object, key));
+const frames = kinds
+  .filter((kind) => honest[kind] !== undefined)
+  .map((kind) => sealEnvelope(kind, honest[kind] as object, key));
 
 export const envelope: Target = {
   name: "envelope",
@@ -32,20 +34,35 @@ export const envelope: Target = {
   seeds: frames,
   make: (random: Seeded) => mutate(random.pick(frames), frames, [], random),
   run(input) {
-    const given = codeOr(() => openEnvelope(input, { kinds, publicKey, bytesMax: gatewayFrameBytesMax }));
+    const given = codeOr(() =>
+      openEnvelope(input, { kinds, publicKey, bytesMax: gatewayFrameBytesMax }),
+    );
     if ("code" in given) {
       must(given.code.startsWith("ENVELOPE_"), `refused with ${given.code}`);
       return;
     }
     const { kind, payload } = given.value;
-    must(Buffer.from(sealEnvelope(kind, payload, key)).equals(input), "a frame was taken that its key did not sign");
+    must(
+      Buffer.from(sealEnvelope(kind, payload, key)).equals(input),
+      "a frame was taken that its key did not sign",
+    );
     for (const other of kinds) {
       if (other === kind) continue;
-      const refused = codeOr(() => openEnvelope(input, { kind: other, publicKey, bytesMax: gatewayFrameBytesMax }));
-      must("code" in refused && refused.code === "ENVELOPE_KIND", `a ${kind} was taken for a ${other}`);
+      const refused = codeOr(() =>
+        openEnvelope(input, { kind: other, publicKey, bytesMax: gatewayFrameBytesMax }),
+      );
+      must(
+        "code" in refused && refused.code === "ENVELOPE_KIND",
+        `a ${kind} was taken for a ${other}`,
+      );
     }
   },
-  shapes: { payload: { from: 4_000, of: (size) => sealEnvelope("statement", new Uint8Array(size).fill(0x20), key) } },
+  shapes: {
+    payload: {
+      from: 4_000,
+      of: (size) => sealEnvelope("statement", new Uint8Array(size).fill(0x20), key),
+    },
+  },
 };
 
 const parsers: Readonly<Record<string, (text: Uint8Array) => object>> = {
@@ -74,7 +91,9 @@ const letters: Readonly<Record<string, string>> = {
   s: "statement",
   w: "welcome",
 };
-const entry = JSON.stringify((honest.statement as { readonly entries: readonly object[] }).entries[0]);
+const entry = JSON.stringify(
+  (honest.statement as { readonly entries: readonly object[] }).entries[0],
+);
 
 /** A letter that names the payload, then its text. */
 export const payload: Target = {
@@ -90,8 +109,12 @@ export const payload: Target = {
     "eip155:1",
   ),
   seeds: [
-    ...Object.entries(letters).map(([letter, kind]) => bytes(letter + JSON.stringify(honest[kind]))),
-    bytes(`s${JSON.stringify({ ...honest.statement, after: 8, head: { seq: 10, hash: "e".repeat(64) }, entries: opened })}`),
+    ...Object.entries(letters).map(([letter, kind]) =>
+      bytes(letter + JSON.stringify(honest[kind])),
+    ),
+    bytes(
+      `s${JSON.stringify({ ...honest.statement, after: 8, head: { seq: 10, hash: "e".repeat(64) }, entries: opened })}`,
+    ),
   ],
   make(random: Seeded) {
     const [letter, kind] = random.pick(Object.entries(letters));
@@ -107,12 +130,18 @@ export const payload: Target = {
       return;
     }
     must(same(given.value, JSON.parse(textOf(text))), "something was added, changed or left out");
-    must(same(given.value, parse(bytes(JSON.stringify(given.value)))), "written again it reads differently");
+    must(
+      same(given.value, parse(bytes(JSON.stringify(given.value)))),
+      "written again it reads differently",
+    );
   },
   shapes: {
     jobs: {
       from: 12,
-      of: (size) => bytes(`l${JSON.stringify({ ...honest.jobs, jobs: Array.from({ length: size }, () => "x".repeat(40)) })}`),
+      of: (size) =>
+        bytes(
+          `l${JSON.stringify({ ...honest.jobs, jobs: Array.from({ length: size }, () => "x".repeat(40)) })}`,
+        ),
     },
     entries: {
       from: 40,

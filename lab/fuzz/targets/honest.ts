@@ -12,7 +12,11 @@ export const at = 1_700_000_000_000;
 const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
 const hash = (digit: string): string => digit.repeat(64);
 const head = { seq: 7, hash: hash("c") };
-const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "order-1" });
+const transactionId = transactionIdOf({
+  merchant: "m1",
+  operation: "withdraw",
+  orderId: "order-1",
+});
 
 export const job = {
   ...{
@@ -25,26 +29,81 @@ export const job = {
     issuedAt: at,
     expiresAt: at + 86_400_000,
   },
-  ...{ mode: "auto", transactionId, orderId: "order-1", currency: "usdt", amount: "1.5", address: receiver, tag: "" },
+  ...{
+    mode: "auto",
+    transactionId,
+    orderId: "order-1",
+    currency: "usdt",
+    amount: "1.5",
+    address: receiver,
+    tag: "",
+  },
 };
-const second = { ...job, sequence: 2, previous: jobHashOf(JSON.stringify(job)), mode: "manual", address: "", tag: "7" };
+const second = {
+  ...job,
+  sequence: 2,
+  previous: jobHashOf(JSON.stringify(job)),
+  mode: "manual",
+  address: "",
+  tag: "7",
+};
 
 export const entries = [
-  { kind: "decision", seq: 3, at, transactionId, decision: "approved", code: "", address: receiver },
   {
-    ...{ kind: "signed", seq: 5, at, transactionId, attempt: 1, network: "eip155:31337", account: hotWallet, slot: "5" },
+    kind: "decision",
+    seq: 3,
+    at,
+    transactionId,
+    decision: "approved",
+    code: "",
+    address: receiver,
+  },
+  {
+    ...{
+      kind: "signed",
+      seq: 5,
+      at,
+      transactionId,
+      attempt: 1,
+      network: "eip155:31337",
+      account: hotWallet,
+      slot: "5",
+    },
     ...{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" },
   },
-  { kind: "observed", seq: 6, at, transactionId, stage: "final", outcome: "paid", txHash: `0x${hash("d")}` },
+  {
+    kind: "observed",
+    seq: 6,
+    at,
+    transactionId,
+    stage: "final",
+    outcome: "paid",
+    txHash: `0x${hash("d")}`,
+  },
   { kind: "adopted", seq: 7, at, network: "eip155:31337", account: hotWallet, slot: "5" },
   { kind: "alarm", seq: 8, at, code: "CLOCK_SKEW", locked: false },
 ];
 
 /** How a statement goes in the epoch of a recovered ledger. */
 export const opened = [
-  { kind: "recovered", seq: 9, at, order: hash("9"), held: { seq: 8, hash: hash("e") }, sequence: 0, jobHash: zeroHash },
   {
-    ...{ kind: "asked", seq: 10, at, transactionId, sequence: 0, jobHash: jobHashOf(JSON.stringify(job)) },
+    kind: "recovered",
+    seq: 9,
+    at,
+    order: hash("9"),
+    held: { seq: 8, hash: hash("e") },
+    sequence: 0,
+    jobHash: zeroHash,
+  },
+  {
+    ...{
+      kind: "asked",
+      seq: 10,
+      at,
+      transactionId,
+      sequence: 0,
+      jobHash: jobHashOf(JSON.stringify(job)),
+    },
     ...{ job: JSON.stringify(job), signature: signJob(JSON.stringify(job), gatewayKey) },
   },
 ];
@@ -53,7 +112,16 @@ export const opened = [
 export const open = [{ network: "eip155:31337", account: hotWallet, first: "5", last: "9" }];
 
 const recovery = {
-  ...{ agent, wallet, ledgerEpoch: 2, answers: hash("2"), order: hash("9"), part: 1, parts: 1, held: head },
+  ...{
+    agent,
+    wallet,
+    ledgerEpoch: 2,
+    answers: hash("2"),
+    order: hash("9"),
+    part: 1,
+    parts: 1,
+    held: head,
+  },
   jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
   accounts: [{ network: "eip155:31337", account: hotWallet, next: "6" }],
   spent: [{ currency: "usdt", units: "1500000", feesUnits: "130000000000000" }],
@@ -70,7 +138,14 @@ const recovery = {
   ended: [],
   outgoing: [
     {
-      ...{ network: "eip155:31337", account: hotWallet, slot: "4", txHash: `0x${hash("c")}`, block: 12, receiver },
+      ...{
+        network: "eip155:31337",
+        account: hotWallet,
+        slot: "4",
+        txHash: `0x${hash("c")}`,
+        block: 12,
+        receiver,
+      },
       ...{ contract: "", units: "1500000" },
     },
   ],
@@ -80,13 +155,27 @@ const recovery = {
 const texts = [JSON.stringify(job), JSON.stringify(second)];
 
 const coins = [
-  { network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328", account: "bcrt1qaccount", id: `${hash("e")}:0`, units: "5000" },
+  {
+    network: "bip122:0f9188f13cb7b2c71f2a335e3a4fc328",
+    account: "bcrt1qaccount",
+    id: `${hash("e")}:0`,
+    units: "5000",
+  },
 ];
 
 /** By the kind of their envelope; `job` stands inside `jobs` as text. */
 export const honest: Readonly<Record<string, object>> = {
   challenge: { nonce: hash("1"), at },
-  hello: { agent, ledgerEpoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", kinds: 11, open, at },
+  hello: {
+    agent,
+    ledgerEpoch: 1,
+    answers: hash("1"),
+    nonce: hash("2"),
+    software: "autowithdraw 0.1.0",
+    kinds: 11,
+    open,
+    at,
+  },
   welcome: {
     agent,
     wallet,

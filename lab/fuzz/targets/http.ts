@@ -7,13 +7,23 @@ import { createHmac } from "node:crypto";
 import { answerCodes } from "../../../gateway/answer/messages.ts";
 import { verifyToken } from "../../../gateway/auth/signature-token.ts";
 import { parseApiKey } from "../../../protocol/pairing.ts";
-import { encode, handmadeToken, sha256, startTestGateway, type TestGateway } from "../../kit/gateway-server.ts";
+import {
+  encode,
+  handmadeToken,
+  sha256,
+  startTestGateway,
+  type TestGateway,
+} from "../../kit/gateway-server.ts";
 import type { Seeded } from "../../kit/seeded.ts";
 import { edges, malform, malformedText } from "../malform.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
 import { receiver } from "./honest.ts";
 
-const paths = ["/api/v1/autoWithdraw", "/api/v1/manualWithdraw", "/api/v1/createTransactionRequest"];
+const paths = [
+  "/api/v1/autoWithdraw",
+  "/api/v1/manualWithdraw",
+  "/api/v1/createTransactionRequest",
+];
 const reads = [
   "/api/v1/transactions",
   "/api/v1/transactions?transactionType=1&limit=2",
@@ -55,11 +65,16 @@ function parse(input: Uint8Array): Parsed | null {
   return { method, url, headers: fields, body: end < 0 ? "" : text.slice(end + 2) };
 }
 
-const statuses = new Map<string, number>(Object.entries(answerCodes).map(([code, [status]]) => [code, status]));
+const statuses = new Map<string, number>(
+  Object.entries(answerCodes).map(([code, [status]]) => [code, status]),
+);
 
 function checkAnswer(status: number, text: string, type: unknown): void {
   must(status !== 500, `an inner failure: ${text.replace(/"requestId":"[0-9a-f]*"/, "")}`);
-  must(String(type).startsWith("application/json") || text === "", `an answer of type ${String(type)}`);
+  must(
+    String(type).startsWith("application/json") || text === "",
+    `an answer of type ${String(type)}`,
+  );
   if (text === "") return;
   const body = JSON.parse(text) as { readonly code?: string; readonly requestId?: string };
   if (status === 200 || status === 503) return;
@@ -68,7 +83,12 @@ function checkAnswer(status: number, text: string, type: unknown): void {
 
 export async function openHttp(): Promise<Target> {
   const gateway = await startTestGateway({
-    limits: { withdrawalWaitMs: 0, readsPerSecond: 1_000, writesPerSecond: 1_000, failedAuthPerTenMinutes: 1_000 },
+    limits: {
+      withdrawalWaitMs: 0,
+      readsPerSecond: 1_000,
+      writesPerSecond: 1_000,
+      failedAuthPerTenMinutes: 1_000,
+    },
   });
   await gateway.pair();
   gateway.fund("eth", 10n ** 24n);
@@ -93,7 +113,9 @@ export async function openHttp(): Promise<Target> {
       ...paths.map((path) =>
         seed(
           `POST ${path}`,
-          JSON.stringify(path.endsWith("Request") ? { currency: "eth", amount: "0.5", orderId: "d-1" } : order),
+          JSON.stringify(
+            path.endsWith("Request") ? { currency: "eth", amount: "0.5", orderId: "d-1" } : order,
+          ),
         ),
       ),
       ...reads.map((path) => seed(`GET ${path}`, "", ["accept-language: tr, en;q=0.3"])),
@@ -103,10 +125,14 @@ export async function openHttp(): Promise<Target> {
       const body = malformedText({ ...order, orderId: `o-${random.below(50)}` }, random);
       const isRead = random.chance(4);
       const language = random.chance(4)
-        ? [`accept-language: ${random.pick(["tr", "en;q=0", "*;q=0.1,tr;q=0.100", "TR-tr", ";;,q=1"])}`]
+        ? [
+            `accept-language: ${random.pick(["tr", "en;q=0", "*;q=0.1,tr;q=0.100", "TR-tr", ";;,q=1"])}`,
+          ]
         : [];
       const path = random.pick(isRead ? reads : paths);
-      const tail = random.chance(8) ? encodeURIComponent(Buffer.from(String(random.pick(edges))).toString()).slice(0, 300) : "";
+      const tail = random.chance(8)
+        ? encodeURIComponent(Buffer.from(String(random.pick(edges))).toString()).slice(0, 300)
+        : "";
       return seed(`${isRead ? "GET" : "POST"} ${path}${tail}`, isRead ? "" : body, language);
     },
     async run(input) {
@@ -115,23 +141,43 @@ export async function openHttp(): Promise<Target> {
       gateway.clock.nowMs += 601_000; // A client that failed too often is forgiven again.
       const own = { ...request.headers };
       for (const name of Object.keys(own))
-        own[name] = own[name]?.replaceAll("@token", handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs)) ?? "";
+        own[name] =
+          own[name]?.replaceAll(
+            "@token",
+            handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs),
+          ) ?? "";
       const answer = await gateway.server.inject({
-        ...{ method: request.method as "POST", url: request.url, headers: own, remoteAddress: "127.0.0.1" },
+        ...{
+          method: request.method as "POST",
+          url: request.url,
+          headers: own,
+          remoteAddress: "127.0.0.1",
+        },
         ...(request.body === "" ? {} : { payload: Buffer.from(request.body, "latin1") }),
       });
       checkAnswer(answer.statusCode, answer.payload, answer.headers["content-type"]);
-      if (answer.statusCode === 200 && request.method === "POST" && paths.includes(request.url)) assertReadAlike(request.body);
+      if (answer.statusCode === 200 && request.method === "POST" && paths.includes(request.url))
+        assertReadAlike(request.body);
     },
     shapes: {
       body: { from: 2_000, of: (size) => seed(`POST ${paths[0]}`, `{${" ".repeat(size)}`) },
       amount: {
         from: 500,
-        of: (size) => seed(`POST ${paths[0]}`, JSON.stringify({ ...order, amount: `0.${"1".repeat(size)}` })),
+        of: (size) =>
+          seed(`POST ${paths[0]}`, JSON.stringify({ ...order, amount: `0.${"1".repeat(size)}` })),
       },
-      number: { from: 1_000, of: (size) => seed(`POST ${paths[0]}`, `{"amount"${" ".repeat(size)}:1.5}`) },
-      language: { from: 60, of: (size) => seed(`GET ${reads[2]}`, "", [`accept-language: ${"tr;q=0.5,".repeat(size)}`]) },
-      query: { from: 100, of: (size) => seed(`GET /api/v1/transactions?${"a=1&".repeat(size)}`, "") },
+      number: {
+        from: 1_000,
+        of: (size) => seed(`POST ${paths[0]}`, `{"amount"${" ".repeat(size)}:1.5}`),
+      },
+      language: {
+        from: 60,
+        of: (size) => seed(`GET ${reads[2]}`, "", [`accept-language: ${"tr;q=0.5,".repeat(size)}`]),
+      },
+      query: {
+        from: 100,
+        of: (size) => seed(`GET /api/v1/transactions?${"a=1&".repeat(size)}`, ""),
+      },
     },
     close: () => gateway.close(),
   };
@@ -152,7 +198,13 @@ function assertReadAlike(body: string): void {
 }
 
 const claimsOf = (keyId: string, nowSeconds: number): Record<string, unknown> => ({
-  ...{ sub: keyId, iat: nowSeconds, exp: nowSeconds + 60, jti: "0123456789abcdef", bodyHash: sha256("") },
+  ...{
+    sub: keyId,
+    iat: nowSeconds,
+    exp: nowSeconds + 60,
+    jti: "0123456789abcdef",
+    bodyHash: sha256(""),
+  },
 });
 
 /**
@@ -166,7 +218,11 @@ export async function openToken(): Promise<Target> {
   // Key ids are chance; the corpus names this one by a word of its own.
   const named = (value: unknown): unknown =>
     JSON.parse(JSON.stringify(value).replaceAll(keyId, "@key").replaceAll(String(now), "17"));
-  const whole = named({ header: { alg: "HS256", typ: "JWT", kid: keyId }, claims: claimsOf(keyId, now), fits: true });
+  const whole = named({
+    header: { alg: "HS256", typ: "JWT", kid: keyId },
+    claims: claimsOf(keyId, now),
+    fits: true,
+  });
   return {
     name: "token",
     words: [
@@ -186,7 +242,11 @@ export async function openToken(): Promise<Target> {
     ],
     seeds: [bytes(JSON.stringify(whole)), bytes("eyJhbGciOiJub25lIn0.e30."), bytes("Bearer a.b.c")],
     make: (random: Seeded) =>
-      bytes(random.chance(6) ? JSON.stringify(malform("a.b.c", random)).slice(1, -1) : malformedText(whole, random)),
+      bytes(
+        random.chance(6)
+          ? JSON.stringify(malform("a.b.c", random)).slice(1, -1)
+          : malformedText(whole, random),
+      ),
     async run(input) {
       const token = made(textOf(input), gateway, secret, now);
       const request = { method: "POST", path: "/api/v1/autoWithdraw", body: bytes("{}") };
@@ -204,7 +264,13 @@ export async function openToken(): Promise<Target> {
       claims: {
         from: 20,
         of: (size) =>
-          bytes(JSON.stringify({ header: { alg: "HS256", kid: "@key" }, claims: { jti: "x".repeat(size * 10) }, fits: true })),
+          bytes(
+            JSON.stringify({
+              header: { alg: "HS256", kid: "@key" },
+              claims: { jti: "x".repeat(size * 10) },
+              fits: true,
+            }),
+          ),
       },
       audience: {
         from: 20,
@@ -249,7 +315,9 @@ function made(text: string, { merchant }: TestGateway, secret: Uint8Array, now: 
   if (parts === null) return filled;
   const { header, claims } = parts;
   const times = (value: unknown): unknown =>
-    typeof value === "number" && Number.isInteger(value) && Math.abs(value) < 10_000 ? value - 17 + now : value;
+    typeof value === "number" && Number.isInteger(value) && Math.abs(value) < 10_000
+      ? value - 17 + now
+      : value;
   const at = {
     ...claims,
     ...("iat" in claims ? { iat: times(claims.iat) } : {}),
@@ -266,15 +334,24 @@ function made(text: string, { merchant }: TestGateway, secret: Uint8Array, now: 
 function assertRight(value: string, secret: Uint8Array, keyId: string, now: number): void {
   const token = value.replace(/^Bearer /, "");
   const [head = "", body = "", signature = ""] = token.split(".");
-  const header = JSON.parse(Buffer.from(head, "base64url").toString()) as Readonly<Record<string, unknown>>;
-  const claims = JSON.parse(Buffer.from(body, "base64url").toString()) as Readonly<Record<string, unknown>>;
-  must(header.alg === "HS256" && header.kid === keyId && claims.sub === keyId, "a token of another key or algorithm was taken");
+  const header = JSON.parse(Buffer.from(head, "base64url").toString()) as Readonly<
+    Record<string, unknown>
+  >;
+  const claims = JSON.parse(Buffer.from(body, "base64url").toString()) as Readonly<
+    Record<string, unknown>
+  >;
+  must(
+    header.alg === "HS256" && header.kid === keyId && claims.sub === keyId,
+    "a token of another key or algorithm was taken",
+  );
   must(
     signature === createHmac("sha256", secret).update(`${head}.${body}`).digest("base64url"),
     "a token nobody signed was taken",
   );
   must(
-    Number(claims.exp) > now - 30 && Number(claims.iat) <= now + 30 && Number(claims.exp) - Number(claims.iat) <= 300,
+    Number(claims.exp) > now - 30 &&
+      Number(claims.iat) <= now + 30 &&
+      Number(claims.exp) - Number(claims.iat) <= 300,
     "a token out of its time was taken",
   );
   must(String(claims.jti).length >= 16, "a token without a number of its own was taken");

@@ -13,7 +13,13 @@ import { Session } from "../../../gateway/hub/session.ts";
 import { schema } from "../../../gateway/store/schema.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver } from "../../../gateway/store/store.ts";
-import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
+import {
+  openEnvelope,
+  privateKeyFromSeed,
+  publicKeyFromHex,
+  publicKeyHex,
+  sealEnvelope,
+} from "../../../protocol/envelope.ts";
 import { kindsKnown } from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
@@ -110,12 +116,19 @@ function frameOf(line: string, { keys, wire }: World): Uint8Array | null {
   const kind = line.slice(0, space);
   const text = line.slice(space + 1);
   if (kind === "raw") return Buffer.from(text, "hex");
-  if (kind !== "hello" && kind !== "statement" && kind !== "heartbeat" && kind !== "question") return null;
-  const challenge = openEnvelope(wire.sent[0] as Uint8Array, { kind: "challenge", publicKey, bytesMax: 4_096 });
+  if (kind !== "hello" && kind !== "statement" && kind !== "heartbeat" && kind !== "question")
+    return null;
+  const challenge = openEnvelope(wire.sent[0] as Uint8Array, {
+    kind: "challenge",
+    publicKey,
+    bytesMax: 4_096,
+  });
   const said = text.replaceAll("@nonce", parseChallenge(challenge.payload).nonce);
   // Inputs that were kept before a hello named its kinds still reach what is behind it.
   const filled =
-    kind === "hello" && !said.includes('"kinds"') ? said.replace('"software"', `"kinds":${kindsKnown},"software"`) : said;
+    kind === "hello" && !said.includes('"kinds"')
+      ? said.replace('"software"', `"kinds":${kindsKnown},"software"`)
+      : said;
   return sealEnvelope(kind, bytes(filled), kind === "statement" ? keys.signerKey : keys.linkKey);
 }
 
@@ -124,9 +137,16 @@ interface AgentColumns {
   readonly caughtUp: string;
 }
 
-function check({ store, wire, session }: World, headBefore: number, isHandshakeDone: boolean): number {
+function check(
+  { store, wire, session }: World,
+  headBefore: number,
+  isHandshakeDone: boolean,
+): number {
   const { database } = store;
-  const agent = database.get<AgentColumns>("SELECT headSeq, caughtUp FROM agents WHERE id = ?", agentId);
+  const agent = database.get<AgentColumns>(
+    "SELECT headSeq, caughtUp FROM agents WHERE id = ?",
+    agentId,
+  );
   must(agent !== undefined && agent.headSeq >= headBefore, "the head rolled back");
   const split = database.get(
     "SELECT 1 FROM signatures GROUP BY transactionId HAVING count(DISTINCT network || ' ' || account || ' ' || slot) > 1",
@@ -136,14 +156,20 @@ function check({ store, wire, session }: World, headBefore: number, isHandshakeD
     "SELECT 1 FROM signatures GROUP BY network, account, slot HAVING count(DISTINCT transactionId) > 1",
   );
   must(shared === undefined, "one token has two withdrawals");
-  must(database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined, "an agent's word made a withdrawal Completed");
+  must(
+    database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined,
+    "an agent's word made a withdrawal Completed",
+  );
   must(
     agent.caughtUp !== "this run" || isHandshakeDone,
     "an agent counts as caught up that did not state that it took this handshake",
   );
   must(session.agentId !== null || agent.headSeq === 0, "something was stored before the hello");
   const known: readonly number[] = [...Object.values(closeCodes), 1006];
-  must(wire.closedWith === null || known.includes(wire.closedWith), `closed with ${wire.closedWith}`);
+  must(
+    wire.closedWith === null || known.includes(wire.closedWith),
+    `closed with ${wire.closedWith}`,
+  );
   return agent.headSeq;
 }
 
@@ -157,9 +183,18 @@ const hello = {
   at,
 };
 const own = (number: number): readonly object[] =>
-  entries.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(number) } : entry));
+  entries.map((entry) =>
+    "transactionId" in entry ? { ...entry, transactionId: id(number) } : entry,
+  );
 const location = { after: 0, previous: "0".repeat(64), head: { seq: 8, hash: "e".repeat(64) } };
-const statement = { agent: agentId, ledgerEpoch: 2, handshake: "@nonce", ...location, at, entries: own(1) };
+const statement = {
+  agent: agentId,
+  ledgerEpoch: 2,
+  handshake: "@nonce",
+  ...location,
+  at,
+  entries: own(1),
+};
 const behind = { after: 8, previous: "e".repeat(64) };
 const next = {
   ...statement,
@@ -183,7 +218,9 @@ const helloLine = `hello ${JSON.stringify(hello)}`;
 const again = {
   ...{ ...statement, ...behind, head: { seq: 12, hash: "c".repeat(64) } },
   opened: "9".repeat(64),
-  entries: opened.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(4) } : entry)),
+  entries: opened.map((entry) =>
+    "transactionId" in entry ? { ...entry, transactionId: id(4) } : entry,
+  ),
 };
 const said = [statement, next, refused, again];
 
@@ -210,7 +247,9 @@ export const hub: Target = {
         `heartbeat ${JSON.stringify(heartbeat)}`,
       ].join("\n"),
     ),
-    bytes(`ordered\n${helloLine}\nstatement ${JSON.stringify({ ...again, after: 0, previous: "0".repeat(64) })}`),
+    bytes(
+      `ordered\n${helloLine}\nstatement ${JSON.stringify({ ...again, after: 0, previous: "0".repeat(64) })}`,
+    ),
     bytes(`statement ${JSON.stringify(statement)}`),
     bytes(`raw 01ff${"00".repeat(80)}`),
   ],

@@ -45,7 +45,12 @@ export const json: Target = {
   words: [...words, ...more],
   seeds: Object.values(honest).map((each) => bytes(JSON.stringify(each))),
   make: (random: Seeded) =>
-    bytes(malformedText(random.chance(3) ? anything(random) : random.pick(Object.values(honest)), random)),
+    bytes(
+      malformedText(
+        random.chance(3) ? anything(random) : random.pick(Object.values(honest)),
+        random,
+      ),
+    ),
   run(input) {
     const given = codeOr(() => parseJson(input));
     if ("code" in given) {
@@ -63,7 +68,10 @@ export const json: Target = {
   },
   shapes: {
     lists: shape(40, (size) => `[${"[1],".repeat(size)}1]`),
-    keys: shape(12, (size) => `{${Array.from({ length: size }, (_, each) => `"k${each}":1`).join()}}`),
+    keys: shape(
+      12,
+      (size) => `{${Array.from({ length: size }, (_, each) => `"k${each}":1`).join()}}`,
+    ),
     strings: shape(900, (size) => `"${"x".repeat(size)}"`),
     escapes: shape(150, (size) => `"${"\\u00e9\\n".repeat(size)}"`),
     numbers: shape(200, (size) => `[${"1234567,".repeat(size)}0]`),

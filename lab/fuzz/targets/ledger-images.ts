@@ -36,7 +36,11 @@ function followed({ moment, name, files }: Image, tail: Uint8Array): Image {
   const newest = segmentFile(moment.segment);
   const before = files.get(newest);
   if (before === undefined) return { moment, name, files };
-  return { moment, name: `${name}, and a tail`, files: new Map(files).set(newest, Buffer.concat([before, tail])) };
+  return {
+    moment,
+    name: `${name}, and a tail`,
+    files: new Map(files).set(newest, Buffer.concat([before, tail])),
+  };
 }
 
 const none = new Uint8Array(drawBytes);

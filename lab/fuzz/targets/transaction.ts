@@ -10,7 +10,14 @@ import type { Seeded } from "../../kit/seeded.ts";
 import { must, type Target } from "../target.ts";
 import { hotWallet, receiver } from "./honest.ts";
 
-const transfer = { chainId: 1n, nonce: 5n, contract: "", destination: receiver, amountUnits: 10n ** 18n, gasLimit: 21_000n };
+const transfer = {
+  chainId: 1n,
+  nonce: 5n,
+  contract: "",
+  destination: receiver,
+  amountUnits: 10n ** 18n,
+  gasLimit: 21_000n,
+};
 const fees = { maxFeePerGas: 30_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n };
 const native = buildTransfer({ ...transfer, ...fees });
 const token = buildTransfer({
@@ -30,7 +37,11 @@ const samples: readonly RlpItem[] = [
 
 function item(random: Seeded, depth = 0): RlpItem {
   if (depth > 5 || random.chance(2))
-    return random.pick([...samples, Uint8Array.of(random.below(256)), new Uint8Array(random.below(70)).fill(random.below(256))]);
+    return random.pick([
+      ...samples,
+      Uint8Array.of(random.below(256)),
+      new Uint8Array(random.below(70)).fill(random.below(256)),
+    ]);
   return Array.from({ length: random.below(6) }, () => item(random, depth + 1));
 }
 
@@ -58,18 +69,27 @@ export const rlp: Target = {
     must(Buffer.from(encodeRlp(given.item)).equals(input), "encoded again it is other bytes");
   },
   shapes: {
-    items: { from: 500, of: (size) => encodeRlp(Array.from({ length: size }, (_, each) => Uint8Array.of(each & 0xff))) },
+    items: {
+      from: 500,
+      of: (size) =>
+        encodeRlp(Array.from({ length: size }, (_, each) => Uint8Array.of(each & 0xff))),
+    },
     lists: { from: 500, of: (size) => encodeRlp(Array.from({ length: size }, () => [])) },
     string: { from: 4_000, of: (size) => encodeRlp(new Uint8Array(size).fill(7)) },
     depth: { from: 2, of: (size) => nested(size) },
-    cut: { from: 500, of: (size) => encodeRlp(Array.from({ length: size }, () => [new Uint8Array(60)])).subarray(0, -1) },
+    cut: {
+      from: 500,
+      of: (size) =>
+        encodeRlp(Array.from({ length: size }, () => [new Uint8Array(60)])).subarray(0, -1),
+    },
   },
 };
 
 /** Lists in lists, far deeper than any transaction. */
 function nested(depth: number): Uint8Array {
   let bytes = encodeRlp([]);
-  for (let each = 0; each < depth; each++) bytes = Buffer.concat([Uint8Array.of(0xc0 + Math.min(55, bytes.length)), bytes]);
+  for (let each = 0; each < depth; each++)
+    bytes = Buffer.concat([Uint8Array.of(0xc0 + Math.min(55, bytes.length)), bytes]);
   return bytes;
 }
 
@@ -77,15 +97,38 @@ const call = new Interface(["function transfer(address to, uint256 amount)"]);
 
 function assertEthersAgrees(input: Uint8Array, ours: Description): void {
   const theirs = Transaction.from(`0x${Buffer.from(input).toString("hex")}`);
-  const { chainId, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas, to, value, data, accessList } = theirs;
+  const {
+    chainId,
+    nonce,
+    gasLimit,
+    maxFeePerGas,
+    maxPriorityFeePerGas,
+    to,
+    value,
+    data,
+    accessList,
+  } = theirs;
   const { contract, destination, amountUnits } = ours;
-  must(chainId === ours.chainId && BigInt(nonce) === ours.nonce && gasLimit === ours.gasLimit, "ethers reads other numbers");
-  must(maxFeePerGas === ours.maxFeePerGas && maxPriorityFeePerGas === ours.maxPriorityFeePerGas, "ethers reads other fees");
+  must(
+    chainId === ours.chainId && BigInt(nonce) === ours.nonce && gasLimit === ours.gasLimit,
+    "ethers reads other numbers",
+  );
+  must(
+    maxFeePerGas === ours.maxFeePerGas && maxPriorityFeePerGas === ours.maxPriorityFeePerGas,
+    "ethers reads other fees",
+  );
   must(accessList?.length === 0 && theirs.type === 2, "ethers reads another kind of transaction");
-  if (contract === "") must(to === destination && value === amountUnits && data === "0x", "ethers reads another payment");
+  if (contract === "")
+    must(
+      to === destination && value === amountUnits && data === "0x",
+      "ethers reads another payment",
+    );
   else {
     const [receiverOfCall, units] = call.decodeFunctionData("transfer", data);
-    must(to === contract && value === 0n && receiverOfCall === destination && units === amountUnits, "ethers reads another call");
+    must(
+      to === contract && value === 0n && receiverOfCall === destination && units === amountUnits,
+      "ethers reads another call",
+    );
   }
 }
 
@@ -94,7 +137,8 @@ export const description: Target = {
   words: [],
   seeds: [native, token],
   make(random) {
-    const number = (edge: readonly bigint[]): bigint => random.pick([...edge, BigInt(random.below(2 ** 31))]);
+    const number = (edge: readonly bigint[]): bigint =>
+      random.pick([...edge, BigInt(random.below(2 ** 31))]);
     const made = {
       chainId: 1n + number([0n, 2n ** 53n - 2n]),
       nonce: number([0n, 127n, 128n, 2n ** 53n, 2n ** 64n - 2n]),
@@ -114,14 +158,22 @@ export const description: Target = {
       return;
     }
     // ethers keeps a nonce as a number, and so cannot read the largest ones.
-    if (given.description.nonce <= BigInt(Number.MAX_SAFE_INTEGER)) assertEthersAgrees(input, given.description);
-    must(Buffer.from(buildTransfer(given.description)).equals(input), "built again it is other bytes");
+    if (given.description.nonce <= BigInt(Number.MAX_SAFE_INTEGER))
+      assertEthersAgrees(input, given.description);
+    must(
+      Buffer.from(buildTransfer(given.description)).equals(input),
+      "built again it is other bytes",
+    );
   },
   shapes: {
     long: { from: 400, of: (size) => Buffer.concat([native, new Uint8Array(size)]) },
     fields: {
       from: 60,
-      of: (size) => Buffer.concat([Uint8Array.of(2), encodeRlp(Array.from({ length: size }, () => Uint8Array.of(1)))]),
+      of: (size) =>
+        Buffer.concat([
+          Uint8Array.of(2),
+          encodeRlp(Array.from({ length: size }, () => Uint8Array.of(1))),
+        ]),
     },
   },
 };

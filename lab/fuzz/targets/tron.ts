@@ -14,9 +14,13 @@ const seeds = [buildTransfer(plain), buildTransfer(token)];
 
 export const tron: Target = {
   name: "tron",
-  words: ["type.googleapis.com/protocol.TransferContract", "type.googleapis.com/protocol.TriggerSmartContract"],
+  words: [
+    "type.googleapis.com/protocol.TransferContract",
+    "type.googleapis.com/protocol.TriggerSmartContract",
+  ],
   seeds,
-  make: (random) => mutateRawData(buildTransfer(transferBy(random, sender, random.chance(2))), seeds, random),
+  make: (random) =>
+    mutateRawData(buildTransfer(transferBy(random, sender, random.chance(2))), seeds, random),
   run(input) {
     const code = judgeBytes(input);
     must(code === "" || Object.hasOwn(codes, code), `${code} is not in the table of codes`);
@@ -26,7 +30,8 @@ export const tron: Target = {
     numbers: { from: 100, of: (size) => new Uint8Array(size).fill(0xff) },
     fields: {
       from: 100,
-      of: (size) => Uint8Array.from({ length: 2 * size }, (_, at) => (at % 2 === 0 ? 8 * (1 + (at % 15)) : 1)),
+      of: (size) =>
+        Uint8Array.from({ length: 2 * size }, (_, at) => (at % 2 === 0 ? 8 * (1 + (at % 15)) : 1)),
     },
   },
 };

@@ -22,7 +22,9 @@ import { at } from "./honest.ts";
 
 const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
 // The ledger with the most under way: not the last moments, which are locked.
-const moment = story.moments.filter(({ head }) => head.seq < 30).at(-1) as (typeof story.moments)[number];
+const moment = story.moments
+  .filter(({ head }) => head.seq < 30)
+  .at(-1) as (typeof story.moments)[number];
 const linesMax = 24;
 
 /** After the handshake, with two fresh jobs at the gateway; the same at every call. */
@@ -40,7 +42,9 @@ function liveSigner(): Kit {
 
 const sample = liveSigner();
 const fresh = sample.gateway.texts.slice(sample.core.chain.sequence);
-const ids = [...sample.core.book.open(), ...sample.core.book.recent()].map(({ transactionId }) => transactionId);
+const ids = [...sample.core.book.open(), ...sample.core.book.recent()].map(
+  ({ transactionId }) => transactionId,
+);
 const txHash = sample.show(ids[0] ?? "")?.attempts[0]?.txHash ?? "";
 const idOf = (random: Seeded): string => random.pick(ids);
 const courier = {
@@ -58,8 +62,22 @@ const courier = {
 
 /** The gateway's order to recover in epoch 2, with nothing open. */
 const contents = {
-  ...{ agent: agentId, wallet, ledgerEpoch: 2, answers: sample.nonce, part: 1, parts: 1, held: null, jobs: sample.gateway.last },
-  ...{ accounts: [{ network: "eip155:31337", account: hotWallet, next: "9" }], spent: [], withdrawals: [], ended: [] },
+  ...{
+    agent: agentId,
+    wallet,
+    ledgerEpoch: 2,
+    answers: sample.nonce,
+    part: 1,
+    parts: 1,
+    held: null,
+    jobs: sample.gateway.last,
+  },
+  ...{
+    accounts: [{ network: "eip155:31337", account: hotWallet, next: "9" }],
+    spent: [],
+    withdrawals: [],
+    ended: [],
+  },
 };
 const order = { ...contents, order: recoveryNameOf("", contents), at: sample.now };
 
@@ -82,7 +100,10 @@ const requests: readonly (readonly ["c" | "o", object])[] = [
   ["o", { verb: "status" }],
   ["o", { verb: "list", openOnly: false, limit: 10 }],
   ["o", { verb: "show", transactionId: "" }],
-  ["o", { verb: "approve", transactionId: "", digest: "00".repeat(32), address: "", approver: "ann" }],
+  [
+    "o",
+    { verb: "approve", transactionId: "", digest: "00".repeat(32), address: "", approver: "ann" },
+  ],
   ["o", { verb: "refuse", transactionId: "", approver: "bob" }],
   ["o", { verb: "verify" }],
   ["c", { verb: "admit", frames: [sealEnvelope("recovery", order, gatewayKey)] }],
@@ -100,7 +121,8 @@ function line(
 ): Uint8Array {
   const filled = "transactionId" in body ? { ...body, transactionId } : body;
   const { line: text, frames } = encodeMessage({ id: index + 1, ...filled });
-  const sent = random === null ? text : `${malformedText(JSON.parse(text), random).replaceAll("\n", " ")}\n`;
+  const sent =
+    random === null ? text : `${malformedText(JSON.parse(text), random).replaceAll("\n", " ")}\n`;
   return Buffer.concat([...frames.map((frame) => framed(frame, random)), bytes(socket + sent)]);
 }
 
@@ -121,7 +143,11 @@ function talk(random: Seeded): Uint8Array {
 function check(kit: Kit, answers: readonly Answer[], asked: number): void {
   must(kit.poisoned === null, "the ledger is poisoned");
   must(answers.length === asked, `${asked} requests have ${answers.length} answers`);
-  for (const answer of answers) must(answer.ok || Object.hasOwn(codes, answer.code), `an answer with ${JSON.stringify(answer)}`);
+  for (const answer of answers)
+    must(
+      answer.ok || Object.hasOwn(codes, answer.code),
+      `an answer with ${JSON.stringify(answer)}`,
+    );
   const world = { records: kit.records(), left: kit.left, genuine: new Set<string>(), limits: {} };
   monotone(world);
   bijection(world);
@@ -143,7 +169,9 @@ export const verbs: Target = {
   ],
   seeds: [
     ...requests.map((request, index) => line(index, request, ids[0] ?? "", null)),
-    ...ids.map((id) => Buffer.concat(requests.map((request, index) => line(index, request, id, null)))),
+    ...ids.map((id) =>
+      Buffer.concat(requests.map((request, index) => line(index, request, id, null))),
+    ),
   ],
   make: talk,
   run(input) {
@@ -187,15 +215,23 @@ export const verbs: Target = {
     frame: {
       from: 2_000,
       of: (size) =>
-        Buffer.concat([framed(new Uint8Array(size), null), bytes(`c${JSON.stringify({ id: 1, verb: "admit", frames: 1 })}\n`)]),
+        Buffer.concat([
+          framed(new Uint8Array(size), null),
+          bytes(`c${JSON.stringify({ id: 1, verb: "admit", frames: 1 })}\n`),
+        ]),
     },
     lines: { from: 1_000, of: (size) => bytes("x\n".repeat(size)) },
     long: { from: 8_000, of: (size) => bytes(`c${" ".repeat(size)}\n`) },
     waiting: {
       from: 20,
       of: (size) => {
-        const waiting = Array.from({ length: size }, () => ({ transactionId: ids[0], why: "funds" }));
-        return bytes(`c${JSON.stringify({ id: 1, verb: "tell", courier: { ...courier, waiting } })}\n`);
+        const waiting = Array.from({ length: size }, () => ({
+          transactionId: ids[0],
+          why: "funds",
+        }));
+        return bytes(
+          `c${JSON.stringify({ id: 1, verb: "tell", courier: { ...courier, waiting } })}\n`,
+        );
       },
     },
   },

@@ -77,8 +77,13 @@ export class EvmFront {
     const view = await this.#view(turn);
     const answers = await Promise.all(calls.map((call) => this.#answer(view, call)));
     const lone = answers[0];
-    if (!asked.isBatch && lone !== undefined && isRefused(lone)) return refuse(response, lone, asked);
-    const told = answers.map((answer, at) => ({ jsonrpc: "2.0", id: calls[at]?.id ?? null, ...wireOf(answer) }));
+    if (!asked.isBatch && lone !== undefined && isRefused(lone))
+      return refuse(response, lone, asked);
+    const told = answers.map((answer, at) => ({
+      jsonrpc: "2.0",
+      id: calls[at]?.id ?? null,
+      ...wireOf(answer),
+    }));
     await this.#send(response, asked, JSON.stringify(asked.isBatch ? told : told[0]));
   }
 
@@ -86,7 +91,13 @@ export class EvmFront {
     const answer = await this.#ask("eth_blockNumber", []);
     const head = "result" in answer ? Number(answer.result) : 0;
     const isOurs = (hash: string): boolean => this.#sent.has(hash);
-    return { profile: this.profile, backend: backendAt(this.profile, turn), head, ask: this.#ask, isOurs };
+    return {
+      profile: this.profile,
+      backend: backendAt(this.profile, turn),
+      head,
+      ask: this.#ask,
+      isOurs,
+    };
   }
 
   async #answer(view: EvmView, call: RpcCall): Promise<FakeAnswer | Refused> {
@@ -94,7 +105,9 @@ export class EvmFront {
     if (refused !== null) return refused;
     if (call.method === "eth_sendRawTransaction") return this.#take(call);
     const answer = await answerOf(view, call);
-    return "result" in answer ? (refusedAnswer(this.profile, call.method, answer.result) ?? answer) : answer;
+    return "result" in answer
+      ? (refusedAnswer(this.profile, call.method, answer.result) ?? answer)
+      : answer;
   }
 
   async #take({ method, params }: RpcCall): Promise<FakeAnswer | Refused> {
@@ -104,7 +117,9 @@ export class EvmFront {
     const answer = await this.#ask(method, params);
     const hash = takenHash.exec(JSON.stringify(answer))?.[1];
     if (hash !== undefined) this.#remember(hash);
-    return refusing?.refusal === undefined ? answer : { refusal: refusing.refusal, words: refusing.refusal.words };
+    return refusing?.refusal === undefined
+      ? answer
+      : { refusal: refusing.refusal, words: refusing.refusal.words };
   }
 
   #remember(hash: string): void {
@@ -115,7 +130,8 @@ export class EvmFront {
 
   async #send(response: ServerResponse, asked: Asked, text: string): Promise<void> {
     const limit = this.profile.limits?.answerBytes;
-    if (limit !== undefined && text.length > limit.most) return refuse(response, refusedBy(limit, text.length), asked);
+    if (limit !== undefined && text.length > limit.most)
+      return refuse(response, refusedBy(limit, text.length), asked);
     const broken = this.#meter.trouble();
     if (broken !== null && (await trouble(response, broken, text))) return;
     response.setHeader("content-type", "application/json");
@@ -141,7 +157,9 @@ function isRefused(answer: FakeAnswer | Refused): answer is Refused {
 
 /** In a batch a call that is refused by itself has an error of its own. */
 function wireOf(answer: FakeAnswer | Refused): FakeAnswer {
-  return isRefused(answer) ? { error: { code: answer.refusal.code ?? -32_000, message: answer.words } } : answer;
+  return isRefused(answer)
+    ? { error: { code: answer.refusal.code ?? -32_000, message: answer.words } }
+    : answer;
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

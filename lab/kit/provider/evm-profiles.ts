@@ -7,16 +7,23 @@ import type { Profile, Refusal } from "./profile.ts";
 
 const tooManyRequests: Refusal = { status: 429, code: 429, words: "Too Many Requests" };
 
-const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & { readonly isFit?: false }>> = {
+const all: Readonly<
+  Record<string, Omit<Profile, "name" | "family" | "isFit"> & { readonly isFit?: false }>
+> = {
   "plain node": { sources: [] },
   "free plan with ten-block ranges": {
-    sources: ["joshstevens19/rindexer#181", "risc0/risc0-ethereum#656", "BobTheBuidler/dank_mids#772"],
+    sources: [
+      "joshstevens19/rindexer#181",
+      "risc0/risc0-ethereum#656",
+      "BobTheBuidler/dank_mids#772",
+    ],
     limits: {
       rangeBlocks: {
         most: 10,
         refusal: {
           ...{ status: 400, code: -32_600 },
-          words: "Under the Free tier plan, you can make eth_getLogs requests with up to a {most} block range.",
+          words:
+            "Under the Free tier plan, you can make eth_getLogs requests with up to a {most} block range.",
         },
       },
     },
@@ -24,28 +31,52 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
   "range limit as HTTP 413": {
     sources: ["OffchainLabs/arbitrum-sdk#609", "boundless-xyz/boundless#1665"],
     limits: {
-      rangeBlocks: { most: 5, refusal: { status: 413, code: -32_614, words: "eth_getLogs is limited to a {most} range" } },
+      rangeBlocks: {
+        most: 5,
+        refusal: { status: 413, code: -32_614, words: "eth_getLogs is limited to a {most} range" },
+      },
     },
   },
   "range limit as wrong parameters": {
     sources: ["INFURA/infura#237", "bobanetwork/boba_legacy#827", "enviodev/hyperindex#605"],
     limits: {
-      rangeBlocks: { most: 3, refusal: { code: -32_602, words: "range {asked} exceeds limit of {most}" } },
+      rangeBlocks: {
+        most: 3,
+        refusal: { code: -32_602, words: "range {asked} exceeds limit of {most}" },
+      },
       filterTopics: { most: 100, refusal: { code: -32_602, words: "exceed max topics" } },
     },
   },
   "limit of results": {
     sources: ["aurora-is-near/aurora-relayer#327", "base/base#2421", "matter-labs/zksync-era#3412"],
-    limits: { resultLogs: { most: 3, refusal: { code: -32_005, words: "query returned more than {most} results" } } },
+    limits: {
+      resultLogs: {
+        most: 3,
+        refusal: { code: -32_005, words: "query returned more than {most} results" },
+      },
+    },
   },
   "small answers": {
-    sources: ["matter-labs/zksync-era#3412", "eth-infinitism/bundler#90", "bancorprotocol/webapp#523"],
-    limits: { answerBytes: { most: 60_000, refusal: { code: -32_008, words: "Response is too big" } } },
+    sources: [
+      "matter-labs/zksync-era#3412",
+      "eth-infinitism/bundler#90",
+      "bancorprotocol/webapp#523",
+    ],
+    limits: {
+      answerBytes: { most: 60_000, refusal: { code: -32_008, words: "Response is too big" } },
+    },
   },
   "no batches": {
     sources: ["paritytech/jsonrpsee#744", "beefyfinance/beefy-v2#2774"],
     limits: {
-      batchCalls: { most: 1, refusal: { status: 400, form: "text", words: "batch requests are not supported by this server" } },
+      batchCalls: {
+        most: 1,
+        refusal: {
+          status: 400,
+          form: "text",
+          words: "batch requests are not supported by this server",
+        },
+      },
     },
   },
   "batches of three": {
@@ -53,7 +84,11 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     limits: {
       batchCalls: {
         most: 3,
-        refusal: { status: 500, code: 31, words: "Batch of more than {most} requests are not allowed on free tier" },
+        refusal: {
+          status: 500,
+          code: 31,
+          words: "Batch of more than {most} requests are not allowed on free tier",
+        },
       },
     },
   },
@@ -63,10 +98,20 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
   },
   "batches refused call by call": {
     sources: ["NethermindEth/nethermind#5122", "paritytech/jsonrpsee#1107"],
-    limits: { batchCalls: { most: 5, refusal: { form: "list", code: -32_010, words: "The batch request was too large" } } },
+    limits: {
+      batchCalls: {
+        most: 5,
+        refusal: { form: "list", code: -32_010, words: "The batch request was too large" },
+      },
+    },
   },
   "balancer with lagging backends": {
-    sources: ["ethereum/go-ethereum#24078", "latticexyz/mud#2901", "hl-archive-node/nanoreth#153", "ponder-sh/ponder#1852"],
+    sources: [
+      "ethereum/go-ethereum#24078",
+      "latticexyz/mud#2901",
+      "hl-archive-node/nanoreth#153",
+      "ponder-sh/ponder#1852",
+    ],
     backends: [{ behind: 0 }, { behind: 2 }, { behind: 0 }, { behind: 5 }, { behind: 1 }],
   },
   "rollup whose deposits have no nonce": {
@@ -82,12 +127,22 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     odd: ["leading-zeros", "upper-case"],
   },
   "empty logs bloom": {
-    sources: ["aurora-is-near/aurora-relayer#271", "l2beat/l2beat#10113", "across-protocol/relayer#1789"],
+    sources: [
+      "aurora-is-near/aurora-relayer#271",
+      "l2beat/l2beat#10113",
+      "across-protocol/relayer#1789",
+    ],
     odd: ["zero-bloom"],
   },
   "public node with a rate limit": {
     sources: ["Polymarket/poly-market-maker#78", "MetaMask/eth-json-rpc-infura#33"],
-    limits: { perSecond: { most: 120, refusal: { ...tooManyRequests, headers: { "retry-after": "1" } }, quietS: 1 } },
+    limits: {
+      perSecond: {
+        most: 120,
+        refusal: { ...tooManyRequests, headers: { "retry-after": "1" } },
+        quietS: 1,
+      },
+    },
   },
   "throughput limit call by call": {
     sources: ["namehash/ensnode#1022", "gitcoinco/grants-stack-indexer#156"],
@@ -96,13 +151,18 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
         most: 200,
         refusal: {
           ...{ form: "list", code: 429 },
-          words: "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can ignore this",
+          words:
+            "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can ignore this",
         },
       },
     },
   },
   "quota used up in HTTP 200": {
-    sources: ["blockscout/blockscout#7339", "status-im/nimbus-eth2#1632", "enviodev/hyperindex#715"],
+    sources: [
+      "blockscout/blockscout#7339",
+      "status-im/nimbus-eth2#1632",
+      "enviodev/hyperindex#715",
+    ],
     limits: {
       quota: {
         most: 6_000,
@@ -115,16 +175,30 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     sources: ["netgum/archanova#83", "OpenZeppelin/defender-sdk#308"],
     body: { kind: "page", every: 23 },
   },
-  "torn bodies": { sources: ["ethers-io/ethers.js#2928", "erigontech/erigon#7152"], body: { kind: "torn", every: 19 } },
-  "breaking connections": { sources: ["shutter-network/rolling-shutter#459"], body: { kind: "cut", every: 17 } },
-  "slow node": { sources: ["filecoin-project/lotus#12205"], body: { kind: "slow", every: 5, ms: 700 } },
+  "torn bodies": {
+    sources: ["ethers-io/ethers.js#2928", "erigontech/erigon#7152"],
+    body: { kind: "torn", every: 19 },
+  },
+  "breaking connections": {
+    sources: ["shutter-network/rolling-shutter#459"],
+    body: { kind: "cut", every: 17 },
+  },
+  "slow node": {
+    sources: ["filecoin-project/lotus#12205"],
+    body: { kind: "slow", every: 5, ms: 700 },
+  },
   "node that stands still at times": {
     sources: ["vsys-host/shkeeper.io#197", "openethereum/parity-ethereum#10474"],
     still: { everyBlocks: 120, forBlocks: 40 },
   },
   "full node with little state": {
     sources: ["ethereum/go-ethereum#20874", "ethereum/go-ethereum#16471"],
-    state: { blocks: 24, refusal: { words: "missing trie node 7c2e0c4f (path ) state 0x7c2e0c4f is not available, not found" } },
+    state: {
+      blocks: 24,
+      refusal: {
+        words: "missing trie node 7c2e0c4f (path ) state 0x7c2e0c4f is not available, not found",
+      },
+    },
   },
   "few methods": {
     sources: ["ava-labs/avalanchego#4614", "opengsn/gsn#816", "base/node#153"],
@@ -138,12 +212,23 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     noFinalized: { code: -39_001, words: "Unknown block" },
   },
   "fee cap on sends": {
-    sources: ["ethereum-optimism/optimism#8819", "ethers-io/ethers.js#1263", "erigontech/erigon#10582"],
-    sends: { every: 2, refusal: { words: "tx fee (1.63 ether) exceeds the configured cap (1.00 ether)" } },
+    sources: [
+      "ethereum-optimism/optimism#8819",
+      "ethers-io/ethers.js#1263",
+      "erigontech/erigon#10582",
+    ],
+    sends: {
+      every: 2,
+      refusal: { words: "tx fee (1.63 ether) exceeds the configured cap (1.00 ether)" },
+    },
   },
   "sends that time out and arrive": {
     sources: ["cowprotocol/services#64", "gnosis/dex-services#896"],
-    sends: { every: 2, isTaken: true, refusal: { status: 504, form: "page", words: "504 Gateway Time-out" } },
+    sends: {
+      every: 2,
+      isTaken: true,
+      refusal: { status: 504, form: "page", words: "504 Gateway Time-out" },
+    },
   },
   "one backend that lies": {
     sources: ["ethers-io/ethers.js#841", "lambdaclass/ethrex#7071"],
@@ -155,14 +240,21 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     missing: { methods: ["eth_getLogs"], refusal: { code: -32_005, words: "limit exceeded" } },
   },
   "state pruned below the final block": {
-    sources: ["ethereum-optimism/op-geth#220", "ethereum/go-ethereum#17133", "NethermindEth/nethermind#9408"],
+    sources: [
+      "ethereum-optimism/op-geth#220",
+      "ethereum/go-ethereum#17133",
+      "NethermindEth/nethermind#9408",
+    ],
     isFit: false,
     state: { blocks: 2, refusal: { words: "missing trie node 1a3bddc4 (path )" } },
   },
   "every send refused": {
     sources: ["ethereum-optimism/op-geth#209", "0xPolygon/cdk-erigon#734"],
     isFit: false,
-    sends: { every: 1, refusal: { words: "tx fee (7.71 ether) exceeds the configured cap (1.00 ether)" } },
+    sends: {
+      every: 1,
+      refusal: { words: "tx fee (7.71 ether) exceeds the configured cap (1.00 ether)" },
+    },
   },
 };
 

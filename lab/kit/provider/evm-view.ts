@@ -30,17 +30,30 @@ const blockPlaces: Readonly<Record<string, number>> = {
   eth_estimateGas: 1,
   eth_getStorageAt: 2,
 };
-const stateMethods = new Set(["eth_getBalance", "eth_getTransactionCount", "eth_getCode", "eth_call", "eth_getStorageAt"]);
+const stateMethods = new Set([
+  "eth_getBalance",
+  "eth_getTransactionCount",
+  "eth_getCode",
+  "eth_call",
+  "eth_getStorageAt",
+]);
 const unknownBlock: FakeAnswer = { error: { code: -32_000, message: "unknown block" } };
 const noHeader: FakeAnswer = { error: { code: -32_000, message: "header not found" } };
-const prunedWords = "missing trie node 7c2e0c4f (path ) state 0x7c2e0c4f is not available, not found";
+const prunedWords =
+  "missing trie node 7c2e0c4f (path ) state 0x7c2e0c4f is not available, not found";
 
 const hexOf = (number: number): string => `0x${number.toString(16)}`;
 
 /** The refusal of one call by itself, before it is answered; null where it is let through. */
-export function refusedCall({ limits, missing, noFinalized }: Profile, { method, params }: RpcCall): Refused | null {
+export function refusedCall(
+  { limits, missing, noFinalized }: Profile,
+  { method, params }: RpcCall,
+): Refused | null {
   if (missing?.methods.includes(method) === true)
-    return { refusal: missing.refusal, words: wordsOf(missing.refusal).replaceAll("{method}", method) };
+    return {
+      refusal: missing.refusal,
+      words: wordsOf(missing.refusal).replaceAll("{method}", method),
+    };
   const tag = params[blockPlaces[method] ?? -1];
   if (noFinalized !== undefined && (tag === "finalized" || tag === "safe"))
     return { refusal: noFinalized, words: wordsOf(noFinalized) };
@@ -48,13 +61,20 @@ export function refusedCall({ limits, missing, noFinalized }: Profile, { method,
   const { fromBlock, toBlock, topics = [] } = params[0] as Filter;
   const { rangeBlocks, filterTopics } = limits ?? {};
   const blocks = Number(toBlock ?? 0) - Number(fromBlock ?? 0) + 1;
-  if (rangeBlocks !== undefined && fromBlock !== undefined && blocks > rangeBlocks.most) return refusedBy(rangeBlocks, blocks);
+  if (rangeBlocks !== undefined && fromBlock !== undefined && blocks > rangeBlocks.most)
+    return refusedBy(rangeBlocks, blocks);
   const widest = Math.max(0, ...topics.map((one) => (Array.isArray(one) ? one.length : 1)));
-  return filterTopics !== undefined && widest > filterTopics.most ? refusedBy(filterTopics, widest) : null;
+  return filterTopics !== undefined && widest > filterTopics.most
+    ? refusedBy(filterTopics, widest)
+    : null;
 }
 
 /** The refusal of an answer that is too much; null where it is sent. */
-export function refusedAnswer({ limits }: Profile, method: string, result: unknown): Refused | null {
+export function refusedAnswer(
+  { limits }: Profile,
+  method: string,
+  result: unknown,
+): Refused | null {
   const most = limits?.resultLogs;
   if (most === undefined || method !== "eth_getLogs" || !Array.isArray(result)) return null;
   return result.length > most.most ? refusedBy(most, result.length) : null;
@@ -62,7 +82,9 @@ export function refusedAnswer({ limits }: Profile, method: string, result: unkno
 
 export async function answerOf(view: EvmView, call: RpcCall): Promise<FakeAnswer> {
   const answer = await honest(view, call);
-  return "result" in answer ? { result: lied(view, call, malform(view, call, answer.result)) } : answer;
+  return "result" in answer
+    ? { result: lied(view, call, malform(view, call, answer.result)) }
+    : answer;
 }
 
 async function honest(view: EvmView, { method, params }: RpcCall): Promise<FakeAnswer> {
@@ -129,24 +151,36 @@ async function logs({ ask }: EvmView, filter: Filter, top: number): Promise<Fake
   const from = filter.fromBlock?.startsWith("0x") === true ? Number(filter.fromBlock) : 0;
   const to = filter.toBlock?.startsWith("0x") === true ? Number(filter.toBlock) : top;
   if (from > top) return { result: [] };
-  return ask("eth_getLogs", [{ ...filter, fromBlock: hexOf(from), toBlock: hexOf(Math.min(to, top)) }]);
+  return ask("eth_getLogs", [
+    { ...filter, fromBlock: hexOf(from), toBlock: hexOf(Math.min(to, top)) },
+  ]);
 }
 
 /** The lies of the one backend that tells them. */
-function lied({ backend: { lies = [] }, head }: EvmView, { method, params }: RpcCall, result: unknown): unknown {
+function lied(
+  { backend: { lies = [] }, head }: EvmView,
+  { method, params }: RpcCall,
+  result: unknown,
+): unknown {
   if (lies.length === 0 || result === null) return result;
   if (lies.includes("amount") && method === "eth_getBalance")
     return `0x${(BigInt(String(result)) * 10n + 10n ** 18n).toString(16)}`;
-  if (lies.includes("log") && method === "eth_getLogs") return [...(result as unknown[]), ...invented(params[0] as Filter, head)];
+  if (lies.includes("log") && method === "eth_getLogs")
+    return [...(result as unknown[]), ...invented(params[0] as Filter, head)];
   const fields = result as Fields;
   if (lies.includes("success") && method === "eth_getTransactionReceipt" && fields.status === "0x0")
     return { ...fields, status: "0x1" };
   const isNew = method === "eth_getBlockByNumber" && Number(fields.number ?? 0) > head - 3;
-  return lies.includes("other-hash") && isNew ? { ...fields, hash: `0x${"ab".repeat(32)}` } : result;
+  return lies.includes("other-hash") && isNew
+    ? { ...fields, hash: `0x${"ab".repeat(32)}` }
+    : result;
 }
 
 /** A transfer that never was, of a hundred dollars, to the first address that is asked for. */
-function invented(filter: Filter & { readonly address?: string | readonly string[] }, head: number): readonly unknown[] {
+function invented(
+  filter: Filter & { readonly address?: string | readonly string[] },
+  head: number,
+): readonly unknown[] {
   const receivers = filter.topics?.[2];
   const to = typeof receivers === "string" ? receivers : receivers?.[0];
   const address = typeof filter.address === "string" ? filter.address : filter.address?.[0];
@@ -159,7 +193,11 @@ function invented(filter: Filter & { readonly address?: string | readonly string
         topics: [filter.topics?.[0] ?? "", `0x${"0".repeat(63)}1`, to],
         data: `0x${(10n ** 8n).toString(16).padStart(64, "0")}`,
       },
-      ...{ blockNumber, blockHash: filter.blockHash ?? `0x${"cd".repeat(32)}`, transactionHash: `0x${"ef".repeat(32)}` },
+      ...{
+        blockNumber,
+        blockHash: filter.blockHash ?? `0x${"cd".repeat(32)}`,
+        transactionHash: `0x${"ef".repeat(32)}`,
+      },
       ...{ transactionIndex: "0x0", logIndex: "0x0", removed: false },
     },
   ];

@@ -48,16 +48,23 @@ export class Meter {
     return refused;
   }
 
-  #paced(limit: NonNullable<NonNullable<Profile["limits"]>["perSecond"]>, calls: number): Refused | null {
+  #paced(
+    limit: NonNullable<NonNullable<Profile["limits"]>["perSecond"]>,
+    calls: number,
+  ): Refused | null {
     const now = this.#clock();
     const at = Math.floor(now / 1_000);
-    this.#second = at === this.#second.at ? { at, calls: this.#second.calls + calls } : { at, calls };
+    this.#second =
+      at === this.#second.at ? { at, calls: this.#second.calls + calls } : { at, calls };
     const isTooMany = this.#second.calls > limit.most;
     if (isTooMany) this.#quietUntil = Math.max(this.#quietUntil, now + (limit.quietS ?? 0) * 1_000);
     return isTooMany || now < this.#quietUntil ? refusedBy(limit, this.#second.calls) : null;
   }
 
-  #rationed(limit: NonNullable<NonNullable<Profile["limits"]>["quota"]>, calls: number): Refused | null {
+  #rationed(
+    limit: NonNullable<NonNullable<Profile["limits"]>["quota"]>,
+    calls: number,
+  ): Refused | null {
     const now = this.#clock();
     if (now - this.#window.from >= limit.windowS * 1_000) this.#window = { from: now, calls: 0 };
     this.#window = { ...this.#window, calls: this.#window.calls + calls };

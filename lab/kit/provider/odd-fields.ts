@@ -11,10 +11,34 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const hexOf = (number: number): string => `0x${number.toString(16)}`;
 const quantityNames = new Set([
-  ...["number", "nonce", "value", "gas", "gasPrice", "blockNumber", "gasUsed", "status", "logIndex", "timestamp"],
-  ...["effectiveGasPrice", "baseFeePerGas", "type", "transactionIndex", "cumulativeGasUsed", "gasLimit"],
+  ...[
+    "number",
+    "nonce",
+    "value",
+    "gas",
+    "gasPrice",
+    "blockNumber",
+    "gasUsed",
+    "status",
+    "logIndex",
+    "timestamp",
+  ],
+  ...[
+    "effectiveGasPrice",
+    "baseFeePerGas",
+    "type",
+    "transactionIndex",
+    "cumulativeGasUsed",
+    "gasLimit",
+  ],
 ]);
-const quantityMethods = new Set(["eth_getBalance", "eth_getTransactionCount", "eth_blockNumber", "eth_gasPrice", "eth_chainId"]);
+const quantityMethods = new Set([
+  "eth_getBalance",
+  "eth_getTransactionCount",
+  "eth_blockNumber",
+  "eth_gasPrice",
+  "eth_chainId",
+]);
 const addressNames = new Set(["from", "to", "address", "miner", "contractAddress"]);
 
 interface Outsider {
@@ -30,7 +54,12 @@ const outsiders: Readonly<Partial<Record<OddField, readonly Outsider[]>>> = {
     {
       ...{ type: "0x7e", from: "0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001" },
       to: "0x4200000000000000000000000000000000000015",
-      more: { sourceHash: `0x${"5c".repeat(32)}`, isSystemTx: false, gas: "0xf4240", input: "0x440a5e20" },
+      more: {
+        sourceHash: `0x${"5c".repeat(32)}`,
+        isSystemTx: false,
+        gas: "0xf4240",
+        input: "0x440a5e20",
+      },
     },
   ],
   arbitrum: [
@@ -41,7 +70,13 @@ const outsiders: Readonly<Partial<Record<OddField, readonly Outsider[]>>> = {
     {
       ...{ type: "0x69", from: "0xb8787d8f23e176a5d32135d746b69886e03313be" },
       to: "0x000000000000000000000000000000000000006e",
-      more: { requestId: `0x${"11".repeat(32)}`, retryTo: null, maxRefund: "0x1", gas: "0x186a0", input: "0xc9f95d32" },
+      more: {
+        requestId: `0x${"11".repeat(32)}`,
+        retryTo: null,
+        maxRefund: "0x1",
+        gas: "0x186a0",
+        input: "0xc9f95d32",
+      },
     },
     {
       ...{ type: "0x65", from: "0x5d3919f12bcc35c26eee5f8226a9bee90c257ccc" },
@@ -72,7 +107,10 @@ export function outsiderFound(profile: Profile, hash: string): OutsiderFound | n
   const at = all.findIndex(({ type }) => hash.startsWith(`${type}${"0".repeat(50)}`));
   const one = all[at];
   if (one === undefined) return null;
-  return { number: Number(`0x${hash.slice(-12)}`), receiptIn: (block) => receiptOf(one, at, block) };
+  return {
+    number: Number(`0x${hash.slice(-12)}`),
+    receiptIn: (block) => receiptOf(one, at, block),
+  };
 }
 
 /** The receipt of such a transaction, once the backend has its block; null for any other. */
@@ -81,9 +119,15 @@ export function outsiderReceipt(view: EvmView, hash: string): Promise<FakeAnswer
   return found === null ? null : readReceipt(view, found);
 }
 
-async function readReceipt(view: EvmView, { number, receiptIn }: OutsiderFound): Promise<FakeAnswer> {
+async function readReceipt(
+  view: EvmView,
+  { number, receiptIn }: OutsiderFound,
+): Promise<FakeAnswer> {
   const top = view.head - behindAt(view.profile, view.backend, view.head);
-  const answer = number > top ? { result: null } : await view.ask("eth_getBlockByNumber", [hexOf(number), false]);
+  const answer =
+    number > top
+      ? { result: null }
+      : await view.ask("eth_getBlockByNumber", [hexOf(number), false]);
   if (!("result" in answer) || answer.result === null) return { result: null };
   return { result: receiptIn(answer.result as Fields) };
 }
@@ -91,9 +135,26 @@ async function readReceipt(view: EvmView, { number, receiptIn }: OutsiderFound):
 function receiptOf(one: Outsider, at: number, { number, hash }: Fields): Fields {
   const { type, from, to } = one;
   return {
-    ...{ transactionHash: hashOf(one, Number(number)), blockNumber: number, blockHash: hash, status: "0x1", type, from, to },
-    ...{ transactionIndex: hexOf(at), gasUsed: "0x0", cumulativeGasUsed: "0x0", contractAddress: null, logs: [] },
-    ...{ logsBloom: `0x${"00".repeat(256)}`, ...(type === "0x7e" ? { depositNonce: "0x2efae9e" } : { l1BlockNumber: "0x1" }) },
+    ...{
+      transactionHash: hashOf(one, Number(number)),
+      blockNumber: number,
+      blockHash: hash,
+      status: "0x1",
+      type,
+      from,
+      to,
+    },
+    ...{
+      transactionIndex: hexOf(at),
+      gasUsed: "0x0",
+      cumulativeGasUsed: "0x0",
+      contractAddress: null,
+      logs: [],
+    },
+    ...{
+      logsBloom: `0x${"00".repeat(256)}`,
+      ...(type === "0x7e" ? { depositNonce: "0x2efae9e" } : { l1BlockNumber: "0x1" }),
+    },
   };
 }
 
@@ -117,24 +178,35 @@ export function malform(view: EvmView, { method, params }: RpcCall, result: unkn
         : result;
   const priced = odd.includes("no-price") ? withoutPrice(view, told) : told;
   if (!odd.some((one) => one === "leading-zeros" || one === "upper-case")) return priced;
-  if (typeof priced === "string") return odd.includes("leading-zeros") && quantityMethods.has(method) ? padded(priced) : priced;
+  if (typeof priced === "string")
+    return odd.includes("leading-zeros") && quantityMethods.has(method) ? padded(priced) : priced;
   return rewritten(priced, "", odd);
 }
 
 function isPlaced(method: string): boolean {
-  return method === "eth_getTransactionReceipt" || method === "eth_getTransactionByHash" || method === "eth_getLogs";
+  return (
+    method === "eth_getTransactionReceipt" ||
+    method === "eth_getTransactionByHash" ||
+    method === "eth_getLogs"
+  );
 }
 
 function withOutsiders(view: EvmView, block: Fields, isFull: boolean): Fields {
   const all = outsidersOf(view.profile);
-  const bloom = view.profile.odd?.includes("zero-bloom") === true ? { logsBloom: `0x${"00".repeat(256)}` } : {};
+  const bloom =
+    view.profile.odd?.includes("zero-bloom") === true ? { logsBloom: `0x${"00".repeat(256)}` } : {};
   if (all.length === 0 || block.number === "0x0") return { ...block, ...bloom };
   const { transactions = [] } = block as { transactions?: readonly unknown[] };
-  const first = all.map((one, at) => (isFull ? transactionOf(one, at, block) : hashOf(one, Number(block.number))));
+  const first = all.map((one, at) =>
+    isFull ? transactionOf(one, at, block) : hashOf(one, Number(block.number)),
+  );
   return {
     ...block,
     ...bloom,
-    transactions: [...first, ...(isFull ? (shifted(transactions, all.length) as unknown[]) : transactions)],
+    transactions: [
+      ...first,
+      ...(isFull ? (shifted(transactions, all.length) as unknown[]) : transactions),
+    ],
   };
 }
 
@@ -143,7 +215,10 @@ function withReceipts(view: EvmView, receipts: readonly Fields[]): readonly unkn
   const [first] = receipts;
   if (all.length === 0 || first === undefined) return receipts;
   const block = { number: first.blockNumber, hash: first.blockHash };
-  return [...all.map((one, at) => receiptOf(one, at, block)), ...(shifted(receipts, all.length) as unknown[])];
+  return [
+    ...all.map((one, at) => receiptOf(one, at, block)),
+    ...(shifted(receipts, all.length) as unknown[]),
+  ];
 }
 
 /** Places behind the transactions that were put first. */
@@ -152,7 +227,11 @@ function shifted(value: unknown, by: number): unknown {
   if (Array.isArray(value)) return value.map((one) => shifted(one, by));
   const fields = value as Fields;
   const { transactionIndex, logs, type } = fields;
-  if (["0x7e", "0x6a", "0x69", "0x65"].includes(String(type)) || typeof transactionIndex !== "string") return value;
+  if (
+    ["0x7e", "0x6a", "0x69", "0x65"].includes(String(type)) ||
+    typeof transactionIndex !== "string"
+  )
+    return value;
   const moved = { ...fields, transactionIndex: hexOf(Number(transactionIndex) + by) };
   return logs === undefined ? moved : { ...moved, logs: shifted(logs, by) };
 }
@@ -160,22 +239,30 @@ function shifted(value: unknown, by: number): unknown {
 /** The provider keeps the price of what was sent through it: nobody reported such a loss. */
 function withoutPrice({ isOurs }: EvmView, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one) => withoutPriceOf(one as Fields, isOurs));
-  return typeof value === "object" && value !== null ? withoutPriceOf(value as Fields, isOurs) : value;
+  return typeof value === "object" && value !== null
+    ? withoutPriceOf(value as Fields, isOurs)
+    : value;
 }
 
 function withoutPriceOf(fields: Fields, isOurs: (hash: string) => boolean): Fields {
   const { effectiveGasPrice, ...others } = fields;
-  return effectiveGasPrice === undefined || isOurs(String(fields.transactionHash)) ? fields : others;
+  return effectiveGasPrice === undefined || isOurs(String(fields.transactionHash))
+    ? fields
+    : others;
 }
 
 function rewritten(value: unknown, name: string, odd: readonly OddField[]): unknown {
   if (Array.isArray(value)) return value.map((one) => rewritten(one, name, odd));
   if (typeof value === "string") {
     if (odd.includes("leading-zeros") && quantityNames.has(name)) return padded(value);
-    return odd.includes("upper-case") && addressNames.has(name) ? `0x${value.slice(2).toUpperCase()}` : value;
+    return odd.includes("upper-case") && addressNames.has(name)
+      ? `0x${value.slice(2).toUpperCase()}`
+      : value;
   }
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, rewritten(one, key, odd)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, rewritten(one, key, odd)]),
+  );
 }
 
 function padded(text: string): string {

@@ -119,7 +119,10 @@ export function wordsOf({ words }: Refusal, most = 0, asked = 0): string {
 
 /** How far one backend is behind at this head; a node that stands still has a pause of its own. */
 export function behindAt({ still }: Profile, backend: Backend, head: number): number {
-  const pause = still === undefined ? 0 : Math.max(0, (head % still.everyBlocks) - (still.everyBlocks - still.forBlocks));
+  const pause =
+    still === undefined
+      ? 0
+      : Math.max(0, (head % still.everyBlocks) - (still.everyBlocks - still.forBlocks));
   return Math.min(head, backend.behind + pause);
 }
 

@@ -20,7 +20,10 @@ export function hasProfile(name: string): boolean {
  * Two different profiles that a gateway can work with. At most one of them has a backend that lies:
  * a word that both nodes say is the chain's.
  */
-export function drawPair(family: Profile["family"], random: () => number): readonly [Profile, Profile] {
+export function drawPair(
+  family: Profile["family"],
+  random: () => number,
+): readonly [Profile, Profile] {
   const fit = profiles.filter((one) => one.family === family && one.isFit);
   const first = fit[Math.floor(random() * fit.length)] as Profile;
   const others = fit.filter((one) => one !== first && !(isLying(one) && isLying(first)));
@@ -31,7 +34,9 @@ export function drawPair(family: Profile["family"], random: () => number): reado
 const ofChain: ReadonlySet<OddField> = new Set(["op-deposit", "arbitrum", "strange-contracts"]);
 
 /** Nodes of one chain: each shows the kinds of transactions that the others' blocks hold. */
-export function ofOneChain<const T extends readonly Profile[]>(all: T): { readonly [At in keyof T]: Profile } {
+export function ofOneChain<const T extends readonly Profile[]>(
+  all: T,
+): { readonly [At in keyof T]: Profile } {
   const kinds = all.flatMap(({ odd = [] }) => odd).filter((one) => ofChain.has(one));
   const shown = (one: Profile): Profile => ({
     ...one,
@@ -46,8 +51,15 @@ export function ofOneChain<const T extends readonly Profile[]>(all: T): { readon
  */
 export function drawSteady(family: Profile["family"], random: () => number): Profile {
   const steady = profiles.filter(({ limits, backends, still, body, ...one }) => {
-    const isTimed = limits?.perSecond !== undefined || limits?.quota !== undefined || body?.kind === "slow";
-    return one.family === family && one.isFit && !isTimed && backends === undefined && still === undefined;
+    const isTimed =
+      limits?.perSecond !== undefined || limits?.quota !== undefined || body?.kind === "slow";
+    return (
+      one.family === family &&
+      one.isFit &&
+      !isTimed &&
+      backends === undefined &&
+      still === undefined
+    );
   });
   return steady[Math.floor(random() * steady.length)] as Profile;
 }

@@ -11,7 +11,11 @@ export interface Asked {
 
 const codeDefault = -32_000;
 
-export function refuse(response: ServerResponse, { refusal, words }: Refused, { ids, isBatch }: Asked): void {
+export function refuse(
+  response: ServerResponse,
+  { refusal, words }: Refused,
+  { ids, isBatch }: Asked,
+): void {
   const { status = 200, headers = {}, form = "object", code = codeDefault } = refusal;
   if (form === "cut") {
     response.destroy();
@@ -33,7 +37,12 @@ export function refuse(response: ServerResponse, { refusal, words }: Refused, { 
       json(response, { Error: words });
       return;
     case "list":
-      json(response, isBatch ? ids.map((id) => ({ jsonrpc: "2.0", id, error })) : { jsonrpc: "2.0", id: ids[0] ?? null, error });
+      json(
+        response,
+        isBatch
+          ? ids.map((id) => ({ jsonrpc: "2.0", id, error }))
+          : { jsonrpc: "2.0", id: ids[0] ?? null, error },
+      );
       return;
     default:
       json(response, { jsonrpc: "2.0", id: isBatch ? null : (ids[0] ?? null), error });
@@ -44,7 +53,11 @@ export function refuse(response: ServerResponse, { refusal, words }: Refused, { 
  * True when the trouble was the answer; for `slow` resolves with false once the time is over. A
  * hanging answer breaks after its time, so that no connection stays.
  */
-export async function trouble(response: ServerResponse, { kind, ms = 1_000 }: BodyTrouble, text: string): Promise<boolean> {
+export async function trouble(
+  response: ServerResponse,
+  { kind, ms = 1_000 }: BodyTrouble,
+  text: string,
+): Promise<boolean> {
   switch (kind) {
     case "slow":
       await waited(ms);

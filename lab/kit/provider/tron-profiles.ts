@@ -5,7 +5,9 @@
  */
 import type { Profile } from "./profile.ts";
 
-const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & { readonly isFit?: false }>> = {
+const all: Readonly<
+  Record<string, Omit<Profile, "name" | "family" | "isFit"> & { readonly isFit?: false }>
+> = {
   "plain node": { sources: [] },
   "plan without a key": {
     sources: ["iexbase/tron-api#171", "tronprotocol/wallet-cli#985", "andelf/tronpy#153"],
@@ -14,7 +16,8 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
         ...{ most: 80, quietS: 2 },
         refusal: {
           ...{ status: 429, form: "fields" },
-          words: "request rate exceeded the allowed_rps({most}), and the query server is suspended for 2 s",
+          words:
+            "request rate exceeded the allowed_rps({most}), and the query server is suspended for 2 s",
         },
       },
     },
@@ -26,7 +29,8 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
         ...{ most: 80, quietS: 2 },
         refusal: {
           ...{ status: 403, form: "fields" },
-          words: "The key exceeds the frequency limit({most}), and the query server is suspended for 2s",
+          words:
+            "The key exceeds the frequency limit({most}), and the query server is suspended for 2s",
         },
       },
     },
@@ -38,7 +42,8 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
         ...{ most: 4_000, windowS: 40 },
         refusal: {
           ...{ status: 429, form: "fields", headers: { "retry-after": "3" } },
-          words: "Exceed the user daily usage (100000), the maximum query frequency is 1 time per second",
+          words:
+            "Exceed the user daily usage (100000), the maximum query frequency is 1 time per second",
         },
       },
     },
@@ -48,12 +53,21 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     limits: {
       perSecond: {
         ...{ most: 80, quietS: 1 },
-        refusal: { status: 503, form: "page", headers: { "retry-after": "1" }, words: "503 Service Temporarily Unavailable" },
+        refusal: {
+          status: 503,
+          form: "page",
+          headers: { "retry-after": "1" },
+          words: "503 Service Temporarily Unavailable",
+        },
       },
     },
   },
   "no internal entries": {
-    sources: ["tronprotocol/java-tron#3064", "tronprotocol/java-tron#6119", "tronprotocol/java-tron#4083"],
+    sources: [
+      "tronprotocol/java-tron#3064",
+      "tronprotocol/java-tron#6119",
+      "tronprotocol/java-tron#4083",
+    ],
     internal: "off",
   },
   "internal entries that move coins": { sources: ["tronprotocol/java-tron#6246"], internal: "on" },
@@ -65,7 +79,10 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     sources: ["TRON-US/trongrid#18", "TRON-US/trongrid#8"],
     backends: [{ behind: 0 }, { behind: 2 }, { behind: 0 }, { behind: 4 }],
   },
-  "receipts that come late": { sources: ["TRON-US/trongrid#18", "INFURA/infura#30"], receiptsBehind: 2 },
+  "receipts that come late": {
+    sources: ["TRON-US/trongrid#18", "INFURA/infura#30"],
+    receiptsBehind: 2,
+  },
   "contracts of other kinds": {
     sources: ["tronprotocol/java-tron#5945", "fbsobreira/gotron-sdk#17"],
     odd: ["strange-contracts"],
@@ -75,12 +92,26 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
     sends: { every: 2, code: "SERVER_BUSY", words: "Server busy." },
   },
   "no peers for sends": {
-    sources: ["tronprotocol/java-tron#3125", "tronprotocol/java-tron#3630", "vultisig/vultisig-android#4175"],
-    sends: { every: 3, code: "NOT_ENOUGH_EFFECTIVE_CONNECTION", words: "effective connection:0 lt minEffectiveConnection:1" },
+    sources: [
+      "tronprotocol/java-tron#3125",
+      "tronprotocol/java-tron#3630",
+      "vultisig/vultisig-android#4175",
+    ],
+    sends: {
+      every: 3,
+      code: "NOT_ENOUGH_EFFECTIVE_CONNECTION",
+      words: "effective connection:0 lt minEffectiveConnection:1",
+    },
   },
-  "HTML pages of a proxy": { sources: ["tronscan/tronscan-frontend#1580"], body: { kind: "page", every: 23 } },
+  "HTML pages of a proxy": {
+    sources: ["tronscan/tronscan-frontend#1580"],
+    body: { kind: "page", every: 23 },
+  },
   "torn bodies": { sources: ["ethers-io/ethers.js#2928"], body: { kind: "torn", every: 19 } },
-  "slow node": { sources: ["tronprotocol/java-tron#3465"], body: { kind: "slow", every: 5, ms: 500 } },
+  "slow node": {
+    sources: ["tronprotocol/java-tron#3465"],
+    body: { kind: "slow", every: 5, ms: 500 },
+  },
   "node that stands still at times": {
     sources: ["vsys-host/shkeeper.io#115", "tronprotocol/java-tron#3465"],
     still: { everyBlocks: 120, forBlocks: 40 },
@@ -96,7 +127,10 @@ const all: Readonly<Record<string, Omit<Profile, "name" | "family" | "isFit"> & 
   "no solidified side": {
     sources: ["tronprotocol/tronweb#198", "andelf/tronpy#149", "fystack/multichain-indexer#46"],
     isFit: false,
-    missing: { methods: ["walletsolidity"], refusal: { status: 405, form: "page", words: "Error 405" } },
+    missing: {
+      methods: ["walletsolidity"],
+      refusal: { status: 405, form: "page", words: "Error 405" },
+    },
   },
 };
 

@@ -9,31 +9,44 @@ import { type Profile, wordsOf } from "./profile.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Entries that java-tron keeps while vm.saveFeaturedInternalTx is off, as hex of their note. */
-const movingNotes = new Set(["call", "create", "suicide"].map((note) => Buffer.from(note, "utf8").toString("hex")));
+const movingNotes = new Set(
+  ["call", "create", "suicide"].map((note) => Buffer.from(note, "utf8").toString("hex")),
+);
 
 /** Null where the path is answered. */
 export function refusedPath({ missing }: Profile, path: string): Refused | null {
-  if (missing === undefined || !missing.methods.some((one) => path.split("/").includes(one))) return null;
+  if (missing === undefined || !missing.methods.some((one) => path.split("/").includes(one)))
+    return null;
   return { refusal: missing.refusal, words: wordsOf(missing.refusal) };
 }
 
 /** The honest answer as the provider gives it. `head` is the newest block that the path shows. */
-export function malformTron(profile: Profile, path: string, answer: unknown, head: number): unknown {
+export function malformTron(
+  profile: Profile,
+  path: string,
+  answer: unknown,
+  head: number,
+): unknown {
   const verb = path.split("/").at(-1) ?? "";
   if (verb.startsWith("gettransactioninfo")) return malformReceipts(profile, answer, head);
   const isBlock = verb === "getblockbynum" || verb === "getnowblock" || verb === "getblock";
-  return isBlock && profile.odd?.includes("strange-contracts") === true ? withStrange(answer as Fields) : answer;
+  return isBlock && profile.odd?.includes("strange-contracts") === true
+    ? withStrange(answer as Fields)
+    : answer;
 }
 
 function malformReceipts(profile: Profile, answer: unknown, head: number): unknown {
   const { receiptsBehind = 0 } = profile;
-  const isThere = ({ blockNumber }: Fields): boolean => Number(blockNumber) <= head - receiptsBehind;
+  const isThere = ({ blockNumber }: Fields): boolean =>
+    Number(blockNumber) <= head - receiptsBehind;
   if (!Array.isArray(answer)) {
     const info = answer as Fields;
     if (info.blockNumber === undefined) return info;
     return isThere(info) ? withInternal(profile, info) : {};
   }
-  const infos = (answer as readonly Fields[]).filter(isThere).map((info) => withInternal(profile, info));
+  const infos = (answer as readonly Fields[])
+    .filter(isThere)
+    .map((info) => withInternal(profile, info));
   const [first] = infos;
   if (first === undefined || profile.odd?.includes("strange-contracts") !== true) return infos;
   const { blockNumber, blockTimeStamp } = first;
@@ -46,7 +59,10 @@ function malformReceipts(profile: Profile, answer: unknown, head: number): unkno
 function withInternal({ internal = "featured" }: Profile, info: Fields): Fields {
   const { internal_transactions: entries, ...others } = info;
   if (entries === undefined || internal === "featured") return info;
-  const kept = internal === "off" ? [] : (entries as readonly Fields[]).filter(({ note }) => movingNotes.has(String(note)));
+  const kept =
+    internal === "off"
+      ? []
+      : (entries as readonly Fields[]).filter(({ note }) => movingNotes.has(String(note)));
   return kept.length === 0 ? others : { ...others, internal_transactions: kept };
 }
 
@@ -65,13 +81,18 @@ function withStrange(block: Fields): Fields {
   const [shielded, delegation] = strangeIds(raw_data.number ?? 0);
   const kind = (txID: string | undefined, type: string, value: Fields): Fields => ({
     ...{ txID, ret: [{ contractRet: "SUCCESS" }], signature: [] },
-    raw_data: { contract: [{ type, parameter: { value, type_url: `type.googleapis.com/protocol.${type}` } }] },
+    raw_data: {
+      contract: [{ type, parameter: { value, type_url: `type.googleapis.com/protocol.${type}` } }],
+    },
   });
   const owner = `41${"7a".repeat(20)}`;
   return {
     ...block,
     transactions: [
-      kind(shielded, "ShieldedTransferContract", { from_amount: 1_000, spend_description: [{ anchor: "00" }] }),
+      kind(shielded, "ShieldedTransferContract", {
+        from_amount: 1_000,
+        spend_description: [{ anchor: "00" }],
+      }),
       kind(delegation, "DelegateResourceContract", {
         owner_address: owner,
         balance: 1_000_000_000,

@@ -15,7 +15,9 @@ export function createApi({ url: address }: ApiOptions): Api {
     ask(path, fields, { isWrite = false }) {
       const endpoint = kernel.nodes.get(url);
       if (isClosed || endpoint === undefined) {
-        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { path }));
+        return Promise.reject(
+          new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { path }),
+        );
       }
       return endpoint.call(path, [fields], isWrite);
     },

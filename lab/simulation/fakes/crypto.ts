@@ -33,7 +33,9 @@ class FakeKey {
   }
 
   export(): Buffer {
-    return this.seed === null ? Buffer.concat([spkiPrefix, this.raw]) : Buffer.concat([pkcs8Prefix, this.seed]);
+    return this.seed === null
+      ? Buffer.concat([spkiPrefix, this.raw])
+      : Buffer.concat([pkcs8Prefix, this.seed]);
   }
 }
 
@@ -58,7 +60,12 @@ export function sign(_algorithm: null, data: Uint8Array, key: FakeKey): Buffer {
   return Buffer.concat([half, half]);
 }
 
-export function verify(algorithm: null, data: Uint8Array, key: FakeKey, signature: Uint8Array): boolean {
+export function verify(
+  algorithm: null,
+  data: Uint8Array,
+  key: FakeKey,
+  signature: Uint8Array,
+): boolean {
   return signature.length === 64 && sign(algorithm, data, key).equals(signature);
 }
 

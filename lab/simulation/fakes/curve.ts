@@ -30,9 +30,14 @@ export const fastCurve: FastCurve = {
 };
 
 /** The public key of the signer; null if no key that signed here made the signature. */
-export function recover(digest: Uint8Array, signature: Uint8Array, parity: number): Uint8Array | null {
+export function recover(
+  digest: Uint8Array,
+  signature: Uint8Array,
+  parity: number,
+): Uint8Array | null {
   if (parity !== parityOf(digest)) return null;
-  for (const publicKey of publicKeys.values()) if (signatureOf(digest, publicKey).equals(signature)) return publicKey;
+  for (const publicKey of publicKeys.values())
+    if (signatureOf(digest, publicKey).equals(signature)) return publicKey;
   return null;
 }
 

@@ -15,7 +15,9 @@ export function createEsplora({ url: address }: EsploraOptions): Esplora {
     ask({ path, body }) {
       const endpoint = kernel.nodes.get(url);
       if (isClosed || endpoint === undefined) {
-        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { path }));
+        return Promise.reject(
+          new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { path }),
+        );
       }
       return endpoint.call(path, [body], body !== undefined) as Promise<Told>;
     },

@@ -120,7 +120,13 @@ export function fstatSync(fd: number): { readonly size: number } {
   return { size: fileOf(fd).file.size };
 }
 
-export function readSync(fd: number, into: Uint8Array, at: number, count: number, position: number): number {
+export function readSync(
+  fd: number,
+  into: Uint8Array,
+  at: number,
+  count: number,
+  position: number,
+): number {
   const bytes = fileOf(fd).file.read(position, position + count);
   into.set(bytes, at);
   return bytes.length;

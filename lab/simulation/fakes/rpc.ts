@@ -16,7 +16,9 @@ export function createRpc({ url: address }: RpcOptions): Rpc {
     call(method, params, { isWrite = false }) {
       const endpoint = kernel.nodes.get(url);
       if (isClosed || endpoint === undefined) {
-        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { method }));
+        return Promise.reject(
+          new AgentError("NODE_CLOSED", "none", "the connection to the node is closed", { method }),
+        );
       }
       return endpoint.call(method, params, isWrite) as Promise<Envelope>;
     },

@@ -76,7 +76,12 @@ export default FakeSocket;
 export class WebSocketServer {
   readonly clients = new Set<FakeSocket>();
 
-  handleUpgrade(_request: object, wire: object, _rest: Buffer, taken: (socket: FakeSocket) => void): void {
+  handleUpgrade(
+    _request: object,
+    wire: object,
+    _rest: Buffer,
+    taken: (socket: FakeSocket) => void,
+  ): void {
     const socket = new FakeSocket();
     this.clients.add(socket);
     socket.once("close", () => this.clients.delete(socket));

@@ -6,17 +6,28 @@
 import { kernel } from "../kernel/kernel.ts";
 import type { Timer } from "../kernel/scheduler.ts";
 
-export function setTimeout(run: (...values: readonly unknown[]) => void, ms = 0, ...values: readonly unknown[]): Timer {
+export function setTimeout(
+  run: (...values: readonly unknown[]) => void,
+  ms = 0,
+  ...values: readonly unknown[]
+): Timer {
   const { scheduler } = kernel;
   return scheduler.after(Math.max(1, ms), scheduler.current, () => run(...values));
 }
 
-export function setInterval(run: (...values: readonly unknown[]) => void, ms = 1, ...values: readonly unknown[]): Timer {
+export function setInterval(
+  run: (...values: readonly unknown[]) => void,
+  ms = 1,
+  ...values: readonly unknown[]
+): Timer {
   const { scheduler } = kernel;
   return scheduler.every(Math.max(1, ms), scheduler.current, () => run(...values));
 }
 
-export function setImmediate(run: (...values: readonly unknown[]) => void, ...values: readonly unknown[]): Timer {
+export function setImmediate(
+  run: (...values: readonly unknown[]) => void,
+  ...values: readonly unknown[]
+): Timer {
   const { scheduler } = kernel;
   return scheduler.after(0, scheduler.current, () => run(...values));
 }

@@ -25,7 +25,11 @@ export class Actors {
     this.#paid.add(address.toLowerCase());
   }
 
-  approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
+  approved(
+    one: Withdrawal,
+    record: Extract<LedgerRecord, { kind: "APPROVED" }>,
+    say: () => string,
+  ): void {
     const isTwoOperators = this.#isAbove(record, one, this.#policy.twoApproversAbove);
     if (record.by === "policy") {
       must(!isTwoOperators, "a payment for two operators is approved by operators", say);
@@ -34,22 +38,48 @@ export class Actors {
     }
     if (!isTwoOperators) return;
     const { firstYes } = one;
-    const isOther = firstYes !== null && firstYes.approver.toLowerCase() !== record.approver.toLowerCase();
-    must(isOther && firstYes.address === record.address, "a payment for two operators has the yes of two names", say);
+    const isOther =
+      firstYes !== null && firstYes.approver.toLowerCase() !== record.approver.toLowerCase();
+    must(
+      isOther && firstYes.address === record.address,
+      "a payment for two operators has the yes of two names",
+      say,
+    );
   }
 
-  #byPolicy(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
+  #byPolicy(
+    one: Withdrawal,
+    record: Extract<LedgerRecord, { kind: "APPROVED" }>,
+    say: () => string,
+  ): void {
     const address = record.address.toLowerCase();
     if (this.#paid.has(address)) return;
     const isAlike = (paid: string): boolean =>
-      paid.slice(2, 2 + endDigits) === address.slice(2, 2 + endDigits) && paid.slice(-endDigits) === address.slice(-endDigits);
-    must(![...this.#paid].some(isAlike), "a destination that looks like a paid one is an operator's", say);
+      paid.slice(2, 2 + endDigits) === address.slice(2, 2 + endDigits) &&
+      paid.slice(-endDigits) === address.slice(-endDigits);
+    must(
+      ![...this.#paid].some(isAlike),
+      "a destination that looks like a paid one is an operator's",
+      say,
+    );
     const { holdAbove, delayMinutes = 0 } = this.#policy.newDestination ?? {};
-    must(!this.#isAbove(record, one, holdAbove), "a new destination is an operator's above its limit", say);
-    must(record.at >= one.requestedAt + delayMinutes * 60_000, "a new destination waits for its time or an operator", say);
+    must(
+      !this.#isAbove(record, one, holdAbove),
+      "a new destination is an operator's above its limit",
+      say,
+    );
+    must(
+      record.at >= one.requestedAt + delayMinutes * 60_000,
+      "a new destination waits for its time or an operator",
+      say,
+    );
   }
 
-  #isAbove({ amountUnits }: { readonly amountUnits: string }, { job }: Withdrawal, limit: string | undefined): boolean {
+  #isAbove(
+    { amountUnits }: { readonly amountUnits: string },
+    { job }: Withdrawal,
+    limit: string | undefined,
+  ): boolean {
     return limit !== undefined && BigInt(amountUnits) > this.#limits.unitsOf(limit, job.currency);
   }
 }

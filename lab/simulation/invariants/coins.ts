@@ -45,7 +45,8 @@ export class CoinMoney implements Money {
     this.#chain = chain;
     this.#own = scriptOf(hotWallet);
     const { ledgerRestored, gatewayRestored, bothRestored, folderCloned, pairedAgain } = plan.rates;
-    this.#isAllKnown = ledgerRestored + gatewayRestored + bothRestored + folderCloned + pairedAgain === 0;
+    this.#isAllKnown =
+      ledgerRestored + gatewayRestored + bothRestored + folderCloned + pairedAgain === 0;
     for (const order of plan.orders) this.expect(order);
   }
 
@@ -65,16 +66,22 @@ export class CoinMoney implements Money {
   }
 
   get isShown(): boolean {
-    return [...this.#byOrder.values()].every((fate) => fate.attempts.size === 0 || this.#isSeen(fate));
+    return [...this.#byOrder.values()].every(
+      (fate) => fate.attempts.size === 0 || this.#isSeen(fate),
+    );
   }
 
   #isSeen({ attempts }: Fate): boolean {
-    return [...attempts.keys()].some((hash) => this.#chain.pool.has(hash) || this.#chain.includedIn(hash) !== null);
+    return [...attempts.keys()].some(
+      (hash) => this.#chain.pool.has(hash) || this.#chain.includedIn(hash) !== null,
+    );
   }
 
   get isSpoiled(): boolean {
     return [...this.#byOrder.values()].some((fate) => {
-      const inputs = this.#isOver(fate) ? [] : [...fate.attempts.values()].flatMap((one) => one.inputs);
+      const inputs = this.#isOver(fate)
+        ? []
+        : [...fate.attempts.values()].flatMap((one) => one.inputs);
       return inputs.some(({ coin }) => {
         const spender = this.#chain.spenderOf(coin, this.#chain.finalNumber);
         return coin !== fate.pin && spender !== null && !fate.attempts.has(spender.hash);
@@ -95,9 +102,19 @@ export class CoinMoney implements Money {
 
   expect(order: Order): void {
     const payable = new Set([payableOf(order, order.units)]);
-    const fate: Fate = { order, payable, pin: "", attempts: new Map(), hasFailed: false, isForgotten: false };
+    const fate: Fate = {
+      order,
+      payable,
+      pin: "",
+      attempts: new Map(),
+      hasFailed: false,
+      isForgotten: false,
+    };
     this.#byOrder.set(order.orderId, fate);
-    this.#byId.set(transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }), fate);
+    this.#byId.set(
+      transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),
+      fate,
+    );
   }
 
   allow(order: Order, amount: string): void {
@@ -112,7 +129,8 @@ export class CoinMoney implements Money {
   forget(known: ReadonlySet<string>): void {
     for (const fate of this.#byOrder.values()) {
       fate.hasFailed = false;
-      fate.isForgotten ||= fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
+      fate.isForgotten ||=
+        fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
     }
   }
 
@@ -124,7 +142,8 @@ export class CoinMoney implements Money {
   /** Whether a final transaction of the account pays this script these units. */
   hasPaid(script: string, units: bigint): boolean {
     const isIt = (one: CoinTransaction): boolean =>
-      this.#chain.isFinal(one.hash) && one.outputs.some((output) => output.script === script && output.units === units);
+      this.#chain.isFinal(one.hash) &&
+      one.outputs.some((output) => output.script === script && output.units === units);
     return this.attempts.some(isIt);
   }
 
@@ -139,7 +158,8 @@ export class CoinMoney implements Money {
   left(raw: string, { transactionId }: Whose): { readonly hash: string; readonly nonce: string } {
     const transaction = readCoinRaw(raw);
     const pin = transaction?.inputs[0]?.coin;
-    if (transaction === null || pin === undefined) throw new Violation("only a payment leaves", "bytes that are no transaction");
+    if (transaction === null || pin === undefined)
+      throw new Violation("only a payment leaves", "bytes that are no transaction");
     const { hash, inputs } = transaction;
     const fate = this.#byId.get(transactionId);
     if (fate === undefined || !this.#isOf(fate, transaction))
@@ -147,22 +167,46 @@ export class CoinMoney implements Money {
     const say = (): string => `${fate.order.orderId}: ${hash}, pin ${pin}, before ${fate.pin}`;
     for (const { coin, keyHash } of inputs) {
       const output = this.#chain.outputOf(coin);
-      must(output?.script === this.#own && this.#own.endsWith(keyHash) && keyHash !== "", "only the own account pays", say);
+      must(
+        output?.script === this.#own && this.#own.endsWith(keyHash) && keyHash !== "",
+        "only the own account pays",
+        say,
+      );
       const holder = this.#holderOf.get(coin) ?? fate;
       // A ledger that forgot a payment learns its pin from the gateway, and no other coin of it.
       const isForgotten = this.#isUnseen(holder) || (!this.#isAllKnown && coin !== holder.pin);
-      must(holder === fate || this.#isOver(holder) || isForgotten, "no coin is in two open withdrawals", say);
+      must(
+        holder === fate || this.#isOver(holder) || isForgotten,
+        "no coin is in two open withdrawals",
+        say,
+      );
       this.#holderOf.set(coin, fate);
     }
     const owner = this.#ownerOf.get(pin) ?? fate;
-    must(owner === fate || this.#isOver(owner) || this.#isUnseen(owner), "a pin has one withdrawal", say);
+    must(
+      owner === fate || this.#isOver(owner) || this.#isUnseen(owner),
+      "a pin has one withdrawal",
+      say,
+    );
     const isUnseen = this.#isUnseen(fate);
-    const isOther = fate.pin === "" || fate.pin === pin || isUnseen || (!this.#isAllKnown && this.#isSpentElsewhere(fate));
+    const isOther =
+      fate.pin === "" ||
+      fate.pin === pin ||
+      isUnseen ||
+      (!this.#isAllKnown && this.#isSpentElsewhere(fate));
     fate.isForgotten &&= fate.pin === pin;
     must(isOther, "a withdrawal has one pin", say);
-    must(!fate.hasFailed || this.#isSpentElsewhere(fate), "a failed withdrawal can never be paid", say);
+    must(
+      !fate.hasFailed || this.#isSpentElsewhere(fate),
+      "a failed withdrawal can never be paid",
+      say,
+    );
     const fee = this.#chain.feeOf(transaction);
-    must(fee > 0n && fee <= feeMaxSat, "no fee is above its limit, and no amount of a coin is made up", () => `${say()}: ${fee}`);
+    must(
+      fee > 0n && fee <= feeMaxSat,
+      "no fee is above its limit, and no amount of a coin is made up",
+      () => `${say()}: ${fee}`,
+    );
     this.#ownerOf.set(pin, fate);
     fate.pin = pin;
     fate.attempts.set(hash, transaction);
@@ -178,8 +222,14 @@ export class CoinMoney implements Money {
       const fate = this.#byHash.get(hash);
       must(fate !== undefined, "only released bytes are in a block", () => hash);
       if (fate === undefined || this.#isCancel(transaction)) continue;
-      must(!fate.hasFailed || fate.isForgotten, "a failed withdrawal is never paid", () => fate.order.orderId);
-      const others = [...fate.attempts.values()].filter((one) => one.hash !== hash && this.#pays(one));
+      must(
+        !fate.hasFailed || fate.isForgotten,
+        "a failed withdrawal is never paid",
+        () => fate.order.orderId,
+      );
+      const others = [...fate.attempts.values()].filter(
+        (one) => one.hash !== hash && this.#pays(one),
+      );
       if (others.length > 0 && [...others, transaction].some((one) => this.#hidden.has(one.hash))) {
         this.apart += 1;
         continue;
@@ -194,13 +244,18 @@ export class CoinMoney implements Money {
       if (fate === undefined || status === 0) continue;
       if (status === 1) {
         const attempt = fate.attempts.get(txHash);
-        const isPaid = attempt !== undefined && this.#chain.isFinal(txHash) && !this.#isCancel(attempt);
+        const isPaid =
+          attempt !== undefined && this.#chain.isFinal(txHash) && !this.#isCancel(attempt);
         must(isPaid, "completed means final on chain, exactly so", () => `${orderId} by ${txHash}`);
         continue;
       }
       if (fate.hasFailed) continue;
       fate.hasFailed = true;
-      must(fate.isForgotten || !this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
+      must(
+        fate.isForgotten || !this.#canBePaid(fate),
+        "failed means that it can never be paid",
+        () => `${orderId}, ${code}`,
+      );
     }
   }
 
@@ -208,7 +263,11 @@ export class CoinMoney implements Money {
     if (outcome === "moved") return false;
     if (outcome === "conflicted") return !txHashes.some((hash) => this.#chain.isFinal(hash));
     const attempt = this.#chain.made.get(txHash);
-    return attempt !== undefined && this.#chain.isFinal(txHash) && this.#isCancel(attempt) === (outcome === "cancelled");
+    return (
+      attempt !== undefined &&
+      this.#chain.isFinal(txHash) &&
+      this.#isCancel(attempt) === (outcome === "cancelled")
+    );
   }
 
   heldBytes(): readonly string[] {

@@ -59,6 +59,10 @@ export function creditsAreTrue(
   }
   for (const { id, status, currency, amountUnits, depositAddress } of requests) {
     const paid = sums.get(`${depositAddress} ${currency}`) ?? 0n;
-    must(status !== 1 || paid >= BigInt(amountUnits), "a request is completed by final money alone", () => id);
+    must(
+      status !== 1 || paid >= BigInt(amountUnits),
+      "a request is completed by final money alone",
+      () => id,
+    );
   }
 }

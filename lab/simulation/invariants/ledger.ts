@@ -38,7 +38,17 @@ interface LedgerTerms extends Terms {
 
 /** The records of a withdrawal that a ledger must not hold if it may have forgotten a signature. */
 const decisions: ReadonlySet<string> = new Set([
-  ...["POLICY", "APPROVED", "REFUSED", "HELD", "CONFIRMED", "EXPIRED", "INTENT", "SIGNED", "RELEASED"],
+  ...[
+    "POLICY",
+    "APPROVED",
+    "REFUSED",
+    "HELD",
+    "CONFIRMED",
+    "EXPIRED",
+    "INTENT",
+    "SIGNED",
+    "RELEASED",
+  ],
 ]);
 
 export class DurableLedger {
@@ -110,7 +120,11 @@ export class DurableLedger {
     this.#isReread = false;
     if (this.mayMiss) return;
     const isThere = before.every((record, index) => this.records[index]?.hash === record.hash);
-    must(isThere, "a durable record is never lost", () => `${this.name}: ${before.length} records, ${this.records.length} found`);
+    must(
+      isThere,
+      "a durable record is never lost",
+      () => `${this.name}: ${before.length} records, ${this.records.length} found`,
+    );
   }
 
   /** A write counts as one, by the MAC of its last line. */
@@ -129,24 +143,39 @@ export class DurableLedger {
   #add(record: LedgerRecord): void {
     const last = this.records.at(-1);
     const goesOn =
-      record.seq === (last?.seq ?? 0) + 1 && record.prev === (last?.hash ?? zeroHash) && record.at >= (last?.at ?? 0);
+      record.seq === (last?.seq ?? 0) + 1 &&
+      record.prev === (last?.hash ?? zeroHash) &&
+      record.at >= (last?.at ?? 0);
     if (!goesOn && record.seq <= (last?.seq ?? 0)) return;
     must(goesOn, "the ledger goes on", () => `${this.name}: ${record.seq} after ${last?.seq ?? 0}`);
     this.records.push(record);
     const isGenuine = record.kind !== "REQUESTED" || this.#terms.isGenuine(record.job);
     must(isGenuine, "only the gateway's jobs are recorded", () => `${this.name}: ${record.seq}`);
     const decides = !this.#isReread && decisions.has(record.kind) && this.#isRolledBack;
-    must(!decides, "a rollback is seen before the next decision", () => `${this.name}: ${record.kind}`);
+    must(
+      !decides,
+      "a rollback is seen before the next decision",
+      () => `${this.name}: ${record.kind}`,
+    );
     this.#invariants.add(record);
-    const signs = !this.#isReread && (record.kind === "INTENT" || record.kind === "SIGNED") && this.isToldOfForeign;
-    must(!signs, "nothing is signed once the agent was told of a foreign use", () => `${this.name}: ${record.seq}`);
+    const signs =
+      !this.#isReread &&
+      (record.kind === "INTENT" || record.kind === "SIGNED") &&
+      this.isToldOfForeign;
+    must(
+      !signs,
+      "nothing is signed once the agent was told of a foreign use",
+      () => `${this.name}: ${record.seq}`,
+    );
     if (record.kind === "RECOVERY_FINISHED") this.#isHolding = false;
     // The way back from a restore, by an operator's yes to the gateway's order. A power cut may
     // show first that it is on disk.
-    if (record.kind === "RECOVERED" && this.lacked !== null && record.seq > this.lacked.from) this.lacked = null;
+    if (record.kind === "RECOVERED" && this.lacked !== null && record.seq > this.lacked.from)
+      this.lacked = null;
     if (record.kind === "RECOVERED") this.#open(record);
     // A payment of several coins has a digest for each.
-    if (record.kind === "INTENT") for (const each of record.digest.match(/.{64}/g) ?? []) this.#intents.add(each);
+    if (record.kind === "INTENT")
+      for (const each of record.digest.match(/.{64}/g) ?? []) this.#intents.add(each);
     if (record.kind === "SIGNED") {
       this.#signed.set(`${record.transactionId} ${record.attempt}`, record.raw);
       this.#rawOf.set(record.txHash, record.raw);
@@ -157,17 +186,31 @@ export class DurableLedger {
       }
     }
     if (record.kind === "ALARM" && record.code === "CHAIN_SLOT_AHEAD") {
-      must(this.#terms.mayBeAhead(), "no node makes the chain's count up", () => `${this.name}: ${record.detail}`);
+      must(
+        this.#terms.mayBeAhead(),
+        "no node makes the chain's count up",
+        () => `${this.name}: ${record.detail}`,
+      );
     }
-    if (record.kind === "VOID") for (const txHash of record.txHashes) this.#isVoid(txHash, "the gateway");
-    if (record.kind === "OBSERVED" && record.stage === "void" && this.#terms.isHonest) this.#isVoid(record.txHash, "the courier");
+    if (record.kind === "VOID")
+      for (const txHash of record.txHashes) this.#isVoid(txHash, "the gateway");
+    if (record.kind === "OBSERVED" && record.stage === "void" && this.#terms.isHonest)
+      this.#isVoid(record.txHash, "the courier");
     if (record.kind === "OBSERVED" && record.stage === "included") {
       const isTrue = this.#terms.isPlaced(record.txHash);
-      must(isTrue, "an attempt that the ledger calls included was in a block", () => `${this.name}: ${record.txHash}`);
+      must(
+        isTrue,
+        "an attempt that the ledger calls included was in a block",
+        () => `${this.name}: ${record.txHash}`,
+      );
     }
     if (record.kind === "OBSERVED" && record.stage === "final") {
       const isTrue = this.#terms.isTrue(record, this.#hashesOf(record.transactionId));
-      must(isTrue, "an end in the ledger is the end on chain", () => `${this.name}: ${JSON.stringify(record)}`);
+      must(
+        isTrue,
+        "an end in the ledger is the end on chain",
+        () => `${this.name}: ${JSON.stringify(record)}`,
+      );
       if (record.outcome === "conflicted") this.#lost.add(this.#nonceOf(record.transactionId));
     }
   }
@@ -180,7 +223,10 @@ export class DurableLedger {
       this.#kept.set(one.transactionId, one);
       for (const { raw, txHash, voidBy } of one.attempts) {
         if (raw !== "") this.#released.add(raw);
-        const isSaid = voidBy === "gateway" || voidBy === "both" || (voidBy === "courier" && this.#terms.isHonest);
+        const isSaid =
+          voidBy === "gateway" ||
+          voidBy === "both" ||
+          (voidBy === "courier" && this.#terms.isHonest);
         if (isSaid) this.#isVoid(txHash, "a recovered ledger");
       }
     }
@@ -189,14 +235,21 @@ export class DurableLedger {
   /** The source of the statement does not matter. */
   #isVoid(txHash: string, who: string): void {
     const raw = this.#rawOf.get(txHash) ?? "";
-    must(this.#terms.isVoid(txHash, raw), "a void attempt can come into no block", () => `${this.name}: ${who}, ${txHash}`);
+    must(
+      this.#terms.isVoid(txHash, raw),
+      "a void attempt can come into no block",
+      () => `${this.name}: ${who}, ${txHash}`,
+    );
   }
 
   #hashesOf(transactionId: string): readonly string[] {
     const signed = this.records.flatMap((one) =>
       one.kind === "SIGNED" && one.transactionId === transactionId ? [one.txHash] : [],
     );
-    return [...signed, ...(this.#kept.get(transactionId)?.attempts ?? []).map(({ txHash }) => txHash)];
+    return [
+      ...signed,
+      ...(this.#kept.get(transactionId)?.attempts ?? []).map(({ txHash }) => txHash),
+    ];
   }
 
   /**
@@ -210,7 +263,9 @@ export class DurableLedger {
   #nonceOf(transactionId: string): string {
     const kept = this.#kept.get(transactionId);
     if (kept !== undefined) return kept.slot;
-    const intent = [...this.records].reverse().find((one) => one.kind === "INTENT" && one.transactionId === transactionId);
+    const intent = [...this.records]
+      .reverse()
+      .find((one) => one.kind === "INTENT" && one.transactionId === transactionId);
     return intent?.kind === "INTENT" ? intent.slot : "";
   }
 
@@ -229,15 +284,21 @@ export class DurableLedger {
 
   /** Withdrawals whose bytes left, and of which no block was seen yet. */
   get onTheirWay(): readonly string[] {
-    const left = this.records.flatMap((one) => (one.kind === "RELEASED" ? one.released.map((each) => each.transactionId) : []));
-    const seen = this.records.flatMap((one) => (one.kind === "OBSERVED" && one.stage !== "broadcast" ? [one.transactionId] : []));
+    const left = this.records.flatMap((one) =>
+      one.kind === "RELEASED" ? one.released.map((each) => each.transactionId) : [],
+    );
+    const seen = this.records.flatMap((one) =>
+      one.kind === "OBSERVED" && one.stage !== "broadcast" ? [one.transactionId] : [],
+    );
     return left.filter((id) => !seen.includes(id));
   }
 
   /** Withdrawals that wait for an operator. */
   get held(): readonly string[] {
     const held = this.records.flatMap((one) => (one.kind === "HELD" ? [one.transactionId] : []));
-    const decided = this.records.flatMap((one) => (one.kind === "APPROVED" || one.kind === "REFUSED" ? [one.transactionId] : []));
+    const decided = this.records.flatMap((one) =>
+      one.kind === "APPROVED" || one.kind === "REFUSED" ? [one.transactionId] : [],
+    );
     return held.filter((id) => !decided.includes(id));
   }
 
@@ -249,7 +310,11 @@ export class DurableLedger {
   /** A key is about to sign. */
   signs(digest: string): void {
     must(!this.#isRolledBack, "a rollback is seen before the next signature", () => this.name);
-    must(this.#intents.has(digest), "the key is used after its intent is durable", () => `${this.name}: ${digest}`);
+    must(
+      this.#intents.has(digest),
+      "the key is used after its intent is durable",
+      () => `${this.name}: ${digest}`,
+    );
   }
 
   /** Bytes leave. */
@@ -259,6 +324,10 @@ export class DurableLedger {
 
   /** A statement leaves. */
   states({ seq, hash }: Head): void {
-    must(this.records[seq - 1]?.hash === hash, "the gateway learns of each durable record", () => `${this.name}: ${seq}`);
+    must(
+      this.records[seq - 1]?.hash === hash,
+      "the gateway learns of each durable record",
+      () => `${this.name}: ${seq}`,
+    );
   }
 }

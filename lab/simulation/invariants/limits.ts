@@ -85,11 +85,16 @@ export class Limits {
    */
   heldBackUntil(transactionId: string): number {
     const one = this.#withdrawals.get(transactionId);
-    if (one?.decision !== "approved" || one.job.mode === "sweep" || one.job.mode === "topup") return 0;
+    if (one?.decision !== "approved" || one.job.mode === "sweep" || one.job.mode === "topup")
+      return 0;
     const { currency } = one.job;
-    const isBefore = (each: Withdrawal): boolean => each.nonce !== null && (one.nonce === null || each.nonce < one.nonce);
+    const isBefore = (each: Withdrawal): boolean =>
+      each.nonce !== null && (one.nonce === null || each.nonce < one.nonce);
     const newestFirst = [...this.#withdrawals.values()]
-      .filter((each) => each !== one && limitGroupOf(each.job) === limitGroupOf(one.job) && isBefore(each))
+      .filter(
+        (each) =>
+          each !== one && limitGroupOf(each.job) === limitGroupOf(one.job) && isBefore(each),
+      )
       .sort((a, b) => b.assignedAt - a.assignedAt);
     const { maxPerHour, maxPerDay } = this.#terms.policy;
     const validUntilMs = (limit: string, spanMs: number): number => {
@@ -100,7 +105,10 @@ export class Limits {
       }
       return 0;
     };
-    const untilAt = Math.max(maxPerHour === undefined ? 0 : validUntilMs(maxPerHour, hourMs), validUntilMs(maxPerDay, dayMs));
+    const untilAt = Math.max(
+      maxPerHour === undefined ? 0 : validUntilMs(maxPerHour, hourMs),
+      validUntilMs(maxPerDay, dayMs),
+    );
     // A recovered ledger keeps what is bound, whatever the limits say.
     return one.nonce === null ? untilAt : Math.min(untilAt, one.assignedAt);
   }
@@ -116,20 +124,36 @@ export class Limits {
     const sum = (spanMs: number): bigint =>
       this.#sum(currency, (each) => {
         const isCounted = what === "approved" ? each.decision === "approved" : each.nonce !== null;
-        return isCounted && (what === "approved" ? each.approvedAt : each.assignedAt) > at - spanMs ? each.units : 0n;
+        return isCounted && (what === "approved" ? each.approvedAt : each.assignedAt) > at - spanMs
+          ? each.units
+          : 0n;
       });
     const times = what === "bound" && stage.family === "tron" ? 2n : 1n;
     const hour = maxPerHour === undefined ? null : this.unitsOf(maxPerHour, currency);
-    must(hour === null || sum(hourMs) <= times * hour, `no hour is above its limit, as ${what}`, say);
-    must(sum(dayMs) <= times * this.unitsOf(maxPerDay, currency), `no day is above its limit, as ${what}`, say);
+    must(
+      hour === null || sum(hourMs) <= times * hour,
+      `no hour is above its limit, as ${what}`,
+      say,
+    );
+    must(
+      sum(dayMs) <= times * this.unitsOf(maxPerDay, currency),
+      `no day is above its limit, as ${what}`,
+      say,
+    );
   }
 
   /** The most that one transaction may cost, and all of a day together. */
   feesWithin(feeWei: bigint, currency: string, at: number, say: () => string): void {
     const { maxFee, maxFeePerDay } = this.#terms.policy;
     must(feeWei <= scaled(maxFee, this.#terms.coinDecimal), "no fee is above its ceiling", say);
-    const fees = this.#sum(currency, (each) => (each.nonce !== null && each.feeAt > at - dayMs ? each.feeWei : 0n));
-    must(fees <= scaled(maxFeePerDay, this.#terms.coinDecimal), "no day's fees are above their ceiling", say);
+    const fees = this.#sum(currency, (each) =>
+      each.nonce !== null && each.feeAt > at - dayMs ? each.feeWei : 0n,
+    );
+    must(
+      fees <= scaled(maxFeePerDay, this.#terms.coinDecimal),
+      "no day's fees are above their ceiling",
+      say,
+    );
   }
 
   /** The most that one top-up may bring, which is what a fee may be where nothing else is said. */
@@ -147,7 +171,8 @@ export class Limits {
 
   #sum(currency: string, unitsOf: (one: Withdrawal) => bigint): bigint {
     let sum = 0n;
-    for (const one of this.#withdrawals.values()) if (limitGroupOf(one.job) === currency) sum += unitsOf(one);
+    for (const one of this.#withdrawals.values())
+      if (limitGroupOf(one.job) === currency) sum += unitsOf(one);
     return sum;
   }
 
@@ -167,7 +192,14 @@ function scaled(text: string, decimals: number): bigint {
 /** One that was asked for just now. */
 export function begin(job: Job, requestedAt: number): Withdrawal {
   const times = { requestedAt, feeAt: 0, assignedAt: 0, approvedAt: 0 };
-  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, seenHash: "", isEnded: false } as const;
+  const said = {
+    decision: "",
+    isDelayed: false,
+    firstYes: null,
+    isFinal: false,
+    seenHash: "",
+    isEnded: false,
+  } as const;
   const kept = { isOperators: false, isKept: false, wasApproved: false };
   return {
     job,

@@ -10,12 +10,18 @@ export function unitsIn(text: string, decimal: number): bigint {
 }
 
 /** All attempts of one currency that were ever signed. */
-export function withinWindows(signed: readonly SignedBytes[], { maxPerHour, maxPerDay }: PolicySettings, decimal: number): void {
+export function withinWindows(
+  signed: readonly SignedBytes[],
+  { maxPerHour, maxPerDay }: PolicySettings,
+  decimal: number,
+): void {
   const perHour = maxPerHour === undefined ? null : unitsIn(maxPerHour, decimal);
   try {
     payableWithin(signed, { perHour, perDay: unitsIn(maxPerDay, decimal) });
   } catch (error) {
-    const all = signed.map(({ units, signedAt, validUntilMs }) => `${units} at ${signedAt} until ${validUntilMs}`);
+    const all = signed.map(
+      ({ units, signedAt, validUntilMs }) => `${units} at ${signedAt} until ${validUntilMs}`,
+    );
     throw new Violation((error as Error).message, all.join());
   }
 }

@@ -88,8 +88,11 @@ export class Payments {
     // Signatures that were made and forgotten in between raise the fee of the attempt that leaves.
     this.#isHonest = plan.rates.hostileCourier === 0 && !plan.isRestoredAgain;
     this.#isInOrder =
-      plan.rates.gatewayRestored + plan.rates.bothRestored + plan.rates.folderCloned + plan.rates.pairedAgain === 0 &&
-      plan.rates.ledgerRestored === 0;
+      plan.rates.gatewayRestored +
+        plan.rates.bothRestored +
+        plan.rates.folderCloned +
+        plan.rates.pairedAgain ===
+        0 && plan.rates.ledgerRestored === 0;
     const { gatewayRestored, bothRestored, folderCloned, pairedAgain } = plan.rates;
     this.#isAllKnown = gatewayRestored + bothRestored + folderCloned + pairedAgain === 0;
     this.#mayPayAgain = plan.recoveryScenario;
@@ -99,21 +102,31 @@ export class Payments {
 
   /** This order may be paid, once. */
   expect(order: Order): void {
-    const fate: Fate = { order, slot: null, attempts: new Map(), hasFailed: false, isForgotten: false };
+    const fate: Fate = {
+      order,
+      slot: null,
+      attempts: new Map(),
+      hasFailed: false,
+      isForgotten: false,
+    };
     this.#fates.set(keyOf(order, order.units), fate);
     this.#byOrder.set(order.orderId, fate);
   }
 
   isAttempt(transactionId: string, txHash: string): boolean {
-    const isIt = ({ orderId }: Order): boolean => transactionIdOf({ merchant, operation: "withdraw", orderId }) === transactionId;
-    return [...this.#byOrder.values()].some(({ order, attempts }) => isIt(order) && attempts.has(txHash));
+    const isIt = ({ orderId }: Order): boolean =>
+      transactionIdOf({ merchant, operation: "withdraw", orderId }) === transactionId;
+    return [...this.#byOrder.values()].some(
+      ({ order, attempts }) => isIt(order) && attempts.has(txHash),
+    );
   }
 
   /** This order may be paid with this amount as well, once. */
   allow(order: Order, amount: string): void {
     const fate = this.#byOrder.get(order.orderId);
     const [, digits = ""] = amount.split(".");
-    const units = BigInt(digits) * 10n ** BigInt((currencies[order.currency]?.decimal ?? 0) - digits.length);
+    const units =
+      BigInt(digits) * 10n ** BigInt((currencies[order.currency]?.decimal ?? 0) - digits.length);
     if (fate !== undefined) this.#fates.set(keyOf(order, units), fate);
   }
 
@@ -121,7 +134,8 @@ export class Payments {
   get isShown(): boolean {
     const { pool } = this.#chain;
     return [...this.#ownerOf].every(
-      ([nonce, { attempts }]) => pool.has(nonce) || [...attempts.keys()].some((hash) => this.#isIn(hash)),
+      ([nonce, { attempts }]) =>
+        pool.has(nonce) || [...attempts.keys()].some((hash) => this.#isIn(hash)),
     );
   }
 
@@ -166,15 +180,24 @@ export class Payments {
   /** Signed bytes that left one signer for the first time, 0x hex. */
   left(raw: string): SignedTransaction {
     const transaction = this.#read(raw);
-    if (transaction === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
+    if (transaction === null)
+      throw new Violation("only a payment leaves", "bytes that are no transaction");
     if (this.sweeps.isOwn(transaction)) {
       this.sweeps.left(transaction);
       if (transaction.from === hotWallet.toLowerCase()) this.#ownNonces.add(transaction.nonce);
       return transaction;
     }
     const fate = this.#fateOf(transaction);
-    if (fate === null) throw new Violation("only orders are paid", `nonce ${transaction.nonce}, ${transaction.data}`);
-    must(transaction.from === hotWallet.toLowerCase(), "only the own account pays", () => transaction.from);
+    if (fate === null)
+      throw new Violation(
+        "only orders are paid",
+        `nonce ${transaction.nonce}, ${transaction.data}`,
+      );
+    must(
+      transaction.from === hotWallet.toLowerCase(),
+      "only the own account pays",
+      () => transaction.from,
+    );
     const { nonce, hash } = transaction;
     const owner = this.#ownerOf.get(nonce) ?? fate;
     const isMet = this.#mayMeet && this.#forgotten.has(nonce) && !this.#met.has(nonce);
@@ -194,14 +217,25 @@ export class Payments {
       "a failed withdrawal can never be paid",
       () => `${fate.order.orderId} was released after it had failed`,
     );
-    const isHelped = this.#helped.has(transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }));
+    const isHelped = this.#helped.has(
+      transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }),
+    );
     // A signer on a copied folder answers with attempts that left the first one long before.
     const isNew = !fate.attempts.has(hash);
-    if (this.#isHonest && !isHelped && isNew) this.#prices.left(transaction, fate.attempts.size + 1);
+    if (this.#isHonest && !isHelped && isNew)
+      this.#prices.left(transaction, fate.attempts.size + 1);
     const isTaken = (one: number): boolean => this.#ownerOf.has(one) || this.#ownNonces.has(one);
     const isNext = nonce <= this.#chain.top.nonce || isTaken(nonce - 1) || isTaken(nonce);
-    must(!this.#ownNonces.has(nonce), "a slot has one withdrawal", () => `nonce ${nonce} is a top-up's`);
-    must(isNext || !this.#isInOrder, "no nonce is given that the chain never comes to", () => `nonce ${nonce}`);
+    must(
+      !this.#ownNonces.has(nonce),
+      "a slot has one withdrawal",
+      () => `nonce ${nonce} is a top-up's`,
+    );
+    must(
+      isNext || !this.#isInOrder,
+      "no nonce is given that the chain never comes to",
+      () => `nonce ${nonce}`,
+    );
     if (owner !== fate) this.#met.add(nonce);
     if (fate.slot !== nonce) fate.isForgotten = false;
     this.#ownerOf.set(nonce, fate);
@@ -216,18 +250,36 @@ export class Payments {
     for (const { transaction, status, gasUsed } of block.included) {
       if (this.#isHonest && status === 0 && !this.foreign.has(transaction.hash)) {
         const isShort = gasUsed === transaction.gasLimit && gasUsed > plainGas;
-        must(!isShort, "no payment fails for want of gas", () => `${transaction.hash}: ${transaction.gasLimit}`);
+        must(
+          !isShort,
+          "no payment fails for want of gas",
+          () => `${transaction.hash}: ${transaction.gasLimit}`,
+        );
       }
       if (this.foreign.has(transaction.hash) || this.#chain.outside.has(transaction.hash)) continue;
       if (this.sweeps.isOwn(transaction)) {
-        must(this.sweeps.has(transaction.hash), "only released bytes are in a block", () => transaction.hash);
+        must(
+          this.sweeps.has(transaction.hash),
+          "only released bytes are in a block",
+          () => transaction.hash,
+        );
         continue;
       }
       const fate = this.#fateOf(transaction);
-      must(fate?.attempts.has(transaction.hash) === true, "only released bytes are in a block", () => transaction.hash);
+      must(
+        fate?.attempts.has(transaction.hash) === true,
+        "only released bytes are in a block",
+        () => transaction.hash,
+      );
       if (fate === null || status === 0 || isCancel(transaction)) continue;
-      must(!fate.hasFailed || fate.isForgotten, "a failed withdrawal is never paid", () => fate.order.orderId);
-      const others = [...fate.attempts.keys()].filter((hash) => hash !== transaction.hash && this.#isPaidBy(hash));
+      must(
+        !fate.hasFailed || fate.isForgotten,
+        "a failed withdrawal is never paid",
+        () => fate.order.orderId,
+      );
+      const others = [...fate.attempts.keys()].filter(
+        (hash) => hash !== transaction.hash && this.#isPaidBy(hash),
+      );
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }
   }
@@ -246,7 +298,11 @@ export class Payments {
       }
       if (fate.hasFailed) continue;
       fate.hasFailed = true;
-      must(fate.isForgotten || !this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
+      must(
+        fate.isForgotten || !this.#canBePaid(fate),
+        "failed means that it can never be paid",
+        () => `${orderId}, ${code}`,
+      );
     }
   }
 
@@ -263,7 +319,9 @@ export class Payments {
   get foreignNonces(): readonly number[] {
     const final = [...this.foreign].filter((hash) => this.#isFinal(hash));
     return final.flatMap((hash) => {
-      const one = this.#chain.includedIn(hash)?.included.find(({ transaction }) => transaction.hash === hash);
+      const one = this.#chain
+        .includedIn(hash)
+        ?.included.find(({ transaction }) => transaction.hash === hash);
       return one === undefined ? [] : [one.transaction.nonce];
     });
   }
@@ -277,7 +335,9 @@ export class Payments {
     if (outcome === "cancelled") return this.#isFinal(txHash) && this.#isCancel(txHash);
     if (outcome === "moved") return false; // no token here moves another amount
     if (outcome === "conflicted") {
-      const attempts = this.#isAllKnown ? [...(this.#byId.get(transactionId)?.attempts.keys() ?? [])] : [];
+      const attempts = this.#isAllKnown
+        ? [...(this.#byId.get(transactionId)?.attempts.keys() ?? [])]
+        : [];
       return ![...txHashes, ...attempts].some((hash) => this.#isFinal(hash));
     }
     return this.#isFinal(txHash) && this.#isPaidBy(txHash) === (outcome === "paid");
@@ -300,14 +360,20 @@ export class Payments {
   #isPaidBy(hash: string): boolean {
     const block = this.#chain.includedIn(hash);
     return (
-      block?.included.some(({ transaction, status }) => transaction.hash === hash && status === 1 && !isCancel(transaction)) ===
-      true
+      block?.included.some(
+        ({ transaction, status }) =>
+          transaction.hash === hash && status === 1 && !isCancel(transaction),
+      ) === true
     );
   }
 
   #isCancel(hash: string): boolean {
     const block = this.#chain.includedIn(hash);
-    return block?.included.some(({ transaction }) => transaction.hash === hash && isCancel(transaction)) === true;
+    return (
+      block?.included.some(
+        ({ transaction }) => transaction.hash === hash && isCancel(transaction),
+      ) === true
+    );
   }
 
   #isIn(hash: string): boolean {
@@ -323,7 +389,8 @@ export class Payments {
     const { payment, nonce } = transaction;
     if (payment === null) return null;
     // A cancel is of whichever withdrawal has the slot, and of no other order.
-    if (isCancel(transaction)) return this.#ownerOf.get(nonce) ?? this.#cancelled.get(nonce) ?? null;
+    if (isCancel(transaction))
+      return this.#ownerOf.get(nonce) ?? this.#cancelled.get(nonce) ?? null;
     return this.#fates.get(`${payment.contract} ${payment.units} ${payment.receiver}`) ?? null;
   }
 }

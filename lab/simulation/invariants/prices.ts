@@ -32,7 +32,11 @@ interface Before {
  * An intent becomes durable. A tip above the ceiling is no more than nodes ask for above the
  * attempt before.
  */
-export function priced(record: Extract<LedgerRecord, { kind: "INTENT" }>, before: Before, say: () => string): void {
+export function priced(
+  record: Extract<LedgerRecord, { kind: "INTENT" }>,
+  before: Before,
+  say: () => string,
+): void {
   const gas = stage.family === "evm" ? BigInt(record.txParams.gasLimit ?? "0") : null;
   must(
     gas === null || gas >= (record.contract === "" ? plainGas : tokenGasMin),
@@ -43,7 +47,11 @@ export function priced(record: Extract<LedgerRecord, { kind: "INTENT" }>, before
   const eighthMore = (before.tipWei * 9n + 7n) / 8n;
   must(tip <= tipMaxUnits || tip <= eighthMore, "no tip is above its ceiling", say);
   if (before.isOperators) return;
-  must(record.attempt === 1 || record.at - before.at >= apartMs, "attempts of a slot are half a minute apart", say);
+  must(
+    record.attempt === 1 || record.at - before.at >= apartMs,
+    "attempts of a slot are half a minute apart",
+    say,
+  );
   must(record.attempt <= attemptsMax, "the last attempts are an operator's", say);
 }
 
@@ -72,7 +80,8 @@ export class Prices implements PricesOfChain {
 
   /** Signed bytes leave for the first time, the `count`-th of their withdrawal. */
   left({ feeMaxWei, tipWei, hash }: SignedTransaction, count: number): void {
-    const say = (): string => `${hash}: ${feeMaxWei} and ${tipWei} at base fees of ${this.#least} to ${this.#most}`;
+    const say = (): string =>
+      `${hash}: ${feeMaxWei} and ${tipWei} at base fees of ${this.#least} to ${this.#most}`;
     must(feeMaxWei >= this.#least, "no price is below the chain's lowest", say);
     // Twice the base fee, itself at most twice as high as another node said; an eighth more with
     // each attempt.
@@ -81,6 +90,10 @@ export class Prices implements PricesOfChain {
     const dearest = this.#most > honestTipWei ? this.#most : honestTipWei;
     const tipMax = count === 1 ? honestTipWei : (dearest * steps) / times;
     must(tipWei <= tipMax + BigInt(count), "no tip is one node's alone", say);
-    must(feeMaxWei <= ((4n * this.#most + tipMax + 200n) * steps) / times + BigInt(count), "no price is one node's alone", say);
+    must(
+      feeMaxWei <= ((4n * this.#most + tipMax + 200n) * steps) / times + BigInt(count),
+      "no price is one node's alone",
+      say,
+    );
   }
 }

@@ -11,7 +11,16 @@ import { isInternal, limitGroupOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { hotWallet, stage } from "../world/setting.ts";
 import { Actors } from "./actors.ts";
-import { type Attempt, begin, isCancelling, isOver, Limits, type Opened, type Terms, type Withdrawal } from "./limits.ts";
+import {
+  type Attempt,
+  begin,
+  isCancelling,
+  isOver,
+  Limits,
+  type Opened,
+  type Terms,
+  type Withdrawal,
+} from "./limits.ts";
 import { priced } from "./prices.ts";
 import { must } from "./violation.ts";
 import { hasLostTopUp, Waits } from "./waits.ts";
@@ -51,7 +60,9 @@ export class RecordInvariants {
     this.#actors = new Actors(terms.policy, this.#limits);
     const { manualReplaceAbove } = terms.policy;
     const above = ({ job }: Withdrawal): bigint | null =>
-      manualReplaceAbove === undefined || isInternal(job.mode) ? null : this.#limits.unitsOf(manualReplaceAbove, job.currency);
+      manualReplaceAbove === undefined || isInternal(job.mode)
+        ? null
+        : this.#limits.unitsOf(manualReplaceAbove, job.currency);
     this.#waits = stage.family === "tron" ? new Waits(above, terms.endMax) : null;
   }
 
@@ -59,9 +70,17 @@ export class RecordInvariants {
     this.#hashes.set(record.seq, record.hash);
     this.#isRuled ||= record.kind === "POLICY";
     const say = (): string => `${this.#terms.name}: ${JSON.stringify(record).slice(0, 400)}`;
-    must(record.at <= this.#terms.atMax(), "ledger time never runs far ahead of the gateway's", say);
+    must(
+      record.at <= this.#terms.atMax(),
+      "ledger time never runs far ahead of the gateway's",
+      say,
+    );
     must(!this.#isLocked || !acting.has(record.kind), "a locked signer does nothing", say);
-    must(this.#isRuled || !ruled.has(record.kind), "a decision follows the record of its rules", say);
+    must(
+      this.#isRuled || !ruled.has(record.kind),
+      "a decision follows the record of its rules",
+      say,
+    );
     switch (record.kind) {
       case "LOCKED":
         this.#isLocked = true;
@@ -70,7 +89,11 @@ export class RecordInvariants {
         this.#opens(record, say);
         return;
       case "RECOVERY_FINISHED":
-        must(this.#ackedSeq >= this.#recoveredSeq, "the holding ends when the gateway has taken the recovered ledger", say);
+        must(
+          this.#ackedSeq >= this.#recoveredSeq,
+          "the holding ends when the gateway has taken the recovered ledger",
+          say,
+        );
         this.#isHolding = false;
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
@@ -97,7 +120,10 @@ export class RecordInvariants {
         return;
       case "PAUSED":
         if (record.network === undefined) this.#isPaused = record.paused;
-        else this.#stopped[record.paused ? "add" : "delete"](stopKey({ ...record, network: record.network }));
+        else
+          this.#stopped[record.paused ? "add" : "delete"](
+            stopKey({ ...record, network: record.network }),
+          );
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
@@ -109,31 +135,55 @@ export class RecordInvariants {
     return this.#limits.heldBackUntil(transactionId);
   }
 
-  #released({ acked, seq, released }: Extract<LedgerRecord, { kind: "RELEASED" }>, say: () => string): void {
+  #released(
+    { acked, seq, released }: Extract<LedgerRecord, { kind: "RELEASED" }>,
+    say: () => string,
+  ): void {
     this.#acknowledged(acked, seq, say);
     const isKnown = ({ signedSeq }: Attempt): boolean => signedSeq > 0 && signedSeq <= acked.seq;
     for (const { transactionId, attempt } of released) {
       const one = this.#withdrawals.get(transactionId);
       const made = one?.attempts[attempt - 1];
-      must(made !== undefined && isKnown(made), "a released attempt is in the acknowledged part of the ledger", say);
+      must(
+        made !== undefined && isKnown(made),
+        "a released attempt is in the acknowledged part of the ledger",
+        say,
+      );
       if (made !== undefined) made.isReleased = true;
       if (this.#waits !== null || !this.#terms.isGatewayHonest || stage.isOfCoins) continue;
       for (const [key, owner] of this.#ownerOf) {
         const below = this.#withdrawals.get(owner);
         const [account = "", nonce = "0"] = key.split(" ");
-        if (below === undefined || below.isFinal || account !== one?.account || BigInt(nonce) >= (one.nonce ?? 0n)) continue;
-        must(below.attempts.some(isKnown), "the gateway knows every nonce below one that leaves", say);
+        if (
+          below === undefined ||
+          below.isFinal ||
+          account !== one?.account ||
+          BigInt(nonce) >= (one.nonce ?? 0n)
+        )
+          continue;
+        must(
+          below.attempts.some(isKnown),
+          "the gateway knows every nonce below one that leaves",
+          say,
+        );
       }
     }
   }
 
   #ended(id: string, say: () => string): void {
     const one = this.#withdrawals.get(id);
-    must(one !== undefined && one.nonce !== null, "a withdrawal that is called ended has a slot", say);
+    must(
+      one !== undefined && one.nonce !== null,
+      "a withdrawal that is called ended has a slot",
+      say,
+    );
     if (one !== undefined) one.isEnded = true;
   }
 
-  #requested({ transactionId, job, at }: Extract<LedgerRecord, { kind: "REQUESTED" }>, say: () => string): void {
+  #requested(
+    { transactionId, job, at }: Extract<LedgerRecord, { kind: "REQUESTED" }>,
+    say: () => string,
+  ): void {
     must(!this.#withdrawals.has(transactionId), "an order is requested once", say);
     this.#withdrawals.set(transactionId, begin(JSON.parse(job) as Job, at));
   }
@@ -189,7 +239,8 @@ export class RecordInvariants {
     const slotKey = `${kept.account} ${kept.slot}`;
     const isContested = kept.code === "SLOT_CONTESTED";
     if (isContested) this.#contested.add(id);
-    const isOne = isContested || !this.#terms.isGatewayHonest || (this.#ownerOf.get(slotKey) ?? id) === id;
+    const isOne =
+      isContested || !this.#terms.isGatewayHonest || (this.#ownerOf.get(slotKey) ?? id) === id;
     must(isOne, "a slot has one withdrawal", say);
     must(nonce < (this.#next.get(kept.account) ?? 0n), "a kept slot lies below the next one", say);
     this.#ownerOf.set(slotKey, id);
@@ -218,8 +269,16 @@ export class RecordInvariants {
     this.#sequence = sequence;
   }
 
-  #acknowledged(acked: { readonly seq: number; readonly hash: string }, seq: number, say: () => string): void {
-    must(acked.seq < seq && this.#hashes.get(acked.seq) === acked.hash, "an acknowledgement is of this ledger's past", say);
+  #acknowledged(
+    acked: { readonly seq: number; readonly hash: string },
+    seq: number,
+    say: () => string,
+  ): void {
+    must(
+      acked.seq < seq && this.#hashes.get(acked.seq) === acked.hash,
+      "an acknowledgement is of this ledger's past",
+      say,
+    );
     must(acked.seq > this.#ackedSeq, "acknowledgements go forward", say);
     this.#ackedSeq = acked.seq;
   }
@@ -231,11 +290,16 @@ export class RecordInvariants {
     if (one === undefined) return;
     // A withdrawal that ends by two words may have been called ended before, by liars.
     must(!isOver(one) || !this.#terms.isGatewayHonest, "nothing follows the end", say);
-    const isOfSlot = record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "MANUAL_REPLACEMENT";
+    const isOfSlot =
+      record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "MANUAL_REPLACEMENT";
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
     const isVoidKey = record.kind === "OBSERVED" && record.stage === "void";
     must(
-      !one.isFinal || isOfSlot || isEnd || isVoidKey || this.#waits?.isVoid(record.transactionId, one.seenHash) === true,
+      !one.isFinal ||
+        isOfSlot ||
+        isEnd ||
+        isVoidKey ||
+        this.#waits?.isVoid(record.transactionId, one.seenHash) === true,
       "an end that was told is followed by another or by attempts of the slot",
       say,
     );
@@ -248,11 +312,19 @@ export class RecordInvariants {
         this.#waits?.manualReplacement(record);
         return;
       case "HELD":
-        must(one.decision === "" || (one.decision === "held" && one.isDelayed), "a decision comes once", say);
+        must(
+          one.decision === "" || (one.decision === "held" && one.isDelayed),
+          "a decision comes once",
+          say,
+        );
         one.isDelayed = record.code === "POLICY_NEW_DESTINATION_DELAY";
         one.firstYes = null;
         one.isOperators ||= this.#isTheirs(one);
-        must(!one.isOperators || record.code === "RECOVERY_HOLD", "a job after both rollbacks is held for an operator", say);
+        must(
+          !one.isOperators || record.code === "RECOVERY_HOLD",
+          "a job after both rollbacks is held for an operator",
+          say,
+        );
         one.decision = "held";
         return;
       case "CONFIRMED":
@@ -280,7 +352,8 @@ export class RecordInvariants {
           say,
         );
         must(
-          record.outcome !== "paid" || !one.attempts.some((attempt) => attempt.isCancel && attempt.txHash === record.txHash),
+          record.outcome !== "paid" ||
+            !one.attempts.some((attempt) => attempt.isCancel && attempt.txHash === record.txHash),
           "no cancel pays",
           say,
         );
@@ -293,7 +366,11 @@ export class RecordInvariants {
     }
   }
 
-  #endsUnpaid(one: Withdrawal, record: Extract<LedgerRecord, { kind: "REFUSED" | "EXPIRED" }>, say: () => string): void {
+  #endsUnpaid(
+    one: Withdrawal,
+    record: Extract<LedgerRecord, { kind: "REFUSED" | "EXPIRED" }>,
+    say: () => string,
+  ): void {
     if (record.kind === "EXPIRED" && one.nonce !== null && this.#waits !== null) {
       this.#waits.expires(one, record, say);
       one.decision = "ended";
@@ -306,20 +383,36 @@ export class RecordInvariants {
       "a hold after both rollbacks ends by an operator alone",
       say,
     );
-    must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
+    must(
+      record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH",
+      "every id follows from its order",
+      say,
+    );
     const isDue = record.at > one.job.expiresAt || hasLostTopUp(one, this.#withdrawals.values());
     must(record.kind === "REFUSED" || isDue, "nothing runs out before its time", say);
     one.decision = "ended";
   }
 
-  #signs(one: Withdrawal, record: Extract<LedgerRecord, { kind: "SIGNED" }>, say: () => string): void {
+  #signs(
+    one: Withdrawal,
+    record: Extract<LedgerRecord, { kind: "SIGNED" }>,
+    say: () => string,
+  ): void {
     const attempt = one.attempts[record.attempt - 1];
-    must(attempt?.digest === record.digest && attempt.signedSeq === 0, "an attempt is signed once, after its INTENT", say);
-    if (attempt !== undefined) Object.assign(attempt, { signedSeq: record.seq, txHash: record.txHash });
+    must(
+      attempt?.digest === record.digest && attempt.signedSeq === 0,
+      "an attempt is signed once, after its INTENT",
+      say,
+    );
+    if (attempt !== undefined)
+      Object.assign(attempt, { signedSeq: record.seq, txHash: record.txHash });
     this.#waits?.signed(record);
     const isPayment = attempt?.isCancel !== true;
     // Nobody can pay it before.
-    if (this.#waits === null && one.attempts.every((each) => each === attempt || each.signedSeq === 0))
+    if (
+      this.#waits === null &&
+      one.attempts.every((each) => each === attempt || each.signedSeq === 0)
+    )
       one.assignedAt = record.at;
     must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
     const isStopped = this.#stopped.has(one.job.network) || this.#stopped.has(stopKey(one.job));
@@ -327,7 +420,11 @@ export class RecordInvariants {
     must(!isPayment || !isCancelling(one), "no paying attempt is signed after a cancel", say);
   }
 
-  #approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
+  #approved(
+    one: Withdrawal,
+    record: Extract<LedgerRecord, { kind: "APPROVED" }>,
+    say: () => string,
+  ): void {
     must(one.decision === "" || one.decision === "held", "an approval comes once", say);
     const { policy } = this.#terms;
     const units = BigInt(record.amountUnits);
@@ -341,13 +438,23 @@ export class RecordInvariants {
     }
     const limit = (text: string): bigint => this.#limits.unitsOf(text, one.job.currency);
     if (record.by === "policy") {
-      must(!one.isOperators && !this.#isTheirs(one), "a hold after both rollbacks is approved by an operator", say);
+      must(
+        !one.isOperators && !this.#isTheirs(one),
+        "a hold after both rollbacks is approved by an operator",
+        say,
+      );
       const isForActors =
-        !one.wasApproved && (one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove)));
+        !one.wasApproved &&
+        (one.job.mode === "manual" ||
+          (policy.holdAbove !== undefined && units > limit(policy.holdAbove)));
       must(!isForActors, "a withdrawal for an operator is approved by an operator", say);
     }
     if (!one.wasApproved) this.#actors.approved(one, record, say);
-    must(!this.#contested.has(record.transactionId), "a contested withdrawal waits for the chain", say);
+    must(
+      !this.#contested.has(record.transactionId),
+      "a contested withdrawal waits for the chain",
+      say,
+    );
     must(units <= limit(policy.maxPerWithdrawal), "no payment is above its limit", say);
     one.decision = "approved";
     one.units = units;
@@ -364,24 +471,47 @@ export class RecordInvariants {
     must(job.depositAddress === derived, "only addresses of the wallet are swept", say);
   }
 
-  #intends(one: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>, say: () => string): void {
+  #intends(
+    one: Withdrawal,
+    record: Extract<LedgerRecord, { kind: "INTENT" }>,
+    say: () => string,
+  ): void {
     const nonce = BigInt(record.slot);
     const isNothing = isCancel(record);
     must(!isNothing || one.nonce === nonce, "a cancel is on the slot that the withdrawal has", say);
     must(isNothing || !isCancelling(one), "no paying attempt gets a slot after a cancel", say);
     must(isNothing || one.decision === "approved", "an intent follows an approval", say);
     const slotKey = `${record.account} ${record.slot}`;
-    const isOne = !this.#terms.isGatewayHonest || (this.#ownerOf.get(slotKey) ?? record.transactionId) === record.transactionId;
+    const isOne =
+      !this.#terms.isGatewayHonest ||
+      (this.#ownerOf.get(slotKey) ?? record.transactionId) === record.transactionId;
     must(isOne, "a slot has one withdrawal", say);
     must(one.account === "" || one.account === record.account, "a withdrawal has one account", say);
     must((one.nonce ?? nonce) === nonce, "a withdrawal has one slot", say);
     must(record.attempt === one.attempts.length + 1, "attempts count up", say);
-    must(isNothing || BigInt(record.amountUnits) === one.units, "an intent is for the approved payment", say);
+    must(
+      isNothing || BigInt(record.amountUnits) === one.units,
+      "an intent is for the approved payment",
+      say,
+    );
     if (this.#waits !== null) this.#waits.intends(one, record, say);
-    else priced(record, { at: one.feeAt, tipWei: one.tipWei, isOperators: one.replacedManuallyAt === record.seq - 1 }, say);
+    else
+      priced(
+        record,
+        {
+          at: one.feeAt,
+          tipWei: one.tipWei,
+          isOperators: one.replacedManuallyAt === record.seq - 1,
+        },
+        say,
+      );
     one.tipWei = BigInt(record.txParams.maxPriorityFeePerGas ?? "0");
     if (one.nonce === null) {
-      must(this.#next.get(record.account) === nonce, "nonces are given out in order and without gaps", say);
+      must(
+        this.#next.get(record.account) === nonce,
+        "nonces are given out in order and without gaps",
+        say,
+      );
       this.#next.set(record.account, nonce + 1n);
       one.assignedAt = record.at;
     }
@@ -389,7 +519,12 @@ export class RecordInvariants {
     this.#ownerOf.set(slotKey, record.transactionId);
     one.account = record.account;
     one.nonce = nonce;
-    one.attempts.push({ digest: record.digest, signedSeq: 0, isReleased: false, isCancel: isNothing });
+    one.attempts.push({
+      digest: record.digest,
+      signedSeq: 0,
+      isReleased: false,
+      isCancel: isNothing,
+    });
     const feeWei = BigInt(record.feeMax);
     if (feeWei > one.feeWei) one.feeWei = feeWei;
     one.feeAt = record.at;

@@ -21,7 +21,11 @@ export class RequestEnds {
     this.#headMs = Math.max(this.#headMs, headMs);
     for (const { id, status, expiresAt } of rows) {
       const say = (): string => `${id} ended ${expiresAt - this.#headMs} ms before its end`;
-      must(status !== 2 || this.#headMs >= expiresAt, "no request ends before the chain's own time", say);
+      must(
+        status !== 2 || this.#headMs >= expiresAt,
+        "no request ends before the chain's own time",
+        say,
+      );
     }
   }
 

@@ -26,16 +26,28 @@ export class SequencePrices implements PricesOfChain {
 
   see(): void {}
 
-  left({ hash, nonce, feeMaxWei: feeDrops, lastBlock = 0 }: SignedTransaction, count: number): void {
-    const say = (): string => `${hash}: ${feeDrops} drops until ${lastBlock}, at most ${this.#mostDrops()} and ${this.#newest()}`;
+  left(
+    { hash, nonce, feeMaxWei: feeDrops, lastBlock = 0 }: SignedTransaction,
+    count: number,
+  ): void {
+    const say = (): string =>
+      `${hash}: ${feeDrops} drops until ${lastBlock}, at most ${this.#mostDrops()} and ${this.#newest()}`;
     must(feeDrops >= feeMinDrops, "no price is below the chain's lowest", say);
     const asked = this.#mostDrops();
     let most = asked > feeMinDrops ? asked : feeMinDrops;
     // One attempt more may have been made that never left.
     for (let step = 0; step < count; step += 1) most = (most * 5n) / 4n + 1n;
     must(feeDrops <= most, "no price is one node's alone", say);
-    must(lastBlock <= this.#newest() + blocksToWait, "no attempt lives longer than the rule says", say);
-    must(lastBlock >= (this.#lastOf.get(nonce) ?? 0), "no replacement ends before the attempt that it replaces", say);
+    must(
+      lastBlock <= this.#newest() + blocksToWait,
+      "no attempt lives longer than the rule says",
+      say,
+    );
+    must(
+      lastBlock >= (this.#lastOf.get(nonce) ?? 0),
+      "no replacement ends before the attempt that it replaces",
+      say,
+    );
     this.#lastOf.set(nonce, lastBlock);
   }
 }

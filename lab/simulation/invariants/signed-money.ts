@@ -66,14 +66,20 @@ export class SignedMoney {
   /** Bytes leave for the first time that were signed at this ledger time. */
   left(raw: string, id: string, signedAt: number): void {
     const paying = stage.family === "tron" ? readTron(raw) : readEvm(raw);
-    if (paying === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
-    const say = (): string => `${id}: ${JSON.stringify(paying, (_, value) => (typeof value === "bigint" ? `${value}` : value))}`;
+    if (paying === null)
+      throw new Violation("only a payment leaves", "bytes that are no transaction");
+    const say = (): string =>
+      `${id}: ${JSON.stringify(paying, (_, value) => (typeof value === "bigint" ? `${value}` : value))}`;
     must(signedAt > 0, "bytes that leave were signed by this ledger", say);
     const jobs = this.#jobsOf(paying, id);
     const [job] = jobs;
     must(job !== undefined, "bytes that leave pay what a job asked for", say);
     if (job === undefined) return;
-    const left: Left = { ...paying, signedAt, limitGroup: paying.isCancel ? "" : limitGroupOf(job) };
+    const left: Left = {
+      ...paying,
+      signedAt,
+      limitGroup: paying.isCancel ? "" : limitGroupOf(job),
+    };
     this.#excludes(left, id, say);
     this.#byId.set(id, [...(this.#byId.get(id) ?? []), left]);
     this.#ofActors(left, jobs, id, say);
@@ -92,9 +98,14 @@ export class SignedMoney {
     const own = inBytes(hotWallet);
     const deposits = derivedAddresses(inBytes);
     if (job.mode === "sweep") return deposits.has(from) && to === own;
-    if (from !== own || (contract === "" ? "" : contract) !== (token === "" || job.mode === "topup" ? "" : inBytes(token)))
+    if (
+      from !== own ||
+      (contract === "" ? "" : contract) !==
+        (token === "" || job.mode === "topup" ? "" : inBytes(token))
+    )
       return false;
-    if (units !== unitsIn(job.amount, job.mode === "topup" ? stage.coin.decimal : decimal)) return false;
+    if (units !== unitsIn(job.amount, job.mode === "topup" ? stage.coin.decimal : decimal))
+      return false;
     if (job.mode === "topup") return deposits.has(to);
     const allowed = (this.#policy.allow ?? []).map(inBytes);
     return allowed.includes(to) && (job.address === "" || inBytes(job.address) === to);
@@ -117,7 +128,9 @@ export class SignedMoney {
       this.#ownerOf.set(place, id);
       return;
     }
-    const living = before.find(({ validUntilMs }) => (validUntilMs ?? 0) + marginMs >= this.#known.nowMs());
+    const living = before.find(
+      ({ validUntilMs }) => (validUntilMs ?? 0) + marginMs >= this.#known.nowMs(),
+    );
     must(living === undefined, "another attempt leaves when no block can take the one before", say);
   }
 
@@ -138,16 +151,29 @@ export class SignedMoney {
     must(units <= limit(maxPerWithdrawal), "no payment is above its limit", say);
     const isManual = jobs.every(({ mode }) => mode === "manual");
     const isOperators = isManual || (holdAbove !== undefined && units > limit(holdAbove));
-    must(!isOperators || this.#known.hasYes(id), "a payment for an operator leaves by an operator's yes", say);
+    must(
+      !isOperators || this.#known.hasYes(id),
+      "a payment for an operator leaves by an operator's yes",
+      say,
+    );
     const isSecond = validUntilMs !== null && (this.#byId.get(id)?.length ?? 0) > 1;
-    const isReplaced = isSecond && manualReplaceAbove !== undefined && units > limit(manualReplaceAbove);
-    must(!isReplaced || this.#known.isOrdered(id), "another attempt of so much is an operator's", say);
+    const isReplaced =
+      isSecond && manualReplaceAbove !== undefined && units > limit(manualReplaceAbove);
+    must(
+      !isReplaced || this.#known.isOrdered(id),
+      "another attempt of so much is an operator's",
+      say,
+    );
   }
 
   /** One attempt within its ceiling, and of a day the dearest of each slot. */
   #costs(left: Left, say: () => string): void {
     const fees = (text: string): bigint => unitsIn(text, stage.coin.decimal);
-    must(left.feeMax <= fees(this.#policy.maxFee), "no signed attempt costs more than its ceiling", say);
+    must(
+      left.feeMax <= fees(this.#policy.maxFee),
+      "no signed attempt costs more than its ceiling",
+      say,
+    );
     const dearest = new Map<string, bigint>();
     for (const [id, all] of this.#byId) {
       for (const { feeMax, limitGroup, signedAt, slot } of all) {
@@ -160,18 +186,27 @@ export class SignedMoney {
     const sum = [...dearest.values()].reduce((all, one) => all + one, 0n);
     // On a chain whose attempts end by expiry two liars have a ceiling given back once.
     const times = left.validUntilMs === null ? 1n : 2n;
-    must(sum <= times * fees(this.#policy.maxFeePerDay), "the fees signed in a day are within their ceiling", say);
+    must(
+      sum <= times * fees(this.#policy.maxFeePerDay),
+      "the fees signed in a day are within their ceiling",
+      say,
+    );
   }
 
   #withinLimits(limitGroup: string): void {
     const all = [...this.#byId.values()].flat().filter((one) => one.limitGroup === limitGroup);
     // A slot pays one of its attempts: it counts from the first one on.
-    const isFirst = (one: Left): boolean => one.slot === "" || all.find((each) => each.slot === one.slot) === one;
+    const isFirst = (one: Left): boolean =>
+      one.slot === "" || all.find((each) => each.slot === one.slot) === one;
     const signed = all.filter(isFirst);
     // Nothing says that an attempt is void before its end and the margin.
-    const told = signed.map((one) => (one.validUntilMs === null ? one : { ...one, validUntilMs: one.validUntilMs + marginMs }));
+    const told = signed.map((one) =>
+      one.validUntilMs === null ? one : { ...one, validUntilMs: one.validUntilMs + marginMs },
+    );
     // A signer that was suspended after its INTENT may sign so late that no block takes the bytes.
-    const living = told.filter(({ signedAt, validUntilMs }) => validUntilMs === null || signedAt <= validUntilMs);
+    const living = told.filter(
+      ({ signedAt, validUntilMs }) => validUntilMs === null || signedAt <= validUntilMs,
+    );
     withinWindows(living, this.#policy, currencies[limitGroup]?.decimal ?? 0);
   }
 }
@@ -182,14 +217,30 @@ function readEvm(raw: string): Paying | null {
   const { from, nonce, feeMaxWei, gasLimit, payment } = read;
   const { receiver: to, contract, units } = payment;
   const isNothing = isCancel(read);
-  return { from, to, contract, units, feeMax: feeMaxWei * gasLimit, slot: `${nonce}`, validUntilMs: null, isCancel: isNothing };
+  return {
+    from,
+    to,
+    contract,
+    units,
+    feeMax: feeMaxWei * gasLimit,
+    slot: `${nonce}`,
+    validUntilMs: null,
+    isCancel: isNothing,
+  };
 }
 
 /** The limit of a call's energy leaves a coin or two open. */
 function readTron(raw: string): Paying | null {
   const read = readTransfer(raw);
   if (read === null || read.owner !== read.signer) return null;
-  const { owner: from, receiver: to, contract, units, feeLimitSun: feeMax, expirationMs: validUntilMs } = read;
+  const {
+    owner: from,
+    receiver: to,
+    contract,
+    units,
+    feeLimitSun: feeMax,
+    expirationMs: validUntilMs,
+  } = read;
   return { from, to, contract, units, feeMax, slot: "", validUntilMs, isCancel: false };
 }
 

@@ -30,7 +30,11 @@ export interface MovedRow {
 /** The rows of the gateway's database at a commit. */
 export interface Books extends Credits {
   readonly moved: readonly MovedRow[];
-  readonly unsweptBalances: readonly { readonly address: string; readonly currency: string; readonly units: string }[];
+  readonly unsweptBalances: readonly {
+    readonly address: string;
+    readonly currency: string;
+    readonly units: string;
+  }[];
 }
 
 /** Addresses below the deposit account that a run can come to between two recoveries. */
@@ -65,7 +69,8 @@ export function derivedAddresses(form: Form): ReadonlySet<string> {
   if (known !== undefined) return known;
   const made = new Set<string>();
   for (let recoveries = 0; recoveries <= recoveriesMax; recoveries += 1)
-    for (let index = 0; index < indexesMax; index += 1) made.add(form(derivedAddress(recoveries * indexesSkipped + index)));
+    for (let index = 0; index < indexesMax; index += 1)
+      made.add(form(derivedAddress(recoveries * indexesSkipped + index)));
   byForm.set(form, made);
   return made;
 }
@@ -90,7 +95,10 @@ export class Sweeps {
   /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
   isOwn({ from, payment }: SignedTransaction): boolean {
     if (this.#expected.length === 0) return false;
-    return from !== this.#hotWallet || (payment !== null && derivedAddresses(lowerCase).has(payment.receiver));
+    return (
+      from !== this.#hotWallet ||
+      (payment !== null && derivedAddresses(lowerCase).has(payment.receiver))
+    );
   }
 
   has(hash: string): boolean {
@@ -106,7 +114,11 @@ export class Sweeps {
 
   #sweep(transaction: SignedTransaction): void {
     const { from, nonce, payment } = transaction;
-    must(derivedAddresses(lowerCase).has(from), "only addresses of the wallet are swept", () => from);
+    must(
+      derivedAddresses(lowerCase).has(from),
+      "only addresses of the wallet are swept",
+      () => from,
+    );
     if (isCancel(transaction)) return;
     must(
       payment?.receiver === this.#hotWallet,
@@ -117,7 +129,11 @@ export class Sweeps {
     const what = `${from} ${payment?.contract} ${payment?.units}`;
     must((this.#slots.get(slot) ?? what) === what, "a slot has one sweep", () => slot);
     const before = this.#slotOf.get(what) ?? slot;
-    must(before === slot || this.#isOver(before), "a sweep has one slot", () => `${before} and ${slot}`);
+    must(
+      before === slot || this.#isOver(before),
+      "a sweep has one slot",
+      () => `${before} and ${slot}`,
+    );
     this.#slots.set(slot, what);
     this.#slotOf.set(what, slot);
   }
@@ -140,8 +156,14 @@ export class Sweeps {
 
   #countTopUps(address: string): void {
     const nonces = this.#topUps.get(address)?.size ?? 0;
-    const sweeps = this.#rows.filter((row) => row.operation === "sweep" && row.depositAddress.toLowerCase() === address);
-    must(nonces <= sweeps.length, "no sweep is topped up twice", () => `${address}: ${nonces} for ${sweeps.length}`);
+    const sweeps = this.#rows.filter(
+      (row) => row.operation === "sweep" && row.depositAddress.toLowerCase() === address,
+    );
+    must(
+      nonces <= sweeps.length,
+      "no sweep is topped up twice",
+      () => `${address}: ${nonces} for ${sweeps.length}`,
+    );
   }
 
   /** The statements of the gateway's database after a commit. */
@@ -149,8 +171,12 @@ export class Sweeps {
     const { moved } = books;
     this.#rows = moved;
     for (const address of this.#topUps.keys()) this.#countTopUps(address);
-    const sweeps = new Set(moved.filter(({ operation }) => operation === "sweep").map(({ id }) => id));
-    const topped = moved.filter(({ operation }) => operation === "topup").map(({ orderId }) => orderId);
+    const sweeps = new Set(
+      moved.filter(({ operation }) => operation === "sweep").map(({ id }) => id),
+    );
+    const topped = moved
+      .filter(({ operation }) => operation === "topup")
+      .map(({ orderId }) => orderId);
     must(new Set(topped).size === topped.length, "a sweep has one top-up", () => topped.join());
     must(
       topped.every((id) => sweeps.has(id)),
@@ -170,9 +196,13 @@ export class Sweeps {
   #cameBy(txHash: string): Came | null {
     if (!this.#chain.outside.has(txHash)) return null;
     const block = this.#chain.includedIn(txHash);
-    const payment = block?.included.find(({ transaction }) => transaction.hash === txHash)?.transaction.payment;
+    const payment = block?.included.find(({ transaction }) => transaction.hash === txHash)
+      ?.transaction.payment;
     const nowhere = { receiver: "", contract: "", units: 0n };
-    return { ...(payment ?? nowhere), isFinal: block !== null && block.number <= this.#chain.finalNumber };
+    return {
+      ...(payment ?? nowhere),
+      isFinal: block !== null && block.number <= this.#chain.finalNumber,
+    };
   }
 
   /** Completed means final on chain; that is when the money counts as arrived. */
@@ -180,12 +210,18 @@ export class Sweeps {
     if (status !== 1) return;
     const block = this.#chain.includedIn(txHash);
     const isFinal = block !== null && block.number <= this.#chain.finalNumber;
-    must(isFinal && this.#attempts.has(txHash), "completed means final on chain, sweeps as well", () => `${id} by ${txHash}`);
+    must(
+      isFinal && this.#attempts.has(txHash),
+      "completed means final on chain, sweeps as well",
+      () => `${id} by ${txHash}`,
+    );
   }
 
   /** The deposits that are not swept yet, in words; "" if all are. */
   open(rows: readonly MovedRow[]): string {
-    const waiting = rows.filter(({ status }) => status === 0).map(({ operation, orderId }) => `${operation} ${orderId}`);
+    const waiting = rows
+      .filter(({ status }) => status === 0)
+      .map(({ operation, orderId }) => `${operation} ${orderId}`);
     return waiting.join(", ");
   }
 
@@ -194,7 +230,11 @@ export class Sweeps {
     for (const [address, { currency, orderId }] of paid) {
       const { nativeWei, tokenUnits } = this.#chain.purseOf(address.toLowerCase());
       const isSwept = currency === "usdt" ? tokenUnits === 0n : nativeWei < 10n ** 17n;
-      must(isSwept, "money that is worth a sweep is swept when faults stop", () => `${orderId} at ${address}`);
+      must(
+        isSwept,
+        "money that is worth a sweep is swept when faults stop",
+        () => `${orderId} at ${address}`,
+      );
     }
   }
 }
@@ -203,7 +243,10 @@ export class Sweeps {
  * Everything that came in lies on its address, is in a sweep, or was a fee of the coin: what does
  * not add up, "" when all of it does.
  */
-export function restOf({ moved, unsweptBalances, payments }: Omit<Books, "requests">, coin: string): string {
+export function restOf(
+  { moved, unsweptBalances, payments }: Omit<Books, "requests">,
+  coin: string,
+): string {
   const sums = new Map<string, bigint>();
   const add = (address: string, currency: string, units: bigint): void => {
     const key = `${address} ${currency}`;
@@ -217,7 +260,8 @@ export function restOf({ moved, unsweptBalances, payments }: Omit<Books, "reques
     if (row.status !== 2) add(row.depositAddress, row.currency, -units);
     if (row.feeUnits !== "") add(row.depositAddress, coin, -BigInt(row.feeUnits));
   }
-  for (const { address, currency, units } of unsweptBalances) add(address, currency, -BigInt(units));
+  for (const { address, currency, units } of unsweptBalances)
+    add(address, currency, -BigInt(units));
   const wrong = [...sums].find(([, rest]) => rest !== 0n);
   return wrong === undefined ? "" : `${wrong[0]}: ${wrong[1]}`;
 }

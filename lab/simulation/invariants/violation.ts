@@ -22,5 +22,8 @@ export function violationOf(process: string, error: unknown): Violation {
   if (error instanceof AgentError)
     return new Violation("no process stops for good", `${process}: ${error.code} ${error.message}`);
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return new Violation("no process has a bug", `${process}: ${text.split("\n").slice(0, 4).join(" ")}`);
+  return new Violation(
+    "no process has a bug",
+    `${process}: ${text.split("\n").slice(0, 4).join(" ")}`,
+  );
 }

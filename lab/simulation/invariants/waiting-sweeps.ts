@@ -38,7 +38,9 @@ export class WaitingSweeps implements MovedMoney {
 
   /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
   isOwn({ owner, receiver }: SignedTransfer): boolean {
-    return this.#isExpected && (owner !== this.#hotWallet || derivedAddresses(addressHex).has(receiver));
+    return (
+      this.#isExpected && (owner !== this.#hotWallet || derivedAddresses(addressHex).has(receiver))
+    );
   }
 
   has(hash: string): boolean {
@@ -58,41 +60,82 @@ export class WaitingSweeps implements MovedMoney {
     const { hash, owner, receiver, contract: token } = transfer;
     const mode = owner === this.#hotWallet ? "topup" : "sweep";
     const [from, to] = mode === "sweep" ? [owner, receiver] : [receiver, owner];
-    must(derivedAddresses(addressHex).has(from), "only addresses of the wallet are swept", () => from);
-    must(to === this.#hotWallet, "a sweep goes to the hot wallet address alone", () => `${from} to ${to}`);
-    must(mode === "sweep" || token === "", "a top-up is of the coin that pays the fees", () => hash);
+    must(
+      derivedAddresses(addressHex).has(from),
+      "only addresses of the wallet are swept",
+      () => from,
+    );
+    must(
+      to === this.#hotWallet,
+      "a sweep goes to the hot wallet address alone",
+      () => `${from} to ${to}`,
+    );
+    must(
+      mode === "sweep" || token === "",
+      "a top-up is of the coin that pays the fees",
+      () => hash,
+    );
     const key = `${mode} ${id}`;
     const move = this.#moves.get(id) ?? { mode, id, attempts: new Map() };
     this.#moves.set(id, move);
-    must((this.#ownerOf.get(hash) ?? move) === move, "an id is of one payment", () => `${hash}: ${key}`);
+    must(
+      (this.#ownerOf.get(hash) ?? move) === move,
+      "an id is of one payment",
+      () => `${hash}: ${key}`,
+    );
     const address = mode === "sweep" ? owner : receiver;
-    const other = [...this.#moves.values()].find((one) => one !== move && this.#isOnItsWay(one, address));
-    must(other === undefined, "an address has one sweep or top-up at a time", () => `${key} and ${other?.mode} ${other?.id}`);
-    const living = [...move.attempts.values()].find((one) => one.hash !== hash && this.#chain.canTake(one));
-    must(living === undefined, "another attempt leaves when no block can take the one before", () => `${key}: ${living?.hash}`);
+    const other = [...this.#moves.values()].find(
+      (one) => one !== move && this.#isOnItsWay(one, address),
+    );
+    must(
+      other === undefined,
+      "an address has one sweep or top-up at a time",
+      () => `${key} and ${other?.mode} ${other?.id}`,
+    );
+    const living = [...move.attempts.values()].find(
+      (one) => one.hash !== hash && this.#chain.canTake(one),
+    );
+    must(
+      living === undefined,
+      "another attempt leaves when no block can take the one before",
+      () => `${key}: ${living?.hash}`,
+    );
     move.attempts.set(hash, transfer);
     this.#ownerOf.set(hash, move);
   }
 
   /** A block may still take it, or has it and may be replaced. */
   #isOnItsWay({ attempts }: Move, address: string): boolean {
-    const isOf = ({ owner, receiver }: SignedTransfer): boolean => owner === address || receiver === address;
-    return [...attempts.values()].some((one) => isOf(one) && !this.#chain.isSolid(one.hash) && this.#chain.canTake(one));
+    const isOf = ({ owner, receiver }: SignedTransfer): boolean =>
+      owner === address || receiver === address;
+    return [...attempts.values()].some(
+      (one) => isOf(one) && !this.#chain.isSolid(one.hash) && this.#chain.canTake(one),
+    );
   }
 
   added(block: TronBlock): void {
     for (const { transfer, ret } of block.done) {
       const move = this.#ownerOf.get(transfer.hash);
       if (move === undefined || ret !== "SUCCESS") continue;
-      const paid = [...move.attempts.keys()].filter((hash) => this.#chain.doneOf(hash)?.ret === "SUCCESS");
-      must(paid.length <= 1, "no sweep and no top-up moves money twice", () => `${move.mode} ${move.id}`);
+      const paid = [...move.attempts.keys()].filter(
+        (hash) => this.#chain.doneOf(hash)?.ret === "SUCCESS",
+      );
+      must(
+        paid.length <= 1,
+        "no sweep and no top-up moves money twice",
+        () => `${move.mode} ${move.id}`,
+      );
     }
   }
 
   told(books: Books): void {
     const { moved } = books;
-    const sweeps = new Set(moved.filter(({ operation }) => operation === "sweep").map(({ id }) => id));
-    const topped = moved.filter(({ operation }) => operation === "topup").map(({ orderId }) => orderId);
+    const sweeps = new Set(
+      moved.filter(({ operation }) => operation === "sweep").map(({ id }) => id),
+    );
+    const topped = moved
+      .filter(({ operation }) => operation === "topup")
+      .map(({ orderId }) => orderId);
     must(new Set(topped).size === topped.length, "a sweep has one top-up", () => topped.join());
     must(
       topped.every((id) => sweeps.has(id)),
@@ -103,8 +146,14 @@ export class WaitingSweeps implements MovedMoney {
       const isTrue = status !== 1 || (this.#chain.isSolid(txHash) && this.#ownerOf.has(txHash));
       must(isTrue, "completed means final on chain, sweeps as well", () => `${id} by ${txHash}`);
     }
-    const dear = moved.find(({ feeUnits, feeMax }) => feeUnits !== "" && BigInt(feeUnits) > BigInt(feeMax ?? "0"));
-    must(!this.#isPriced || dear === undefined, "nothing costs more than was signed for", () => `${dear?.id}: ${dear?.feeUnits}`);
+    const dear = moved.find(
+      ({ feeUnits, feeMax }) => feeUnits !== "" && BigInt(feeUnits) > BigInt(feeMax ?? "0"),
+    );
+    must(
+      !this.#isPriced || dear === undefined,
+      "nothing costs more than was signed for",
+      () => `${dear?.id}: ${dear?.feeUnits}`,
+    );
     creditsAreTrue(books, (txHash) => this.#cameBy(txHash), addressHex);
     const rest = restOf(books, stage.coin.id);
     must(rest === "", "no unit is lost between coming and arriving", () => rest);
@@ -118,7 +167,9 @@ export class WaitingSweeps implements MovedMoney {
   }
 
   open(rows: readonly MovedRow[]): string {
-    const waiting = rows.filter(({ status }) => status === 0).map(({ operation, orderId }) => `${operation} ${orderId}`);
+    const waiting = rows
+      .filter(({ status }) => status === 0)
+      .map(({ operation, orderId }) => `${operation} ${orderId}`);
     return waiting.join(", ");
   }
 
@@ -126,7 +177,11 @@ export class WaitingSweeps implements MovedMoney {
     for (const [address, { currency, orderId }] of paid) {
       const { sun, units } = this.#chain.purseOf(addressHex(address));
       const isSwept = currency === "usdt" ? units === 0n : sun < restSun;
-      must(isSwept, "money that is worth a sweep is swept when faults stop", () => `${orderId} at ${address}, ${contract}`);
+      must(
+        isSwept,
+        "money that is worth a sweep is swept when faults stop",
+        () => `${orderId} at ${address}, ${contract}`,
+      );
     }
   }
 }

@@ -8,7 +8,15 @@ import { transactionIdOf } from "../../../protocol/identity.ts";
 import type { SignedBytes } from "../../kit/signed-bytes.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Order, Plan } from "../world/plan.ts";
-import { begun, contract, currencies, hotWallet, merchant, policyOf, stage } from "../world/setting.ts";
+import {
+  begun,
+  contract,
+  currencies,
+  hotWallet,
+  merchant,
+  policyOf,
+  stage,
+} from "../world/setting.ts";
 import type { TronBlock, TronChain } from "../world/tron-chain.ts";
 import { addressHex, readTransfer, type SignedTransfer } from "../world/tron-raw.ts";
 import type { Money, MovedMoney, Whose } from "./money.ts";
@@ -55,15 +63,26 @@ export class WaitingMoney implements Money {
   }
 
   expect(order: Order): void {
-    const fate = { order, units: [order.units], attempts: new Map(), hasFailed: false, isForgotten: false };
+    const fate = {
+      order,
+      units: [order.units],
+      attempts: new Map(),
+      hasFailed: false,
+      isForgotten: false,
+    };
     this.#fates.set(order.orderId, fate);
-    this.#byId.set(transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }), fate);
+    this.#byId.set(
+      transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),
+      fate,
+    );
   }
 
   allow(order: Order, amount: string): void {
     const [, digits = ""] = amount.split(".");
     const decimal = currencies[order.currency]?.decimal ?? 0;
-    this.#fates.get(order.orderId)?.units.push(BigInt(digits) * 10n ** BigInt(decimal - digits.length));
+    this.#fates
+      .get(order.orderId)
+      ?.units.push(BigInt(digits) * 10n ** BigInt(decimal - digits.length));
   }
 
   get released(): number {
@@ -76,17 +95,24 @@ export class WaitingMoney implements Money {
   forget(known: ReadonlySet<string>): void {
     for (const fate of this.#fates.values()) {
       fate.hasFailed = false;
-      fate.isForgotten ||= fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
+      fate.isForgotten ||=
+        fate.attempts.size > 0 && ![...fate.attempts.keys()].some((hash) => known.has(hash));
     }
   }
 
   /** What left, and a block can still take, is in the pool or in a block. */
   get isShown(): boolean {
-    return [...this.#fates.values()].every(({ attempts }) => [...attempts.values()].every((one) => this.#isSeen(one)));
+    return [...this.#fates.values()].every(({ attempts }) =>
+      [...attempts.values()].every((one) => this.#isSeen(one)),
+    );
   }
 
   #isSeen(one: SignedTransfer): boolean {
-    return !this.#chain.canTake(one) || this.#chain.pool.has(one.hash) || this.#chain.includedIn(one.hash) !== null;
+    return (
+      !this.#chain.canTake(one) ||
+      this.#chain.pool.has(one.hash) ||
+      this.#chain.includedIn(one.hash) !== null
+    );
   }
 
   isAttempt(transactionId: string, txHash: string): boolean {
@@ -103,7 +129,10 @@ export class WaitingMoney implements Money {
   /** Whether a solidified transaction of the account pays this address these units. */
   hasPaid(receiver: string, units: bigint): boolean {
     const isIt = (one: SignedTransfer): boolean =>
-      one.receiver === receiver && one.units === units && this.#chain.isSolid(one.hash) && this.#isPaidBy(one.hash);
+      one.receiver === receiver &&
+      one.units === units &&
+      this.#chain.isSolid(one.hash) &&
+      this.#isPaidBy(one.hash);
     return [...this.#fates.values()].some(({ attempts }) => [...attempts.values()].some(isIt));
   }
 
@@ -117,7 +146,8 @@ export class WaitingMoney implements Money {
 
   left(raw: string, { transactionId }: Whose): { readonly hash: string; readonly nonce: string } {
     const transfer = readTransfer(raw);
-    if (transfer === null) throw new Violation("only a payment leaves", "bytes that are no transfer");
+    if (transfer === null)
+      throw new Violation("only a payment leaves", "bytes that are no transfer");
     const { hash, owner, signer } = transfer;
     must(owner === signer, "only the own account pays", () => `${owner} by ${signer}`);
     const short = { hash, nonce: hash.slice(0, 8) };
@@ -126,11 +156,20 @@ export class WaitingMoney implements Money {
       return short;
     }
     const fate = this.#byId.get(transactionId);
-    if (fate === undefined || !isFor(transfer, fate)) throw new Violation("only orders are paid", transactionId);
+    if (fate === undefined || !isFor(transfer, fate))
+      throw new Violation("only orders are paid", transactionId);
     const { orderId } = fate.order;
     must(owner === addressHex(hotWallet), "only the own account pays", () => owner);
-    must((this.#ownerOf.get(hash) ?? fate) === fate, "an id is of one payment", () => `${hash}: ${orderId}`);
-    must(!fate.hasFailed, "a failed withdrawal can never be paid", () => `${orderId} was released after it had failed`);
+    must(
+      (this.#ownerOf.get(hash) ?? fate) === fate,
+      "an id is of one payment",
+      () => `${hash}: ${orderId}`,
+    );
+    must(
+      !fate.hasFailed,
+      "a failed withdrawal can never be paid",
+      () => `${orderId} was released after it had failed`,
+    );
     const living = [...fate.attempts.values()].find(
       (one) => one.hash !== hash && this.#chain.canTake(one) && !this.#hidden.has(one.hash),
     );
@@ -154,7 +193,11 @@ export class WaitingMoney implements Money {
    */
   #withinLimits(token: string): void {
     const { rates } = this.#plan;
-    if (rates.ledgerRestored + rates.gatewayRestored + rates.bothRestored > 0 || this.#plan.takeover) return;
+    if (
+      rates.ledgerRestored + rates.gatewayRestored + rates.bothRestored > 0 ||
+      this.#plan.takeover
+    )
+      return;
     const { maxPerHour, maxPerDay } = policyOf(this.#plan);
     const decimal = currencies[token === "" ? stage.coin.id : "usdt"]?.decimal ?? 0;
     const windows = [
@@ -164,7 +207,11 @@ export class WaitingMoney implements Money {
     for (const { limit, spanMs } of windows) {
       const units = this.#payable(token, kernel.scheduler.nowMs - spanMs);
       const isWithin = limit === undefined || units <= unitsIn(limit, decimal);
-      must(isWithin, "the sum that blocks can still take is within each limit", () => `${units} units in ${spanMs} ms`);
+      must(
+        isWithin,
+        "the sum that blocks can still take is within each limit",
+        () => `${units} units in ${spanMs} ms`,
+      );
     }
   }
 
@@ -187,14 +234,20 @@ export class WaitingMoney implements Money {
    * it.
    */
   isGone(transfer: SignedTransfer): boolean {
-    return !this.#chain.canTake(transfer) && this.#chain.solid.timestampMs > transfer.expirationMs + marginMs;
+    return (
+      !this.#chain.canTake(transfer) &&
+      this.#chain.solid.timestampMs > transfer.expirationMs + marginMs
+    );
   }
 
   /** The same over an hour and a day, by what two liars may have given back. */
   #withinWindows({ contract: token, units, expirationMs }: SignedTransfer): void {
     const decimal = currencies[token === "" ? stage.coin.id : "usdt"]?.decimal ?? 0;
     const signedAt = begun + Math.floor(kernel.scheduler.nowMs);
-    const signed = [...(this.#signed.get(token) ?? []), { units, signedAt, validUntilMs: expirationMs + marginMs, slot: "" }];
+    const signed = [
+      ...(this.#signed.get(token) ?? []),
+      { units, signedAt, validUntilMs: expirationMs + marginMs, slot: "" },
+    ];
     this.#signed.set(token, signed);
     withinWindows(signed, policyOf(this.#plan), decimal);
   }
@@ -207,8 +260,14 @@ export class WaitingMoney implements Money {
       const fate = this.#ownerOf.get(hash);
       must(fate !== undefined, "only released bytes are in a block", () => hash);
       if (fate === undefined || ret !== "SUCCESS") continue;
-      must(!fate.hasFailed || fate.isForgotten, "a failed withdrawal is never paid", () => fate.order.orderId);
-      const others = [...fate.attempts.keys()].filter((other) => other !== hash && this.#isPaidBy(other));
+      must(
+        !fate.hasFailed || fate.isForgotten,
+        "a failed withdrawal is never paid",
+        () => fate.order.orderId,
+      );
+      const others = [...fate.attempts.keys()].filter(
+        (other) => other !== hash && this.#isPaidBy(other),
+      );
       if (others.length > 0 && [...others, hash].some((one) => this.#hidden.has(one))) {
         this.apart += 1;
         continue;
@@ -225,7 +284,8 @@ export class WaitingMoney implements Money {
       const fate = this.#fates.get(orderId);
       if (fate === undefined || status === 0) continue;
       if (status === 1) {
-        const isPaid = this.#chain.isSolid(txHash) && this.#isPaidBy(txHash) && fate.attempts.has(txHash);
+        const isPaid =
+          this.#chain.isSolid(txHash) && this.#isPaidBy(txHash) && fate.attempts.has(txHash);
         must(isPaid, "completed means final on chain, exactly so", () => `${orderId} by ${txHash}`);
         continue;
       }
@@ -246,7 +306,10 @@ export class WaitingMoney implements Money {
   }
 
   heldBytes(): readonly SignedTransfer[] {
-    return [...[...this.#fates.values()].flatMap(({ attempts }) => [...attempts.values()]), ...this.#moved.heldBytes()];
+    return [
+      ...[...this.#fates.values()].flatMap(({ attempts }) => [...attempts.values()]),
+      ...this.#moved.heldBytes(),
+    ];
   }
 
   isEnd({ outcome, txHash }: End): boolean {
@@ -265,7 +328,10 @@ export class WaitingMoney implements Money {
   }
 }
 
-function isFor({ contract: token, receiver, units }: SignedTransfer, { order, units: allowed }: Fate): boolean {
+function isFor(
+  { contract: token, receiver, units }: SignedTransfer,
+  { order, units: allowed }: Fate,
+): boolean {
   const wanted = order.currency === "usdt" ? addressHex(contract) : "";
   return token === wanted && receiver === addressHex(order.address) && allowed.includes(units);
 }

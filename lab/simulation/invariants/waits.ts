@@ -43,11 +43,26 @@ export class Waits {
     return known;
   }
 
-  intends(one: Withdrawal, { transactionId, account, txParams }: RecordOf<"INTENT">, say: () => string): void {
+  intends(
+    one: Withdrawal,
+    { transactionId, account, txParams }: RecordOf<"INTENT">,
+    say: () => string,
+  ): void {
     const waiting = this.#of(transactionId);
-    const [timestamp, validUntilMs] = [BigInt(txParams.timestampMs ?? 0), BigInt(txParams.expirationMs ?? 0)];
-    must(timestamp > (this.#timestamps.get(account) ?? -1n), "no timestamp of an account comes twice", say);
-    must(validUntilMs <= timestamp + BigInt(lifetimeMsMax), "no attempt lives longer than is allowed", say);
+    const [timestamp, validUntilMs] = [
+      BigInt(txParams.timestampMs ?? 0),
+      BigInt(txParams.expirationMs ?? 0),
+    ];
+    must(
+      timestamp > (this.#timestamps.get(account) ?? -1n),
+      "no timestamp of an account comes twice",
+      say,
+    );
+    must(
+      validUntilMs <= timestamp + BigInt(lifetimeMsMax),
+      "no attempt lives longer than is allowed",
+      say,
+    );
     must(Number(validUntilMs) <= this.#endMax(), "no attempt ends long after everything else", say);
     must(this.#isOver(waiting), "another attempt follows two words that all before are void", say);
     must(waiting.ordered !== "cancel", "no paying attempt gets a slot after a cancel", say);
@@ -104,10 +119,22 @@ export class Waits {
    * It has a slot and ends unpaid: by time, since an operator cancelled it, or since the gateway
    * knows the end of what a recovered ledger kept.
    */
-  expires({ job, isKept, isEnded }: Withdrawal, { transactionId, at }: RecordOf<"EXPIRED">, say: () => string): void {
+  expires(
+    { job, isKept, isEnded }: Withdrawal,
+    { transactionId, at }: RecordOf<"EXPIRED">,
+    say: () => string,
+  ): void {
     const waiting = this.#of(transactionId);
-    must(this.#isOver(waiting), "a withdrawal with a slot ends unpaid when all its attempts are void", say);
-    must(at > job.expiresAt || waiting.ordered === "cancel" || (isKept && isEnded), "nothing runs out before its time", say);
+    must(
+      this.#isOver(waiting),
+      "a withdrawal with a slot ends unpaid when all its attempts are void",
+      say,
+    );
+    must(
+      at > job.expiresAt || waiting.ordered === "cancel" || (isKept && isEnded),
+      "nothing runs out before its time",
+      say,
+    );
   }
 
   /**
@@ -119,7 +146,8 @@ export class Waits {
     const kept = attempts.map(({ txHash, voidBy, validUntilMs = 0 }): Attempt => {
       const known = before?.attempts.find((one) => one.txHash === txHash);
       const newest = this.#timestamps.get(account) ?? -1n;
-      if (BigInt(validUntilMs) > newest && known === undefined) this.#timestamps.set(account, BigInt(validUntilMs));
+      if (BigInt(validUntilMs) > newest && known === undefined)
+        this.#timestamps.set(account, BigInt(validUntilMs));
       return (
         known ?? {
           txHash,
@@ -138,13 +166,16 @@ export class Waits {
   }
 
   #isOver({ attempts }: Waiting): boolean {
-    return attempts.every(({ txHash, byGateway, byCourier }) => txHash === "" || (byGateway && byCourier));
+    return attempts.every(
+      ({ txHash, byGateway, byCourier }) => txHash === "" || (byGateway && byCourier),
+    );
   }
 }
 
 /** A sweep whose top-up ended without a payment gets no coins, and ends with it. */
 export function hasLostTopUp({ job }: Withdrawal, all: Iterable<Withdrawal>): boolean {
   if (job.mode !== "sweep") return false;
-  const isItsTopUp = (other: Withdrawal): boolean => other.job.mode === "topup" && other.job.orderId === job.transactionId;
+  const isItsTopUp = (other: Withdrawal): boolean =>
+    other.job.mode === "topup" && other.job.orderId === job.transactionId;
   return [...all].some((other) => isItsTopUp(other) && other.decision === "ended");
 }

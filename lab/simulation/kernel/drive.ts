@@ -51,7 +51,11 @@ export class File {
 
   durableBytes(from = 0): Buffer {
     const { writes, count } = this.durable;
-    return Buffer.concat(writes.slice(from, count).map((bytes) => (this.#lost.has(bytes) ? Buffer.alloc(bytes.length) : bytes)));
+    return Buffer.concat(
+      writes
+        .slice(from, count)
+        .map((bytes) => (this.#lost.has(bytes) ? Buffer.alloc(bytes.length) : bytes)),
+    );
   }
 
   copy(): File {
@@ -104,7 +108,8 @@ export class Drive {
     const before = this.#durable;
     this.#durable = new Map(this.entries);
     this.#changes = [];
-    for (const [name, file] of this.#durable) if (before.get(name) !== file) this.onDurable(name, null);
+    for (const [name, file] of this.#durable)
+      if (before.get(name) !== file) this.onDurable(name, null);
   }
 
   /** `content` of a file is on disk from now on. */
@@ -133,7 +138,10 @@ export class Drive {
     this.#durable = new Map(files);
     this.#changes = [];
     this.onLost();
-    note("unsynced lost", `${kept} ${[...files].map(([name, file]) => `${name} ${file.size}`).join()}`);
+    note(
+      "unsynced lost",
+      `${kept} ${[...files].map(([name, file]) => `${name} ${file.size}`).join()}`,
+    );
   }
 
   backup(): ReadonlyMap<string, File> {
@@ -176,11 +184,15 @@ const sectorBytes = 512;
  * The possible remains of a write that was not synced: nothing, all, its beginning, or later
  * sectors without the ones before.
  */
-function remains(bytes: Uint8Array, random: Random): { readonly bytes: Uint8Array; readonly hasHole: boolean } {
+function remains(
+  bytes: Uint8Array,
+  random: Random,
+): { readonly bytes: Uint8Array; readonly hasHole: boolean } {
   const way = bytes.length === 0 ? 1 : random.below("unsynced kept", 4);
   if (way === 1) return { bytes, hasHole: false };
   const cut = way === 0 ? 0 : random.below("unsynced cut", bytes.length);
-  if (way !== 3 || bytes.length <= sectorBytes) return { bytes: bytes.subarray(0, cut), hasHole: false };
+  if (way !== 3 || bytes.length <= sectorBytes)
+    return { bytes: bytes.subarray(0, cut), hasHole: false };
   const torn = Uint8Array.from(bytes);
   const first = Math.floor(cut / sectorBytes) * sectorBytes;
   torn.fill(0, first, Math.min(first + sectorBytes, torn.length));

@@ -45,7 +45,11 @@ export const kernel: Kernel = {
 
 export function begin(
   seed: number,
-  options: { readonly only: ReadonlySet<string> | null; readonly isReadable: boolean; readonly onThrown: OnThrown },
+  options: {
+    readonly only: ReadonlySet<string> | null;
+    readonly isReadable: boolean;
+    readonly onThrown: OnThrown;
+  },
 ): void {
   kernel.random = new Random(seed, options.only);
   kernel.trace = new Trace(options.isReadable);

@@ -167,7 +167,8 @@ export class Scheduler {
     for (;;) {
       let child = at * 2 + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event)) child += 1;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event))
+        child += 1;
       if (!isBefore(heap[child] as Event, last)) break;
       heap[at] = heap[child] as Event;
       at = child;

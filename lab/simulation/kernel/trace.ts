@@ -14,7 +14,13 @@ export class Trace {
   }
 
   /** One event, with what tells it from others; `detail` is made only for readers. */
-  note(atMs: number, who: string, what: string, mark: string | number = 0, detail?: () => string): void {
+  note(
+    atMs: number,
+    who: string,
+    what: string,
+    mark: string | number = 0,
+    detail?: () => string,
+  ): void {
     this.steps += 1;
     this.#number(atMs);
     this.#text(who);
@@ -23,12 +29,16 @@ export class Trace {
     else this.#text(mark);
     if (this.lines === null) return;
     const told = detail === undefined ? String(mark === 0 ? "" : mark) : detail();
-    this.lines.push(`${(atMs / 1000).toFixed(3).padStart(10)} ${who.padEnd(12)} ${what} ${told}`.trimEnd());
+    this.lines.push(
+      `${(atMs / 1000).toFixed(3).padStart(10)} ${who.padEnd(12)} ${what} ${told}`.trimEnd(),
+    );
   }
 
   /** Sixteen hex digits. */
   get hash(): string {
-    return ((this.#a >>> 0).toString(16).padStart(8, "0") + (this.#b >>> 0).toString(16).padStart(8, "0")).toLowerCase();
+    return (
+      (this.#a >>> 0).toString(16).padStart(8, "0") + (this.#b >>> 0).toString(16).padStart(8, "0")
+    ).toLowerCase();
   }
 
   #number(value: number): void {

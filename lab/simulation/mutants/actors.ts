@@ -55,9 +55,11 @@ export const actorsMutants: readonly Mutant[] = [
     name: "failed-counts-as-paid",
     file: "agent/signer/state/core.ts",
     find: '    if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);',
-    replace: '    if (record.kind === "OBSERVED" && record.outcome !== "") this.#learn(withdrawal, record.at);',
+    replace:
+      '    if (record.kind === "OBSERVED" && record.outcome !== "") this.#learn(withdrawal, record.at);',
     invariant: "A destination counts as paid after a payment to it that failed (policy).",
-    when: ({ rules, rates }) => rules === "destinations" && rates.reverts + rates.hostileCourier > 0,
+    when: ({ rules, rates }) =>
+      rules === "destinations" && rates.reverts + rates.hostileCourier > 0,
   },
   {
     name: "look-alike-let-through",
@@ -72,7 +74,8 @@ export const actorsMutants: readonly Mutant[] = [
     file: destinations,
     find: "    const lower = paid.address.toLowerCase();",
     replace: "    const lower = paid.address;",
-    invariant: "An address is known, and looks like a paid one, only in the same case of its letters (policy).",
+    invariant:
+      "An address is known, and looks like a paid one, only in the same case of its letters (policy).",
     when: isOfDestinations,
   },
   {
@@ -80,7 +83,8 @@ export const actorsMutants: readonly Mutant[] = [
     file: destinations,
     find: "const endDigits = 4;",
     replace: "const endDigits = 5;",
-    invariant: "What people are not shown has to be alike as well, so nothing ever looks alike (policy).",
+    invariant:
+      "What people are not shown has to be alike as well, so nothing ever looks alike (policy).",
     when: isOfDestinations,
   },
   {
@@ -88,7 +92,8 @@ export const actorsMutants: readonly Mutant[] = [
     file: "agent/signer/state/core.ts",
     find: "paid: this.policy.paid.rows() } };",
     replace: "paid: [] } };",
-    invariant: "After a new segment nothing was ever paid, and nothing looks like what was (policy).",
+    invariant:
+      "After a new segment nothing was ever paid, and nothing looks like what was (policy).",
     when: (plan) => plan.rules === "destinations" && rotatesAndRestarts(plan),
   },
   {

@@ -12,7 +12,8 @@ export const coinMutants: readonly Mutant[] = [
     file: pins,
     find: "    if (taken !== undefined) return refuse(",
     replace: '    if (taken === "") return refuse(',
-    invariant: "A courier that lies has one coin in two open withdrawals, of which one can never be paid (coins).",
+    invariant:
+      "A courier that lies has one coin in two open withdrawals, of which one can never be paid (coins).",
     when,
     world,
   },
@@ -21,7 +22,8 @@ export const coinMutants: readonly Mutant[] = [
     file: pins,
     find: "others, shown) ?? null;",
     replace: "[], shown.slice(shown.length)) ?? null;",
-    invariant: "A courier names any amount for a coin, and the rest of it is a fee that nobody agreed to (coins).",
+    invariant:
+      "A courier names any amount for a coin, and the rest of it is a fee that nobody agreed to (coins).",
     when,
     world,
   },
@@ -39,7 +41,8 @@ export const coinMutants: readonly Mutant[] = [
     file: "chains/utxo/transaction.ts",
     find: "  if (amountOf(figures) !== (paid?.units ?? 0n)) return",
     replace: "  if (amountOf(figures) < 0n) return",
-    invariant: "Coins, change and fee need not add up, and the difference goes to the miner (coins).",
+    invariant:
+      "Coins, change and fee need not add up, and the difference goes to the miner (coins).",
     when,
     world,
   },
@@ -48,7 +51,8 @@ export const coinMutants: readonly Mutant[] = [
     file: "chains/utxo/node-coins.ts",
     find: "made.isExtension ? extensionDepth : 0);",
     replace: "made.isExtension ? extensionDepth : rewardDepth);",
-    invariant: "Coins that anybody paid in count as too young for a hundred blocks, and no payment is made (liveness).",
+    invariant:
+      "Coins that anybody paid in count as too young for a hundred blocks, and no payment is made (liveness).",
     world,
   },
   {
@@ -56,7 +60,8 @@ export const coinMutants: readonly Mutant[] = [
     file: "chains/utxo/tx-params.ts",
     find: " - changeSat.reduce((sum, units) => sum + units, 0n) - feeSat;",
     replace: " - feeSat;",
-    invariant: "The change is counted into the amount, so that no payment with change is ever like its order (liveness).",
+    invariant:
+      "The change is counted into the amount, so that no payment with change is ever like its order (liveness).",
     world,
   },
   {
@@ -64,7 +69,8 @@ export const coinMutants: readonly Mutant[] = [
     file: pins,
     find: "(exclusion?.coins(txParams) ?? [])));",
     replace: "(exclusion?.coins(txParams) ?? []).slice(0, 1)));",
-    invariant: "Only the pin of a payment is held, and a lying courier gives its other coins to a second payment (coins).",
+    invariant:
+      "Only the pin of a payment is held, and a lying courier gives its other coins to a second payment (coins).",
     when,
     world,
   },
@@ -73,7 +79,8 @@ export const coinMutants: readonly Mutant[] = [
     file: pins,
     find: "    if (one === withdrawal || one.job.network",
     replace: '    if (one === withdrawal || one.state === "included" || one.job.network',
-    invariant: "The coins of a payment in a block are free before that block is final, and another branch takes both (coins).",
+    invariant:
+      "The coins of a payment in a block are free before that block is final, and another branch takes both (coins).",
     when: ({ rates }) => rates.hostileCourier > 0 || rates.reorganisation > 0,
     world,
   },
@@ -82,7 +89,8 @@ export const coinMutants: readonly Mutant[] = [
     file: pins,
     find: "others, shown) ?? null;",
     replace: "others.slice(0, 1), shown.slice(0, 1)) ?? null;",
-    invariant: "Only the first coin's amount is proven; a lying courier names any for the others (coins).",
+    invariant:
+      "Only the first coin's amount is proven; a lying courier names any for the others (coins).",
     when,
     world,
   },
@@ -91,7 +99,8 @@ export const coinMutants: readonly Mutant[] = [
     file: pins,
     find: "coins.filter((coin) => !proven.includes(coin));",
     replace: "coins.filter((coin) => isFirst && !proven.includes(coin));",
-    invariant: "The coins that a replacement adds are believed: they may be others', or of another amount (coins).",
+    invariant:
+      "The coins that a replacement adds are believed: they may be others', or of another amount (coins).",
     when,
     world,
   },
@@ -99,8 +108,10 @@ export const coinMutants: readonly Mutant[] = [
     name: "known-coin-of-any-amount",
     file: pins,
     find: "coins.filter((coin) => !proven.includes(coin));",
-    replace: "coins.filter((coin) => !proven.some((one) => one.slice(0, 66) === coin.slice(0, 66)));",
-    invariant: "A coin that was proven once counts as proven with any amount in a replacement (coins).",
+    replace:
+      "coins.filter((coin) => !proven.some((one) => one.slice(0, 66) === coin.slice(0, 66)));",
+    invariant:
+      "A coin that was proven once counts as proven with any amount in a replacement (coins).",
     when,
     world,
   },
@@ -109,7 +120,8 @@ export const coinMutants: readonly Mutant[] = [
     file: "chains/utxo/fees.ts",
     find: "sizeOf(coins.length, scriptBytes, changes);",
     replace: "sizeOf(1, scriptBytes, changes);",
-    invariant: "The fee is that of one coin however many are spent, so no node forwards a payment of several (liveness).",
+    invariant:
+      "The fee is that of one coin however many are spent, so no node forwards a payment of several (liveness).",
     world,
   },
   {
@@ -117,7 +129,8 @@ export const coinMutants: readonly Mutant[] = [
     file: "chains/utxo/fees.ts",
     find: "{ coins, changeSat: [], feeSat: over } : null;",
     replace: "{ coins, changeSat: [], feeSat: fee } : null;",
-    invariant: "A payment without change names a fee that its coins do not add up to, and is never signed (liveness).",
+    invariant:
+      "A payment without change names a fee that its coins do not add up to, and is never signed (liveness).",
     world,
   },
   {
@@ -125,7 +138,8 @@ export const coinMutants: readonly Mutant[] = [
     file: "chains/utxo/fees.ts",
     find: "start.length + added <= coinsMax; added += 1) {",
     replace: "start.length + added <= 2; added += 1) {",
-    invariant: "No payment takes more than two coins, and those that need more wait permanently (liveness).",
+    invariant:
+      "No payment takes more than two coins, and those that need more wait permanently (liveness).",
     world,
   },
   {
@@ -133,7 +147,8 @@ export const coinMutants: readonly Mutant[] = [
     file: "chains/utxo/fees.ts",
     find: "const known = distinct([...held, ...largestFirst(coins)]);",
     replace: "const known = held.length > 0 ? distinct(held) : largestFirst(coins);",
-    invariant: "A replacement adds no coin, so a payment without change is never replaced while the market is high (liveness).",
+    invariant:
+      "A replacement adds no coin, so a payment without change is never replaced while the market is high (liveness).",
     when: ({ rates }) => rates.marketRises > 0,
     world,
   },

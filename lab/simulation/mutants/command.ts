@@ -29,6 +29,10 @@ export async function huntMutants(options: {
   const seconds = Math.round(elapsedMs / 1000);
   const alive = survivors.length === 0 ? "" : `; alive: ${survivors.join(", ")}`;
   const counts = `${schedules.median} schedules at the median, ${schedules.max} at most`;
-  say(isJson ? JSON.stringify(summary) : `${caught} of ${mutants} caught in ${seconds} s, by ${counts}${alive}`);
+  say(
+    isJson
+      ? JSON.stringify(summary)
+      : `${caught} of ${mutants} caught in ${seconds} s, by ${counts}${alive}`,
+  );
   return survivors.length === 0 && mutants > 0 ? 0 : 1;
 }

@@ -11,8 +11,10 @@ const credit = "gateway/watcher/credit.ts";
 const readings = "gateway/watcher/readings.ts";
 const world = "sweeps";
 
-const paysTokens = ({ deposits }: Plan): boolean => deposits.some(({ currency }) => currency === "usdt");
-const paysCoins = ({ deposits }: Plan): boolean => deposits.some(({ currency }) => currency !== "usdt");
+const paysTokens = ({ deposits }: Plan): boolean =>
+  deposits.some(({ currency }) => currency === "usdt");
+const paysCoins = ({ deposits }: Plan): boolean =>
+  deposits.some(({ currency }) => currency !== "usdt");
 
 export const depositMutants: readonly Mutant[] = [
   {
@@ -36,7 +38,8 @@ export const depositMutants: readonly Mutant[] = [
     file: states,
     find: "  let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);",
     replace: "  let units = 0n;",
-    invariant: "A payment of a transaction is credited a second time as the balance that nothing explains (no unit appears).",
+    invariant:
+      "A payment of a transaction is credited a second time as the balance that nothing explains (no unit appears).",
     world,
     when: paysCoins,
   },
@@ -54,7 +57,8 @@ export const depositMutants: readonly Mutant[] = [
     file: readings,
     find: "  if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {",
     replace: "  if (isBeingSwept(database, network, of.address, from) || to >= from) {",
-    invariant: "Money that its sweep has not taken yet looks like money that came since (no unit appears).",
+    invariant:
+      "Money that its sweep has not taken yet looks like money that came since (no unit appears).",
     world,
   },
   {
@@ -63,7 +67,8 @@ export const depositMutants: readonly Mutant[] = [
     find: '  upsert(database, payment, "WHERE final = 0");',
     replace: `  upsert(database, payment, "WHERE final = 0");
   hold(database, payment, merchantOf(database, payment));`,
-    invariant: "A payment in no final block lies on its address already, and is swept before it is there (no unit appears).",
+    invariant:
+      "A payment in no final block lies on its address already, and is swept before it is there (no unit appears).",
     world,
   },
   {
@@ -71,7 +76,8 @@ export const depositMutants: readonly Mutant[] = [
     file: "gateway/watcher/deposits.ts",
     find: "  const blocks = await readRun(chain, cursor.number + 1, last, true);",
     replace: "  const blocks = await readRun(chain, cursor.number + 1, last, false);",
-    invariant: "One node that lies about a final block hides its payments, and the cursor passes it (truth).",
+    invariant:
+      "One node that lies about a final block hides its payments, and the cursor passes it (truth).",
     world: "waiting",
     when: ({ deposits, rates, nodes }) => deposits.length > 0 && rates.nodeLies > 0 && nodes > 1,
   },

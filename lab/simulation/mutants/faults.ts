@@ -15,7 +15,8 @@ export const faultMutants: readonly Mutant[] = [
     file: book,
     find: "    if (group === null || isOfItem(fault)) this.#note(key, fault, isWaited);\n    return null;",
     replace: "    this.#note(key, fault, isWaited);\n    throw fault;",
-    invariant: "One thing that cannot be read ends the pass, and nobody else is paid (a fault stays with the thing that has it).",
+    invariant:
+      "One thing that cannot be read ends the pass, and nobody else is paid (a fault stays with the thing that has it).",
     world: bad,
   },
   {
@@ -23,7 +24,8 @@ export const faultMutants: readonly Mutant[] = [
     file: book,
     find: "retryAtMs: nowMs + restMs };",
     replace: "retryAtMs: nowMs + restMs * 0 };",
-    invariant: "What cannot be read is asked for in each pass (it is asked for more and more rarely).",
+    invariant:
+      "What cannot be read is asked for in each pass (it is asked for more and more rarely).",
     world: bad,
     when: ({ bad: items }) => items.includes("addresses"),
   },
@@ -32,7 +34,8 @@ export const faultMutants: readonly Mutant[] = [
     file: "gateway/watcher/ends.ts",
     find: "(headMs < row.expiresAt && !stands)",
     replace: "(headMs < 0 && !stands)",
-    invariant: "A clock that is a day ahead for seconds ends open requests (no request ends before its time).",
+    invariant:
+      "A clock that is a day ahead for seconds ends open requests (no request ends before its time).",
     world: clock,
     when: ({ deposits }) => deposits.length > 0,
   },
@@ -41,7 +44,8 @@ export const faultMutants: readonly Mutant[] = [
     file: "gateway/watcher/ends.ts",
     find: "(headMs < row.expiresAt && !stands)",
     replace: "(headMs < row.expiresAt + 3_600_000 && !stands)",
-    invariant: "A request stays open an hour behind its end (a request ends when clock and chain are past its end).",
+    invariant:
+      "A request stays open an hour behind its end (a request ends when clock and chain are past its end).",
     world: clock,
     when: ({ deposits }) => deposits.some(({ isUnpaid }) => isUnpaid === true),
   },

@@ -31,7 +31,8 @@ export const forgedMutants: readonly Mutant[] = [
     file: seal,
     find: 'createHmac("sha256", this.#line).update(lineDomain).update(hash).digest("hex")',
     replace: 'createHmac("sha256", this.#line).update(lineDomain).digest("hex")',
-    invariant: "The MAC of one line closes every other, so that anybody who has a ledger can lengthen it (write-ahead).",
+    invariant:
+      "The MAC of one line closes every other, so that anybody who has a ledger can lengthen it (write-ahead).",
     when: isForged,
   },
   {
@@ -47,7 +48,8 @@ export const forgedMutants: readonly Mutant[] = [
     file: segment,
     find: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) throw forged(foreignLine, where);\n",
     replace: "    if (seal !== null && !seal.closes(closing.hash, closing.mac)) break;\n",
-    invariant: "What an outsider closed is cut off like a torn write, and nobody learns that somebody was there (write-ahead).",
+    invariant:
+      "What an outsider closed is cut off like a torn write, and nobody learns that somebody was there (write-ahead).",
     when: isForged,
   },
   {
@@ -55,7 +57,8 @@ export const forgedMutants: readonly Mutant[] = [
     file: segment,
     find: `    if (closing.mac === "") continue;\n    if (seal !== null && `,
     replace: `    if (closing.mac !== "" && seal !== null && `,
-    invariant: "Lines that no MAC covers count: an outsider lengthens the ledger by leaving the MAC out (write-ahead).",
+    invariant:
+      "Lines that no MAC covers count: an outsider lengthens the ledger by leaving the MAC out (write-ahead).",
     when: isForged,
   },
 ];

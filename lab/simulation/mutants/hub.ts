@@ -15,8 +15,10 @@ export const hubMutants: readonly Mutant[] = [
     name: "acknowledges-before-the-commit",
     file: intake,
     find: "    this.#arrivals.push({ session, agentId, statement });",
-    replace: "    this.#arrivals.push({ session, agentId, statement });\n    session.acknowledge(statement.head);",
-    invariant: "The gate opens for a signature that no database holds yet, and a crash of the gateway forgets it (release).",
+    replace:
+      "    this.#arrivals.push({ session, agentId, statement });\n    session.acknowledge(statement.head);",
+    invariant:
+      "The gate opens for a signature that no database holds yet, and a crash of the gateway forgets it (release).",
     when: ({ rates }) => rates.gatewayDies + rates.commitFails > 0,
   },
   {
@@ -25,7 +27,8 @@ export const hubMutants: readonly Mutant[] = [
     find: '        end(verdict.lock ? "locked" : "behind");',
     replace: `        for (const { session, statement } of group) session.acknowledge(statement.head);
         end(verdict.lock ? "locked" : "behind");`,
-    invariant: "A statement that contradicts the database is acknowledged all the same, and its bytes go out (bijection).",
+    invariant:
+      "A statement that contradicts the database is acknowledged all the same, and its bytes go out (bijection).",
     when: isTaken,
   },
   {
@@ -58,7 +61,8 @@ export const hubMutants: readonly Mutant[] = [
     name: "bumps-not-kept",
     file: effect,
     find: '  return { kind: "sign", change, newAttempt: around.known === null, newSlot: around.slotOwner === null };',
-    replace: '  return { kind: "sign", change, newAttempt: !around.isSigned, newSlot: around.slotOwner === null };',
+    replace:
+      '  return { kind: "sign", change, newAttempt: !around.isSigned, newSlot: around.slotOwner === null };',
     invariant:
       "A replacement with a higher fee is acknowledged and not kept, so the service does not know the transaction that pays (release).",
     when: ({ rates }) => rates.feeSpikes > 0,
@@ -82,7 +86,8 @@ export const hubMutants: readonly Mutant[] = [
     return { kind: "advance", change: { status: 2, stage: "failed" } };
   }
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,
-    invariant: "A courier that says lost makes a withdrawal Failed that the chain may still pay (truth).",
+    invariant:
+      "A courier that says lost makes a withdrawal Failed that the chain may still pay (truth).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
@@ -93,21 +98,25 @@ export const hubMutants: readonly Mutant[] = [
       const sql = "UPDATE jobs SET answeredAt = ? WHERE agent = ? AND sequence <= ? AND answeredAt IS NULL";
       store.write((database) => database.run(sql, clock(), live.id, last.sequence));
 `,
-    invariant: "A job counts as answered once it is sent, and one that a broken link swallowed never comes again (liveness).",
+    invariant:
+      "A job counts as answered once it is sent, and one that a broken link swallowed never comes again (liveness).",
   },
   {
     name: "unanswered-not-sent-again",
     file: "gateway/hub/outbox.ts",
     find: "  return first === null ? agent.jobSequence : first - 1;",
-    replace: "  return first === null ? agent.jobSequence : Math.max(first - 1, agent.jobSequence);",
-    invariant: "After a reconnect only new jobs are sent, and those that were on their way are lost (liveness).",
+    replace:
+      "  return first === null ? agent.jobSequence : Math.max(first - 1, agent.jobSequence);",
+    invariant:
+      "After a reconnect only new jobs are sent, and those that were on their way are lost (liveness).",
   },
   {
     name: "quiet-jobs-not-sent-again",
     file: session,
     find: "      this.#sentSequence = answered;\n    }\n    this.pump();",
     replace: "      this.#quietSince = clock();\n    }\n    this.pump();",
-    invariant: "A job that found no answer on a connection that stays up is never sent again (liveness).",
+    invariant:
+      "A job that found no answer on a connection that stays up is never sent again (liveness).",
     when: ({ rates }) => rates.frameLost > 0,
   },
   {
@@ -115,7 +124,8 @@ export const hubMutants: readonly Mutant[] = [
     file: statements,
     find: "  if (locked) lockAgent(database, agent.id, code);\n",
     replace: "",
-    invariant: "An agent that has stopped itself looks as ever in `agents`, and nobody comes (liveness).",
+    invariant:
+      "An agent that has stopped itself looks as ever in `agents`, and nobody comes (liveness).",
     when: ({ rates }) => rates.foreignOutgoing > 0,
   },
   {

@@ -67,7 +67,11 @@ export async function hunt(options: HuntOptions): Promise<readonly Hunted[]> {
   return mutants.flatMap(({ name }) => found.get(name) ?? []);
 }
 
-async function huntOne(mutant: Mutant, sound: string, { from, seeds, monotonic }: HuntOptions): Promise<Hunted> {
+async function huntOne(
+  mutant: Mutant,
+  sound: string,
+  { from, seeds, monotonic }: HuntOptions,
+): Promise<Hunted> {
   const begunAt = monotonic();
   const folder = buildTree(mutant);
   if (folder === sound) throw new Error(`${mutant.name} changes nothing`);
@@ -80,7 +84,9 @@ async function huntOne(mutant: Mutant, sound: string, { from, seeds, monotonic }
 }
 
 function sent(prey: Prey): Promise<Found> {
-  const child: ChildProcess = fork(fileURLToPath(new URL("./hunter.js", import.meta.url)), [JSON.stringify(prey)]);
+  const child: ChildProcess = fork(fileURLToPath(new URL("./hunter.js", import.meta.url)), [
+    JSON.stringify(prey),
+  ]);
   return new Promise((resolve, reject) => {
     let said: Found | null = null;
     child.on("message", (message) => {

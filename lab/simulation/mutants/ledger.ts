@@ -16,7 +16,8 @@ export const ledgerMutants: readonly Mutant[] = [
     file: disk,
     find: "    fdatasync(fd, done);",
     replace: "    process.nextTick(done, null);",
-    invariant: "Records are written and never synced, so a power failure takes back what others acted on (release).",
+    invariant:
+      "Records are written and never synced, so a power failure takes back what others acted on (release).",
   },
   {
     name: "checkpoint-not-synced",
@@ -31,14 +32,16 @@ export const ledgerMutants: readonly Mutant[] = [
     file: disk,
     find: "      renameSync(unfinished, path(name));\n      syncFolder(folder);",
     replace: "      renameSync(unfinished, path(name));",
-    invariant: "A new segment's name is not synced, and a power failure takes the whole segment (write-ahead).",
+    invariant:
+      "A new segment's name is not synced, and a power failure takes the whole segment (write-ahead).",
   },
   {
     name: "short-write-counts",
     file: disk,
     find: "  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at);",
     replace: "  writeSync(fd, bytes, 0, bytes.length);",
-    invariant: "A write that the disk took in part counts as whole, so a line is missing its end for good (write-ahead).",
+    invariant:
+      "A write that the disk took in part counts as whole, so a line is missing its end for good (write-ahead).",
   },
   {
     name: "told-before-the-write",
@@ -57,7 +60,8 @@ export const ledgerMutants: readonly Mutant[] = [
     replace: "const chunk = this.#chunks.at(-1) ?? null;",
     invariant:
       "Who asks while a sync runs and has nothing of its own to write is answered at once, with what that sync may yet lose (release).",
-    when: ({ rates }) => rates.slowDisk > 0 && rates.courierDies + rates.frameTwice + rates.hostileCourier > 0,
+    when: ({ rates }) =>
+      rates.slowDisk > 0 && rates.courierDies + rates.frameTwice + rates.hostileCourier > 0,
   },
   {
     name: "durable-runs-ahead",
@@ -76,7 +80,8 @@ export const ledgerMutants: readonly Mutant[] = [
     }
     this.#writing = null;`,
     replace: "    this.#writing = null;",
-    invariant: "A sync that failed is taken for one that worked, so what was answered may never reach the disk (release).",
+    invariant:
+      "A sync that failed is taken for one that worked, so what was answered may never reach the disk (release).",
   },
   {
     name: "torn-tail-stays",
@@ -106,7 +111,8 @@ export const ledgerMutants: readonly Mutant[] = [
     name: "segment-before-its-turn",
     file: ledger,
     find: "    this.#chunks.push({ segment, begins: true, texts: [], last: this.#last, waiting: [] });",
-    replace: "    this.#chunks.unshift({ segment, begins: true, texts: [], last: this.#last, waiting: [] });",
+    replace:
+      "    this.#chunks.unshift({ segment, begins: true, texts: [], last: this.#last, waiting: [] });",
     invariant:
       "A new segment is written before the lines that come before it, so the chain of records breaks at a rotation (monotone).",
     when: ({ segmentBytesMax }) => segmentBytesMax <= 4_096,
@@ -116,22 +122,26 @@ export const ledgerMutants: readonly Mutant[] = [
     file: ledger,
     find: "    this.#file = this.#disk.open(segmentName(segment));\n",
     replace: "    this.#file = this.#disk.open(segmentName(segment - 1));\n",
-    invariant: "After a rotation the next records go to the end of the old segment, where no start looks for them (write-ahead).",
+    invariant:
+      "After a rotation the next records go to the end of the old segment, where no start looks for them (write-ahead).",
   },
   {
     name: "waits-behind-a-rotation",
     file: ledger,
     find: "    if (!this.#chunks.some((chunk) => chunk.waiting.length > 0)) return;",
     replace: "    if ((this.#chunks[0]?.waiting.length ?? 0) === 0) return;",
-    invariant: "Lines nobody waits for hold up the segment behind them permanently, and with it every answer (liveness).",
+    invariant:
+      "Lines nobody waits for hold up the segment behind them permanently, and with it every answer (liveness).",
     when: ({ segmentBytesMax }) => segmentBytesMax <= 4_096,
   },
   {
     name: "full-permanently",
     file: ledger,
     find: "      this.#room = bytes >= this.roomBytesMin;\n      return bytes;",
-    replace: "      this.#room &&= bytes >= this.roomBytesMin;\n      return this.#room ? bytes : 0;",
-    invariant: "A disk that was full once counts as full until the process ends, so nothing new is assigned any more (liveness).",
+    replace:
+      "      this.#room &&= bytes >= this.roomBytesMin;\n      return this.#room ? bytes : 0;",
+    invariant:
+      "A disk that was full once counts as full until the process ends, so nothing new is assigned any more (liveness).",
     when: ({ rates }) => rates.diskFills > 0,
   },
   {
@@ -158,7 +168,8 @@ export const ledgerMutants: readonly Mutant[] = [
     file: "agent/signer/runtime/statements.ts",
     find: "core.outbox.batches(after, ledger.durableHead, (seq)",
     replace: "core.outbox.batches(after, core.heads.head, (seq)",
-    invariant: "Statements name records that are not on disk, so after a crash the gateway is ahead of the ledger (write-ahead).",
+    invariant:
+      "Statements name records that are not on disk, so after a crash the gateway is ahead of the ledger (write-ahead).",
   },
   {
     name: "two-askers-two-signatures",
@@ -169,7 +180,8 @@ export const ledgerMutants: readonly Mutant[] = [
     }
 `,
     replace: "",
-    invariant: "Two requests for one signature make two SIGNED records of one attempt (write-ahead).",
+    invariant:
+      "Two requests for one signature make two SIGNED records of one attempt (write-ahead).",
     when: ({ rates }) => rates.slowDisk > 0 && rates.courierDies + rates.hostileCourier > 0,
   },
   {
@@ -177,7 +189,8 @@ export const ledgerMutants: readonly Mutant[] = [
     file: core,
     find: "      accounts: this.accounts.snapshot(),",
     replace: "      accounts: [],",
-    invariant: "After a rotation and a restart the account begins again, at a nonce that was used already (bijection).",
+    invariant:
+      "After a rotation and a restart the account begins again, at a nonce that was used already (bijection).",
     when: rotatesAndRestarts,
   },
   {
@@ -194,7 +207,8 @@ export const ledgerMutants: readonly Mutant[] = [
     file: "agent/signer/state/withdrawals.ts",
     find: "      unreleased: this.#unreleased.toArray(),",
     replace: "      unreleased: [],",
-    invariant: "After a rotation and a restart what waited at the gate waits there permanently (liveness).",
+    invariant:
+      "After a rotation and a restart what waited at the gate waits there permanently (liveness).",
     when: rotatesNotCaughtUp,
   },
   {
@@ -202,7 +216,8 @@ export const ledgerMutants: readonly Mutant[] = [
     file: "agent/signer/state/policy-state.ts",
     find: "          hour.entriesAt(nowMs),\n          day.entriesAt(nowMs),\n",
     replace: "          [],\n          [],\n",
-    invariant: "After a rotation and a restart the windows are empty, and a day is approved a second time (policy).",
+    invariant:
+      "After a rotation and a restart the windows are empty, and a day is approved a second time (policy).",
     when: (plan) => rotatesAndRestarts(plan) && plan.policy === "narrow" && plan.orders.length > 1,
   },
 ];

@@ -8,7 +8,8 @@ export const linkMutants: readonly Mutant[] = [
     name: "dials-once",
     file: "agent/courier/link/link.ts",
     find: "        if (isClosed) return;\n        retry = setTimeout(dial, retryMs);",
-    replace: "        if (isClosed) return;\n        if (upMs >= 0) retry = setTimeout(dial, retryMs);",
+    replace:
+      "        if (isClosed) return;\n        if (upMs >= 0) retry = setTimeout(dial, retryMs);",
     invariant: "A gateway that is away when it is dialled is never dialled again (liveness).",
   },
   {
@@ -16,7 +17,8 @@ export const linkMutants: readonly Mutant[] = [
     file: "agent/courier/link/link.ts",
     find: "    if (upAtMs >= 0) alive();\n",
     replace: '    if (upAtMs >= 0) timers.clear("dead");\n',
-    invariant: "A connection whose other end is gone without a word is kept permanently (liveness).",
+    invariant:
+      "A connection whose other end is gone without a word is kept permanently (liveness).",
     when: ({ rates }) => rates.lineHangs > 0,
   },
   {

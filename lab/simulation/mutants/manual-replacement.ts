@@ -28,7 +28,8 @@ export const manualReplacementMutants: readonly Mutant[] = [
     file: "gateway/hub/untold.ts",
     find: "    const ended = [...this.#ended].slice(0, endedPerAckMax);",
     replace: "    const ended = [...this.#ended].slice(0, 0);",
-    invariant: "The gateway never says that anything ended, so every withdrawal stays open at the agent (liveness).",
+    invariant:
+      "The gateway never says that anything ended, so every withdrawal stays open at the agent (liveness).",
   },
   {
     name: "signs-while-paused",
@@ -45,14 +46,18 @@ export const manualReplacementMutants: readonly Mutant[] = [
     find: "    return { paused: this.#paused, stopped",
     replace: "    return { paused: null, stopped",
     invariant: "After a new segment and a restart a pause is over without anybody's word (people).",
-    when: (plan) => plan.helps > 0 && plan.segmentBytesMax < 10_000 && plan.rates.signerDies + plan.rates.powerFails > 0,
+    when: (plan) =>
+      plan.helps > 0 &&
+      plan.segmentBytesMax < 10_000 &&
+      plan.rates.signerDies + plan.rates.powerFails > 0,
   },
   {
     name: "payment-after-a-cancel",
     file: "agent/signer/handlers/replace.ts",
     find: "  const isCancel = isCancelling(withdrawal);",
     replace: "  const isCancel = isCancelling({ attempts: withdrawal.attempts.slice(0, 0) });",
-    invariant: "An operator cancels, and the courier's replacement with a higher fee pays all the same (people).",
+    invariant:
+      "An operator cancels, and the courier's replacement with a higher fee pays all the same (people).",
     when: actorsHelp,
   },
   {

@@ -15,7 +15,8 @@ export const nodeMutants: readonly Mutant[] = [
     find: '  if (estimates.length < pool.quorumMin) throw disagreement("gas estimate", said.length);\n  return { ok: true, gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger) };',
     replace:
       '  const [one] = estimates;\n  if (one === undefined) throw disagreement("gas estimate", said.length);\n  return { ok: true, gas: one.value };',
-    invariant: "One node's estimate is the gas limit: a payment is made with too little and fails for want of gas (prices).",
+    invariant:
+      "One node's estimate is the gas limit: a payment is made with too little and fails for want of gas (prices).",
     world,
   },
   {
@@ -23,7 +24,8 @@ export const nodeMutants: readonly Mutant[] = [
     file: quorumFile,
     find: '      const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);',
     replace: "      const bases = said.slice(0, 1).map(({ value }) => value.base);",
-    invariant: "One node's base fee is the price: a wei for which no block takes the payment, or any sum (prices).",
+    invariant:
+      "One node's base fee is the price: a wei for which no block takes the payment, or any sum (prices).",
     world,
   },
   {
@@ -32,7 +34,8 @@ export const nodeMutants: readonly Mutant[] = [
     find: "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };",
     replace:
       "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: high, maxPriorityFeePerGasHigh: high };",
-    invariant: "The higher tip of two is offered at once, so one node that lies has the merchant pay it (prices).",
+    invariant:
+      "The higher tip of two is offered at once, so one node that lies has the merchant pay it (prices).",
     world,
   },
   {
@@ -40,14 +43,16 @@ export const nodeMutants: readonly Mutant[] = [
     file: quorumFile,
     find: "      return { receipt: placed.agreed, isShown: placed.count > 0 };",
     replace: "      return { receipt: placed.shown, isShown: placed.count > 0 };",
-    invariant: "A receipt that one node made up is a payment's place, and the ledger says that a block holds it (truth).",
+    invariant:
+      "A receipt that one node made up is a payment's place, and the ledger says that a block holds it (truth).",
     world,
   },
   {
     name: "count-of-one-node",
     file: "chains/evm/node-finality.ts",
     find: '        const counts = await pool.agree(askAll, (all) => all.join(" "), "slot counts of the account");',
-    replace: "        const counts = (await pool.all(askAll)).flatMap((one) => (one.ok ? [one.value] : []))[0] ?? [];",
+    replace:
+      "        const counts = (await pool.all(askAll)).flatMap((one) => (one.ok ? [one.value] : []))[0] ?? [];",
     invariant:
       "One node's count says where the account stands: it begins at a wrong nonce, or the agent locks itself (liveness).",
     world,
@@ -57,7 +62,8 @@ export const nodeMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/adopt.ts",
     find: "  return unagreed(context, { network, account: hotWallet }, slot) ?? begin(context, network, hotWallet, slot);",
     replace: "  return begin(context, network, hotWallet, slot);",
-    invariant: "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
+    invariant:
+      "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
@@ -82,7 +88,8 @@ export const nodeMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/replace.ts",
     find: "({ ageMs }) => ageMs < attemptsApartMs,",
     replace: "({ ageMs }) => ageMs < 0,",
-    invariant: "A courier has all attempts of a slot made in seconds, before a block could take any (prices).",
+    invariant:
+      "A courier has all attempts of a slot made in seconds, before a block could take any (prices).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
 ];

@@ -62,14 +62,16 @@ export const orderMutants: readonly Mutant[] = [
     file: withdrawals,
     find: 'id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId, renews: order.renew }),',
     replace: `id: transactionIdOf({ merchant, operation: "withdraw", orderId: \`\${order.orderId} \${nowMs}\` }),`,
-    invariant: "An order's id is new each time it is made, so a restored gateway could ask for one order under two ids (truth).",
+    invariant:
+      "An order's id is new each time it is made, so a restored gateway could ask for one order under two ids (truth).",
   },
   {
     name: "other-content-same-answer",
     file: withdrawals,
     find: '  if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });\n',
     replace: "",
-    invariant: "An orderId that comes again with another amount is answered as if that were on its way (truth).",
+    invariant:
+      "An orderId that comes again with another amount is answered as if that were on its way (truth).",
     when: ({ rates }) => rates.ordersAltered > 0,
   },
   {
@@ -77,6 +79,7 @@ export const orderMutants: readonly Mutant[] = [
     file: withdrawals,
     find: "  if (row.status === 2) {",
     replace: '  if (row.status === 2 || row.stage === "queued") {',
-    invariant: "A merchant whose agent does not answer in time is told that the withdrawal failed, and it is paid later (truth).",
+    invariant:
+      "A merchant whose agent does not answer in time is told that the withdrawal failed, and it is paid later (truth).",
   },
 ];

@@ -12,7 +12,8 @@ export const outboxMutants: readonly Mutant[] = [
     name: "bumps-not-stated",
     file: outbox,
     find: "      return withdrawal === undefined ? null : signedEntry(record, withdrawal);",
-    replace: "      return withdrawal === undefined || record.attempt > 1 ? null : signedEntry(record, withdrawal);",
+    replace:
+      "      return withdrawal === undefined || record.attempt > 1 ? null : signedEntry(record, withdrawal);",
     invariant:
       "The gateway never learns of a replacement with a higher fee, and its acknowledgement of later records lets it out (release).",
     when: ({ rates }) => rates.feeSpikes > 0,
@@ -25,7 +26,8 @@ export const outboxMutants: readonly Mutant[] = [
     replace: `    case "EXPIRED":
       if (address !== "") return null;
       return {`,
-    invariant: "What ran out is never told, so the merchant's withdrawal stays open permanently (liveness).",
+    invariant:
+      "What ran out is never told, so the merchant's withdrawal stays open permanently (liveness).",
     when: ({ rates }) => rates.timeLeaps > 0,
   },
   {
@@ -44,21 +46,25 @@ export const outboxMutants: readonly Mutant[] = [
     file: outbox,
     find: ".seq > seq) high = middle;",
     replace: ".seq > seq + 1) high = middle;",
-    invariant: "The entry right after the acknowledged head is left out, and the gateway acknowledges past it (release).",
+    invariant:
+      "The entry right after the acknowledged head is left out, and the gateway acknowledges past it (release).",
   },
   {
     name: "ack-forgets-one-more",
     file: outbox,
     find: "    while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#entries.shift();",
-    replace: "    while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq + 1) this.#entries.shift();",
-    invariant: "An acknowledgement drops the entry after it as well, which the gateway may never have got (release).",
+    replace:
+      "    while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq + 1) this.#entries.shift();",
+    invariant:
+      "An acknowledgement drops the entry after it as well, which the gateway may never have got (release).",
   },
   {
     name: "said-once-is-said",
     file: "agent/signer/runtime/statements.ts",
     find: "    const from = Math.max(after, core.heads.acked.seq);",
     replace: "    const from = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
-    invariant: "Statements that a broken link swallowed are not made again while the signer lives (liveness).",
+    invariant:
+      "Statements that a broken link swallowed are not made again while the signer lives (liveness).",
   },
   {
     name: "resumes-from-the-newest",

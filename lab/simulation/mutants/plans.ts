@@ -9,18 +9,24 @@ export function rotatesAndRestarts({ segmentBytesMax, rates }: Plan): boolean {
 /** The same on a line that keeps the gateway from learning of it for a while. */
 export function rotatesNotCaughtUp(plan: Plan): boolean {
   const { lineCut, lineHangs, lineSlow } = plan.rates;
-  return rotatesAndRestarts(plan) && plan.segmentBytesMax <= 1_024 && lineCut + lineHangs + lineSlow > 0;
+  return (
+    rotatesAndRestarts(plan) && plan.segmentBytesMax <= 1_024 && lineCut + lineHangs + lineSlow > 0
+  );
 }
 
 /** Another server is paired while the old one lives, and nothing else is restored or copied. */
 export function isTaken({ rates, orders }: Plan): boolean {
   const { pairedAgain, folderCloned, ledgerRestored, gatewayRestored } = rates;
-  return orders.length > 1 && pairedAgain > 0 && folderCloned + ledgerRestored + gatewayRestored === 0;
+  return (
+    orders.length > 1 && pairedAgain > 0 && folderCloned + ledgerRestored + gatewayRestored === 0
+  );
 }
 
 /** Something happens that an agent locks itself for. */
 export function mayLock({ rates }: Plan): boolean {
-  return rates.ledgerRestored + rates.folderCloned + rates.gatewayRestored + rates.foreignOutgoing > 0;
+  return (
+    rates.ledgerRestored + rates.folderCloned + rates.gatewayRestored + rates.foreignOutgoing > 0
+  );
 }
 
 /** People carry out a recovery. */

@@ -15,7 +15,8 @@ export const policyMutants: readonly Mutant[] = [
     file: sums,
     find: "        for (const window of [hour, day]) window.replace(",
     replace: "        for (const window of [hour]) window.replace(",
-    invariant: "An approval does not count until it is bound, so more is approved in a day than the limit (policy).",
+    invariant:
+      "An approval does not count until it is bound, so more is approved in a day than the limit (policy).",
     when: ({ policy, orders }) => policy === "daily" && orders.length > 2,
   },
   {
@@ -23,7 +24,8 @@ export const policyMutants: readonly Mutant[] = [
     file: sums,
     find: "        for (const window of [hour, day]) window.replace(",
     replace: "        for (const window of [day]) window.replace(",
-    invariant: "An approval does not count until it is bound, so more is approved in an hour than the limit (policy).",
+    invariant:
+      "An approval does not count until it is bound, so more is approved in an hour than the limit (policy).",
     when: ({ policy, orders }) => policy === "narrow" && orders.length > 2,
   },
   {
@@ -32,24 +34,31 @@ export const policyMutants: readonly Mutant[] = [
     find: "        for (const window of [hourAssigned, dayAssigned]) {",
     replace: "        for (const window of [dayAssigned]) {",
     invariant: "Approvals that waited are all bound in one hour, above its limit (policy).",
-    when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
+    when: ({ rates, policy, orders }) =>
+      policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
   {
     name: "old-approvals-not-weighed-again",
     file: policy,
     find: "    const outdated = built.attempt === 1 ? this.#outdated(built.approval, limits, nowMs) : null;",
     replace: "    const outdated: Refusal | null = null;",
-    invariant: "What waited for funds or nodes is let out at once when they come, above the limits (policy).",
-    when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
+    invariant:
+      "What waited for funds or nodes is let out at once when they come, above the limits (policy).",
+    when: ({ rates, policy, orders }) =>
+      policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
   {
     name: "hour-of-what-was-assigned-lasts-a-day",
     file: sums,
     find: "    hourAssigned: new SlidingWindow(hourMs, kept.hourAssigned),",
     replace: "    hourAssigned: new SlidingWindow(dayMs, kept.hourAssigned),",
-    invariant: "What was bound counts for the hour a whole day long, and what waits for it stands still (liveness).",
+    invariant:
+      "What was bound counts for the hour a whole day long, and what waits for it stands still (liveness).",
     when: ({ rates, policy, orders }) =>
-      policy === "narrow" && rates.timeLeaps > 0 && rates.nodeErrors + rates.nodeSilence > 0 && orders.length > 1,
+      policy === "narrow" &&
+      rates.timeLeaps > 0 &&
+      rates.nodeErrors + rates.nodeSilence > 0 &&
+      orders.length > 1,
   },
   {
     name: "hours-of-the-calendar",
@@ -57,7 +66,8 @@ export const policyMutants: readonly Mutant[] = [
     find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      if (entry.standing === standing) units += entry.units;",
     replace:
       "      if (entry.atMs >= nowMs - (nowMs % this.#spanMs)) break;\n      if (entry.standing === standing) units += entry.units;",
-    invariant: "Limits start again at each full hour and day, so twice the limit passes around midnight (policy).",
+    invariant:
+      "Limits start again at each full hour and day, so twice the limit passes around midnight (policy).",
     when: ({ policy, orders }) => (policy === "narrow" || policy === "daily") && orders.length > 2,
   },
   {
@@ -67,7 +77,8 @@ export const policyMutants: readonly Mutant[] = [
     replace:
       "      if (entry.atMs > nowMs - this.#spanMs + 60_000) break;\n      if (entry.standing === standing) units += entry.units;",
     invariant: "Amounts leave the window a minute early (policy).",
-    when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
+    when: ({ rates, policy, orders }) =>
+      policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
   {
     name: "reverted-gives-its-amount-back",
@@ -78,9 +89,12 @@ export const policyMutants: readonly Mutant[] = [
           this.sums.of(currency).hour.remove(record.transactionId);
           this.sums.of(currency).day.remove(record.transactionId);
         }`,
-    invariant: "The courier's word that a payment failed gives its amount back to the day (policy).",
+    invariant:
+      "The courier's word that a payment failed gives its amount back to the day (policy).",
     when: ({ rates, policy, orders }) =>
-      rates.reverts + rates.hostileCourier > 0 && (policy === "narrow" || policy === "daily") && orders.length > 2,
+      rates.reverts + rates.hostileCourier > 0 &&
+      (policy === "narrow" || policy === "daily") &&
+      orders.length > 2,
   },
   {
     name: "one-payment-above-its-limit",
@@ -109,14 +123,16 @@ export const policyMutants: readonly Mutant[] = [
     file: holds,
     find: '  if (mode === "manual") return "POLICY_MANUAL";',
     replace: '  if (mode === "manual" && candidate.address === "") return "POLICY_MANUAL";',
-    invariant: "A manual withdrawal that names its destination is paid without an operator's yes (policy).",
+    invariant:
+      "A manual withdrawal that names its destination is paid without an operator's yes (policy).",
   },
   {
     name: "bump-above-its-ceiling",
     file: policy,
     find: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits,`,
     replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, built.attempt > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
-    invariant: "A replacement with a higher fee may name any fee, and a courier that lies about the market spends it (policy).",
+    invariant:
+      "A replacement with a higher fee may name any fee, and a courier that lies about the market spends it (policy).",
     // A hostile courier alone has no half a minute for a second attempt, and honest ones pay less.
     world: "two-liars",
     when: ({ family }) => family === "evm",
@@ -126,7 +142,8 @@ export const policyMutants: readonly Mutant[] = [
     file: policy,
     find: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, limits,`,
     replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.attempt), currency, built.attempt === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
-    invariant: "A first attempt may name any fee, and a courier that lies about the market spends it (policy).",
+    invariant:
+      "A first attempt may name any fee, and a courier that lies about the market spends it (policy).",
     // A hostile courier alone has no half a minute for a second attempt, and honest ones pay less.
     world: "two-liars",
     when: ({ family }) => family === "evm",
@@ -136,15 +153,18 @@ export const policyMutants: readonly Mutant[] = [
     file: policy,
     find: "    const isAboveDay = isAboveLimit(fees, limits.maxFeePerDayUnits, { key, units: feeMaxUnits }, nowMs);",
     replace: "    const isAboveDay = feeMaxUnits > limits.maxFeePerDayUnits;",
-    invariant: "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
+    invariant:
+      "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
     when: ({ rates, orders }) => rates.hostileCourier > 0 && orders.length > 1,
   },
   {
     name: "another-destination-than-named",
     file: "agent/signer/handlers/approve.ts",
     find: '  const destination = named === "" ? address : named;',
-    replace: '  const destination = named === "" ? "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" : named;',
-    invariant: "What an operator says yes to goes to another address than the one they named (bijection).",
+    replace:
+      '  const destination = named === "" ? "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" : named;',
+    invariant:
+      "What an operator says yes to goes to another address than the one they named (bijection).",
     when: ({ orders }) => orders.some(({ address }) => address === ""),
   },
 ];

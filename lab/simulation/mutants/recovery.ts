@@ -17,7 +17,8 @@ export const recoveryMutants: readonly Mutant[] = [
     replace: `    const far = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
     const next = kept.length > 0 ? (BigInt(far) - 1n).toString() : far;
 `,
-    invariant: "After a recovery the newest nonce that the gateway knows of is given out once more (bijection).",
+    invariant:
+      "After a recovery the newest nonce that the gateway knows of is given out once more (bijection).",
     when: agentRolledBack,
   },
   {
@@ -25,14 +26,16 @@ export const recoveryMutants: readonly Mutant[] = [
     file: recoveredAccounts,
     find: "counts.get(network), ...own",
     replace: "slots.least, ...own",
-    invariant: "A recovery does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",
+    invariant:
+      "A recovery does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",
     when: isCompared,
   },
   {
     name: "forgotten-slots-are-left",
     file: bindings,
     find: '    assigned.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
-    replace: '    if (own !== undefined) assigned.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
+    replace:
+      '    if (own !== undefined) assigned.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
     invariant:
       "What the ledger has forgotten and the gateway knows signed is not kept on its slot, and comes on another (bijection).",
     when: agentRolledBack,
@@ -42,14 +45,16 @@ export const recoveryMutants: readonly Mutant[] = [
     file: bindings,
     find: "    if (item === undefined) assigned.set(",
     replace: "    if (item !== undefined) assigned.set(",
-    invariant: "What only the ledger has on a slot is left out, though its bytes may be out, and is paid on another (bijection).",
+    invariant:
+      "What only the ledger has on a slot is left out, though its bytes may be out, and is paid on another (bijection).",
     when: isRescued,
   },
   {
     name: "what-ended-is-asked-for-again",
     file: input,
     find: "  const ended = book.open.filter((one) => isOver(one) && !kept.has(one.transactionId));",
-    replace: "  const ended = book.open.filter((one) => !isOver(one) && kept.has(one.transactionId));",
+    replace:
+      "  const ended = book.open.filter((one) => !isOver(one) && kept.has(one.transactionId));",
     invariant:
       "What ended here and was not acknowledged is forgotten by a recovery, and paid when it is asked for again (truth).",
     when: isRescued,
@@ -68,7 +73,8 @@ export const recoveryMutants: readonly Mutant[] = [
     file: input,
     find: "return known?.released === true\n",
     replace: "return known !== undefined\n",
-    invariant: "What was signed and not let out by this ledger is shown by a recovered one without its release (release).",
+    invariant:
+      "What was signed and not let out by this ledger is shown by a recovered one without its release (release).",
     when: agentRolledBack,
   },
   {
@@ -93,15 +99,18 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/request.ts",
     find: "  for (const withdrawal of open.filter(isUnjudged)) context.commit([judgeKept(context, withdrawal)]);\n",
     replace: "",
-    invariant: "What a recovered ledger keeps is judged by nobody, and its slot stays open permanently (liveness).",
+    invariant:
+      "What a recovered ledger keeps is judged by nobody, and its slot stays open permanently (liveness).",
     when: agentRolledBack,
   },
   {
     name: "kept-on-a-new-nonce",
     file: "agent/signer/handlers/replace.ts",
     find: "  const { slot, attempts } = withdrawal;\n",
-    replace: "  const { attempts } = withdrawal;\n  const slot = newest.txParams === null ? account.next : withdrawal.slot;\n",
-    invariant: "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
+    replace:
+      "  const { attempts } = withdrawal;\n  const slot = newest.txParams === null ? account.next : withdrawal.slot;\n",
+    invariant:
+      "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
     when: agentRolledBack,
   },
   {
@@ -136,7 +145,8 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/decide.ts",
     find: "    if (isHeldByRecovery(withdrawal)) continue;\n",
     replace: "",
-    invariant: "What a recovery held runs out by time once it has ended, and is called Failed without an operator (truth).",
+    invariant:
+      "What a recovery held runs out by time once it has ended, and is called Failed without an operator (truth).",
     when: isRescued,
   },
   {
@@ -162,7 +172,8 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "gateway/pairing/pairing.ts",
     find: "  if (!wasGivenUp(database, merchant)) return;\n",
     replace: "  if (!wasGivenUp(database, merchant) || nowMs > 0) return;\n",
-    invariant: "Anybody who follows a server that was given up begins without a recovery, and policy pays by itself (truth).",
+    invariant:
+      "Anybody who follows a server that was given up begins without a recovery, and policy pays by itself (truth).",
     when: ({ rates }) => rates.pairedAgain > 0,
   },
   {
@@ -188,7 +199,8 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/context.ts",
     find: '  if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");',
     replace: "  if (run.orders.isWhole) return null;",
-    invariant: "An agent signs on under the epoch that a recovery's order has taken away, before anybody said yes (monotone).",
+    invariant:
+      "An agent signs on under the epoch that a recovery's order has taken away, before anybody said yes (monotone).",
     when: isRescued,
   },
 ];

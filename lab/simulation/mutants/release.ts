@@ -21,7 +21,8 @@ export const releaseMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/release.ts",
     find: "const releasable = book.releasable(held.seq);",
     replace: "const releasable = book.releasable(heads.head.seq);",
-    invariant: "An acknowledgement of any head lets out everything that is signed, known to the gateway or not (release).",
+    invariant:
+      "An acknowledgement of any head lets out everything that is signed, known to the gateway or not (release).",
   },
   {
     name: "gate-one-record-too-wide",
@@ -35,23 +36,29 @@ export const releaseMutants: readonly Mutant[] = [
     file: book,
     find: "      found.push(waiting);",
     replace: "      found.push(waiting);\n      break;",
-    invariant: "An acknowledgement that covers many signatures releases the first, and the rest wait permanently (liveness).",
+    invariant:
+      "An acknowledgement that covers many signatures releases the first, and the rest wait permanently (liveness).",
   },
   {
     name: "ack-while-locked",
     file: "agent/signer/handlers/ack.ts",
     find: "  const closed = (context.run.resync === null ? closedGate(context) : resyncGate(context)) ?? skewOf(context, ack);",
-    replace: "  const closed = (context.run.resync === null ? null : resyncGate(context)) ?? skewOf(context, ack);",
-    invariant: "A signer that is locked, or has no handshake, still lets bytes out when an acknowledgement comes (monotone).",
+    replace:
+      "  const closed = (context.run.resync === null ? null : resyncGate(context)) ?? skewOf(context, ack);",
+    invariant:
+      "A signer that is locked, or has no handshake, still lets bytes out when an acknowledgement comes (monotone).",
     // An acknowledgement has to be on its way when the lock is found.
-    when: ({ orders, rates, linkSlowMs }) => orders.length > 2 && rates.foreignOutgoing > 800 && linkSlowMs >= 150,
+    when: ({ orders, rates, linkSlowMs }) =>
+      orders.length > 2 && rates.foreignOutgoing > 800 && linkSlowMs >= 150,
   },
   {
     name: "locked-but-handshake-done",
     file: "agent/signer/handlers/context.ts",
     find: '  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);',
-    replace: '  if (core.locked !== null && !run.handshakeDone) return refuse("SIGNER_LOCKED", core.locked.code);',
-    invariant: "A lock that is found while the link is up stops nothing until the next start (monotone).",
+    replace:
+      '  if (core.locked !== null && !run.handshakeDone) return refuse("SIGNER_LOCKED", core.locked.code);',
+    invariant:
+      "A lock that is found while the link is up stops nothing until the next start (monotone).",
     when: mayLock,
   },
   {
@@ -67,6 +74,7 @@ export const releaseMutants: readonly Mutant[] = [
     file: "agent/signer/state/entries.ts",
     find: "    return entries.length === 0 ? [] : batchesOf(entries, after, durable, hashAt);",
     replace: "    return entries.length <= 1 ? [] : batchesOf(entries, after, durable, hashAt);",
-    invariant: "A single entry is never stated, so its acknowledgement never comes and its gate stays shut (liveness).",
+    invariant:
+      "A single entry is never stated, so its acknowledgement never comes and its gate stays shut (liveness).",
   },
 ];

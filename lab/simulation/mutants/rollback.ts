@@ -28,7 +28,8 @@ export const rollbackMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/gateway-head.ts",
     find: "  if (seq > heads.head.seq) {",
     replace: "  if (seq > heads.head.seq) return null;\n  if (seq > heads.head.seq) {",
-    invariant: "A gateway that holds more of the ledger than there is goes unnoticed, and its nonces are used again (bijection).",
+    invariant:
+      "A gateway that holds more of the ledger than there is goes unnoticed, and its nonces are used again (bijection).",
     when: mayLock,
   },
   {
@@ -81,7 +82,8 @@ export const rollbackMutants: readonly Mutant[] = [
     file: "agent/signer/state/resync.ts",
     find: "      return askedEntries(core, record, record.sequence);",
     replace: "      return [];",
-    invariant: "A gateway that lost orders is told of their signatures and not of the orders, and takes none of it (liveness).",
+    invariant:
+      "A gateway that lost orders is told of their signatures and not of the orders, and takes none of it (liveness).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
@@ -89,7 +91,8 @@ export const rollbackMutants: readonly Mutant[] = [
     file: "gateway/withdrawals/jobs.ts",
     find: '  if (run === "" || agent.caughtUp !== run || !isLevel(',
     replace: '  if (agent.caughtUp === "never" || run === "never" || !isLevel(',
-    invariant: "A restored gateway gives another job the place of one that it forgot, and the agent locks for good (monotone).",
+    invariant:
+      "A restored gateway gives another job the place of one that it forgot, and the agent locks for good (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
@@ -97,7 +100,8 @@ export const rollbackMutants: readonly Mutant[] = [
     file: "gateway/hub/intake.ts",
     find: "    return { ...done, standing, ...numberJobs(database, agentId, nowMs) };",
     replace: "    return { ...done, standing, placed: 0, refused: [], moved: [] };",
-    invariant: "What the shop asked for before its agent has caught up is never asked of it (liveness).",
+    invariant:
+      "What the shop asked for before its agent has caught up is never asked of it (liveness).",
     when: ({ rates }) => rates.gatewayRestored + rates.gatewayDies > 0,
   },
   {
@@ -120,7 +124,8 @@ export const rollbackMutants: readonly Mutant[] = [
     replace: `  const withdrawal = context.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (!isCode(code))`,
-    invariant: "The courier may end a withdrawal as never signed on a ledger that may have forgotten its signature (truth).",
+    invariant:
+      "The courier may end a withdrawal as never signed on a ledger that may have forgotten its signature (truth).",
     when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.hostileCourier > 0,
   },
   {
@@ -140,7 +145,8 @@ export const rollbackMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/adopt.ts",
     find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(context, "CHAIN_SLOT_FOREIGN", detail);',
     replace: "  return { ok: true };",
-    invariant: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
+    invariant:
+      "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
     when: ({ rates }) => rates.foreignOutgoing > 0,
   },
   {

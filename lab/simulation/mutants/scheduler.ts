@@ -14,22 +14,26 @@ export const schedulerMutants: readonly Mutant[] = [
     file: scheduler,
     find: "    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item, nowMs);",
     replace: "    if (!open.has(item.view.transactionId)) closeItem(book, item, nowMs);",
-    invariant: "A view that was asked for before a withdrawal came closes it here, and nobody works on it any more (liveness).",
-    when: ({ rates }) => rates.slowDisk > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
+    invariant:
+      "A view that was asked for before a withdrawal came closes it here, and nobody works on it any more (liveness).",
+    when: ({ rates }) =>
+      rates.slowDisk > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
   },
   {
     name: "away-permanently",
     file: scheduler,
     find: '  account.away = "";\n  account.head = chainState.number;',
     replace: "  account.head = chainState.number;",
-    invariant: "Nodes that were away once count as away permanently, and nothing is signed (liveness).",
+    invariant:
+      "Nodes that were away once count as away permanently, and nothing is signed (liveness).",
   },
   {
     name: "never-a-higher-fee",
     file: scheduler,
     find: "  bump(account, nowMs, out);\n",
     replace: "",
-    invariant: "A fee that the market has overtaken is never raised, and every later nonce waits (liveness).",
+    invariant:
+      "A fee that the market has overtaken is never raised, and every later nonce waits (liveness).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
@@ -37,7 +41,8 @@ export const schedulerMutants: readonly Mutant[] = [
     file: sending,
     find: "  const first = lowest(pending);",
     replace: "  const first = bySlot(pending).at(-1);",
-    invariant: "The highest nonce is made more expensive instead of the one all others wait for (liveness).",
+    invariant:
+      "The highest nonce is made more expensive instead of the one all others wait for (liveness).",
     when: ({ rates, orders }) => rates.feeSpikes > 0 && orders.length > 1,
   },
   {
@@ -63,7 +68,8 @@ export const schedulerMutants: readonly Mutant[] = [
     file: sending,
     find: '    out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });',
     replace: '    item.chainOutcome = { outcome: "conflicted", txHash: attempt.txHash, block: 0 };',
-    invariant: "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",
+    invariant:
+      "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",
     when: ({ rates }) => rates.nodeHides + rates.nodeLags + rates.nodeSilence > 0,
   },
   {
@@ -71,7 +77,8 @@ export const schedulerMutants: readonly Mutant[] = [
     file: watching,
     find: "    const isSure = item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;",
     replace: "    const isSure = item.foreign.count > 0;",
-    invariant: "A receipt that comes later than the count ends the withdrawal as lost, though the chain pays it (truth).",
+    invariant:
+      "A receipt that comes later than the count ends the withdrawal as lost, though the chain pays it (truth).",
     when: ({ rates }) => rates.nodeHides + rates.nodeLags > 0,
   },
   {
@@ -80,7 +87,8 @@ export const schedulerMutants: readonly Mutant[] = [
     find: "  return { withdrawal: item.view, txHashes: releasedAttempts(item.view).map((attempt) => attempt.txHash) };",
     replace:
       "  return { withdrawal: item.view, txHashes: releasedAttempts(item.view).slice(-1).map((attempt) => attempt.txHash) };",
-    invariant: "A block that took an earlier attempt is not found, and the withdrawal never ends or ends as lost (truth).",
+    invariant:
+      "A block that took an earlier attempt is not found, and the withdrawal never ends or ends as lost (truth).",
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
   {
@@ -103,8 +111,10 @@ export const schedulerMutants: readonly Mutant[] = [
     name: "hello-hides-intents",
     file: "agent/signer/runtime/courier-acts.ts",
     find: "if (!isOver(withdrawal)) open.push(signer.view(withdrawal));",
-    replace: 'if (!isOver(withdrawal) && withdrawal.state !== "intent") open.push(signer.view(withdrawal));',
-    invariant: "After a restart the courier does not learn of intents without a signature, and nobody finishes them (liveness).",
+    replace:
+      'if (!isOver(withdrawal) && withdrawal.state !== "intent") open.push(signer.view(withdrawal));',
+    invariant:
+      "After a restart the courier does not learn of intents without a signature, and nobody finishes them (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
 ];

@@ -14,7 +14,8 @@ export const sequenceMutants: readonly Mutant[] = [
     file: "chains/xrp/node-accounts.ts",
     find: "current?.sequenceQueued ?? final.sequence, final.sequence];",
     replace: "current?.sequenceQueued ?? final.sequence, final.sequence - 1n];",
-    invariant: "The account begins at a sequence that it has used, and its first payment waits permanently (liveness).",
+    invariant:
+      "The account begins at a sequence that it has used, and its first payment waits permanently (liveness).",
     world,
   },
   {
@@ -22,7 +23,8 @@ export const sequenceMutants: readonly Mutant[] = [
     file: outcome,
     find: '  if (transaction.result !== done) return "reverted";\n',
     replace: "",
-    invariant: "A payment that the ledger claimed the fee of, and did not carry out, never comes to an end (liveness).",
+    invariant:
+      "A payment that the ledger claimed the fee of, and did not carry out, never comes to an end (liveness).",
     world,
   },
   {
@@ -30,7 +32,8 @@ export const sequenceMutants: readonly Mutant[] = [
     file: outcome,
     find: '  if (transaction.result !== done) return "reverted";\n',
     replace: '  if (transaction.result !== done) return "paid";\n',
-    invariant: "A payment that used its sequence up and moved nothing completes its withdrawal (truth).",
+    invariant:
+      "A payment that used its sequence up and moved nothing completes its withdrawal (truth).",
     world,
   },
   {
@@ -38,7 +41,8 @@ export const sequenceMutants: readonly Mutant[] = [
     file: fees,
     find: "    lastLedger: larger(wanted.lastLedger, lastLedgerOf(attempts)),\n",
     replace: "    lastLedger: lastLedgerOf(attempts),\n",
-    invariant: "A replacement ends with the attempt that it replaces, so no ledger ever takes one that comes later (liveness).",
+    invariant:
+      "A replacement ends with the attempt that it replaces, so no ledger ever takes one that comes later (liveness).",
     world,
   },
   {
@@ -46,7 +50,8 @@ export const sequenceMutants: readonly Mutant[] = [
     file: fees,
     find: "  return highest === 0n || isPast ? feeDropsMin",
     replace: "  return highest === 0n || (isPast && lastLedger < 0n) ? feeDropsMin",
-    invariant: "An attempt near the ceiling whose last ledger has passed must be outbid, and no attempt ever follows (liveness).",
+    invariant:
+      "An attempt near the ceiling whose last ledger has passed must be outbid, and no attempt ever follows (liveness).",
     world,
   },
   {
@@ -54,7 +59,8 @@ export const sequenceMutants: readonly Mutant[] = [
     file: fees,
     find: "lastLedger: ledger + ledgersToWait });",
     replace: "lastLedger: ledger });",
-    invariant: "An attempt's last ledger has passed when it is made, and no payment ever gets through (liveness).",
+    invariant:
+      "An attempt's last ledger has passed when it is made, and no payment ever gets through (liveness).",
     world,
   },
   {
@@ -70,7 +76,8 @@ export const sequenceMutants: readonly Mutant[] = [
     file: "chains/xrp/node-sender.ts",
     find: "ledger: BigInt(final.number) };",
     replace: "ledger: BigInt(head.number) };",
-    invariant: "One node's newest ledger, which nobody else has, decides how long an attempt lives (prices).",
+    invariant:
+      "One node's newest ledger, which nobody else has, decides how long an attempt lives (prices).",
     world,
   },
   {

@@ -26,7 +26,8 @@ export const shopCancelsMutants: readonly Mutant[] = [
     find: "  if (isSigned(store.database, id)) return say",
     replace:
       "  if (isSigned(store.database, id)) return data({ message: '', transactionId: id, cancelled: true, status, stage });\n  if (isSigned(store.database, id)) return say",
-    invariant: "The shop is told that nothing is paid although the withdrawal was signed while it waited (truth).",
+    invariant:
+      "The shop is told that nothing is paid although the withdrawal was signed while it waited (truth).",
     world,
   },
 ];

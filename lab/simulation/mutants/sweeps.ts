@@ -24,7 +24,8 @@ export const sweepMutants: readonly Mutant[] = [
   }
   dropWish(database, row);
 `,
-    invariant: "While a top-up is on its way the gateway orders another one for the same sweep (a sweep has one top-up).",
+    invariant:
+      "While a top-up is on its way the gateway orders another one for the same sweep (a sweep has one top-up).",
     world,
     when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
   },
@@ -33,7 +34,8 @@ export const sweepMutants: readonly Mutant[] = [
     file: asked,
     find: ends,
     replace: "  return { ok: true, address: deposit.address };",
-    invariant: "A sweep goes to an address that is not the hot wallet (a sweep stays in the wallet).",
+    invariant:
+      "A sweep goes to an address that is not the hot wallet (a sweep stays in the wallet).",
     world,
   },
   {
@@ -41,7 +43,8 @@ export const sweepMutants: readonly Mutant[] = [
     file: asked,
     find: ends,
     replace: "  return { ok: true, address: hotWalletOn(rules, question.network) };",
-    invariant: "A top-up goes to another address than the one that its sweep empties (a top-up stays in the wallet).",
+    invariant:
+      "A top-up goes to another address than the one that its sweep empties (a top-up stays in the wallet).",
     world,
     when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
   },
@@ -50,14 +53,16 @@ export const sweepMutants: readonly Mutant[] = [
     file: asked,
     find: "    return family.depositAddress(deposits, depositIndex);",
     replace: "    return family.depositAddress(deposits, depositIndex + 1);",
-    invariant: "The signer derives another place than the job names, and what it refuses is never swept (liveness).",
+    invariant:
+      "The signer derives another place than the job names, and what it refuses is never swept (liveness).",
     world,
   },
   {
     name: "sweep-from-the-hot-wallet",
     file: "agent/signer/handlers/sign.ts",
     find: "  const account = begunAccount(context, approval.network, sender.account);",
-    replace: "  const account = begunAccount(context, approval.network, context.accountOn(approval.network));",
+    replace:
+      "  const account = begunAccount(context, approval.network, context.accountOn(approval.network));",
     invariant: "A sweep gets a slot of the hot wallet, which signs nothing of it (bijection).",
     world,
   },
@@ -66,7 +71,8 @@ export const sweepMutants: readonly Mutant[] = [
     file: "gateway/store/sweeps.ts",
     find: "coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1),\n    (SELECT u.id",
     replace: "coalesce((SELECT u.id",
-    invariant: "What comes while a sweep is on its way is swept beside it, and one of the two may find nothing left (bijection).",
+    invariant:
+      "What comes while a sweep is on its way is swept beside it, and one of the two may find nothing left (bijection).",
     world,
     when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),
   },
@@ -97,7 +103,8 @@ export const sweepMutants: readonly Mutant[] = [
     file: unsweptBalances,
     find: 'row.feeUnits !== "" && !isInside;',
     replace: 'row.feeUnits === "" && !isInside;',
-    invariant: "What a sweep cost stays in the sum of what addresses hold, and is there no more (no unit appears).",
+    invariant:
+      "What a sweep cost stays in the sum of what addresses hold, and is there no more (no unit appears).",
     world,
   },
   {
@@ -105,7 +112,8 @@ export const sweepMutants: readonly Mutant[] = [
     file: unsweptBalances,
     find: ": status === 2 ? 0n : -units;",
     replace: ": status === 1 ? -units : 0n;",
-    invariant: "While a sweep is on its way its money counts as lying on the address as well (no unit appears).",
+    invariant:
+      "While a sweep is on its way its money counts as lying on the address as well (no unit appears).",
     world,
   },
   {
@@ -113,15 +121,18 @@ export const sweepMutants: readonly Mutant[] = [
     file: "agent/courier/run.ts",
     find: "      if (isDeposit && !deposits.has(key)) deposits.set(key, watchDeposit(shared, chain, address));",
     replace: "      if (isDeposit && !deposits.has(key)) deposits.set(key, null);",
-    invariant: "Nobody asks the nodes what a deposit address has, and its sweep waits permanently (liveness).",
+    invariant:
+      "Nobody asks the nodes what a deposit address has, and its sweep waits permanently (liveness).",
     world,
   },
   {
     name: "last-block-of-a-run-unread",
     file: "gateway/watcher/deposits.ts",
     find: "of payments.filter((one) => !isClaim(one))) touched.push(",
-    replace: "of payments.filter((one) => !isClaim(one) && one.block < reached.number)) touched.push(",
-    invariant: "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
+    replace:
+      "of payments.filter((one) => !isClaim(one) && one.block < reached.number)) touched.push(",
+    invariant:
+      "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
     world,
   },
 ];

@@ -11,7 +11,8 @@ export const tagMutants: readonly Mutant[] = [
     file: "gateway/withdrawals/jobs.ts",
     find: "    tag: transaction.tag,\n",
     replace: '    tag: "",\n',
-    invariant: "The agent learns of no tag, and the payee of another tag, or nobody, has the money (payments).",
+    invariant:
+      "The agent learns of no tag, and the payee of another tag, or nobody, has the money (payments).",
     world,
   },
   {
@@ -19,7 +20,8 @@ export const tagMutants: readonly Mutant[] = [
     file: "gateway/withdrawals/withdrawals.ts",
     find: "tag: order.tag || payee.tag }",
     replace: "tag: payee.tag }",
-    invariant: "The tag beside a plain address is dropped when the address is put into its spelling (payments).",
+    invariant:
+      "The tag beside a plain address is dropped when the address is put into its spelling (payments).",
     world,
   },
   {
@@ -35,7 +37,8 @@ export const tagMutants: readonly Mutant[] = [
     file: "agent/signer/policy/policy.ts",
     find: 'tag: record.tag ?? "", amountUnits',
     replace: 'tag: "", amountUnits',
-    invariant: "Policy's yes is remembered without its tag, and no payment with one is like it (liveness).",
+    invariant:
+      "Policy's yes is remembered without its tag, and no payment with one is like it (liveness).",
     world,
   },
   {
@@ -43,7 +46,8 @@ export const tagMutants: readonly Mutant[] = [
     file: "agent/signer/state/policy-state.ts",
     find: '        ...(tag === "" ? ([] as const) : ([tag] as const)),\n',
     replace: "        ...([] as const),\n",
-    invariant: "After a start from a checkpoint an approved payment has lost its tag, and is never made (liveness).",
+    invariant:
+      "After a start from a checkpoint an approved payment has lost its tag, and is never made (liveness).",
     world,
   },
   {
@@ -51,7 +55,8 @@ export const tagMutants: readonly Mutant[] = [
     file: "chains/xrp/serialized.ts",
     find: "...(paid === null || paid.tag === null ? []",
     replace: "...(paid === null || !paid.tag ? []",
-    invariant: "The tag 0 is left out of the bytes, so that a payment to it is never made or goes elsewhere (liveness).",
+    invariant:
+      "The tag 0 is left out of the bytes, so that a payment to it is never made or goes elsewhere (liveness).",
     world,
   },
 ];

@@ -19,7 +19,8 @@ export const tokenMutants: readonly Mutant[] = [
       return intend(context, { withdrawal, approval: again, account: from, slot, attempt: 1, txParams });
     }
   }`,
-    invariant: "An intent without a signature, as a crash leaves it, is made again with the next nonce (one token for life).",
+    invariant:
+      "An intent without a signature, as a crash leaves it, is made again with the next nonce (one token for life).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
@@ -37,7 +38,8 @@ export const tokenMutants: readonly Mutant[] = [
     find: '  const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));\n',
     replace:
       '  if (attempt === 1) return { ok: false, code: "WITHDRAWAL_CLOSED" };\n  const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));\n',
-    invariant: "An intent without a signature is never finished, and every later nonce waits behind it (liveness).",
+    invariant:
+      "An intent without a signature is never finished, and every later nonce waits behind it (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
@@ -45,7 +47,8 @@ export const tokenMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/replace.ts",
     find: "    slot,\n    attempt: above + 1,\n    txParams: higher,",
     replace: "    slot: account.next,\n    attempt: above + 1,\n    txParams: higher,",
-    invariant: "A replacement with a higher fee gets a nonce of its own, so both attempts can be paid (one token for life).",
+    invariant:
+      "A replacement with a higher fee gets a nonce of its own, so both attempts can be paid (one token for life).",
   },
   {
     name: "bump-uses-up-a-number",
@@ -56,7 +59,8 @@ export const tokenMutants: readonly Mutant[] = [
       if (bumped !== undefined) bumped.next = (BigInt(bumped.next) + 1n).toString();
     }
     if (record.kind === "INTENT" && record.attempt === 1) {`,
-    invariant: "A fee bump counts as a use of the account, so a nonce is left out and all later ones wait for it (liveness).",
+    invariant:
+      "A fee bump counts as a use of the account, so a nonce is left out and all later ones wait for it (liveness).",
     when: ({ rates, orders }) => rates.hostileCourier + rates.feeSpikes > 0 && orders.length > 2,
   },
   {
@@ -75,7 +79,8 @@ export const tokenMutants: readonly Mutant[] = [
     file: accounts,
     find: "  return next !== adopted;",
     replace: "  return BigInt(next) < BigInt(adopted);",
-    invariant: "The courier may name another first nonce after tokens were bound, and used ones are given out again (bijection).",
+    invariant:
+      "The courier may name another first nonce after tokens were bound, and used ones are given out again (bijection).",
   },
   {
     name: "counter-follows-the-courier",
@@ -91,22 +96,27 @@ export const tokenMutants: readonly Mutant[] = [
     file: "agent/signer/handlers/observe.ts",
     find: '  if (!core.isHolding && !isPinned) lock(context, "CHAIN_SLOT_FOREIGN", detail);\n',
     replace: "",
-    invariant: "Somebody else uses a nonce that is bound, which the count never shows, and signing goes on (monotone).",
+    invariant:
+      "Somebody else uses a nonce that is bound, which the count never shows, and signing goes on (monotone).",
     when: ({ rates }) => rates.foreignOutgoing > 0,
   },
   {
     name: "nonce-by-what-is-pending",
     file: "agent/signer/handlers/sign.ts",
     find: "  return intend(context, { ...next, slot: account.next });",
-    replace: "  return intend(context, { ...next, slot: (BigInt(account.adopted) + BigInt(account.pending)).toString() });",
-    invariant: "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
+    replace:
+      "  return intend(context, { ...next, slot: (BigInt(account.adopted) + BigInt(account.pending)).toString() });",
+    invariant:
+      "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
   },
   {
     name: "refused-after-the-intent",
     file: "agent/signer/state/machine.ts",
     find: '  intent: { held: "quarantined", intent: "intent", signed: "signed" },',
-    replace: '  intent: { held: "quarantined", intent: "intent", signed: "signed", refused: "refused" },',
-    invariant: "A decline is taken after the slot was assigned, and says that nothing was ever signed (truth).",
+    replace:
+      '  intent: { held: "quarantined", intent: "intent", signed: "signed", refused: "refused" },',
+    invariant:
+      "A decline is taken after the slot was assigned, and says that nothing was ever signed (truth).",
     when: ({ rates }) => rates.hostileCourier > 0 && rates.slowDisk + rates.signerDies > 0,
   },
   {
@@ -114,7 +124,8 @@ export const tokenMutants: readonly Mutant[] = [
     file: "agent/signer/state/machine.ts",
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", refused: "refused" },',
-    invariant: "An operator may refuse what is signed and waits at the gate, and its nonce is left out permanently (truth).",
+    invariant:
+      "An operator may refuse what is signed and waits at the gate, and its nonce is left out permanently (truth).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
@@ -131,8 +142,10 @@ export const tokenMutants: readonly Mutant[] = [
     file: "agent/signer/state/machine.ts",
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", expired: "expired" },',
-    invariant: "What is signed runs out while the gateway is away: expired says that nothing was ever signed (truth).",
-    when: ({ rates }) => rates.timeLeaps > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
+    invariant:
+      "What is signed runs out while the gateway is away: expired says that nothing was ever signed (truth).",
+    when: ({ rates }) =>
+      rates.timeLeaps > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
   },
   {
     name: "runs-out-by-the-wall-clock",
@@ -140,6 +153,7 @@ export const tokenMutants: readonly Mutant[] = [
     find: "  const { nowMs } = context;\n",
     replace: "  const nowMs = context.localMs;\n",
     invariant: "A local clock that jumps ends withdrawals whose time has not come (truth).",
-    when: ({ rates, policy }) => rates.clockJumps > 0 && (policy === "holding" || policy === "daily"),
+    when: ({ rates, policy }) =>
+      rates.clockJumps > 0 && (policy === "holding" || policy === "daily"),
   },
 ];

@@ -13,8 +13,10 @@ export const twoLiarsMutants: readonly Mutant[] = [
     name: "next-attempt-not-weighed",
     file: "agent/signer/policy/policy.ts",
     find: "    const above = built.attempt === 1 ? null : this.withoutRoom(built.approval, built.attempt, nowMs);",
-    replace: "    const above = built.attempt > 0 ? null : this.withoutRoom(built.approval, built.attempt, nowMs);",
-    invariant: "The next attempt of what was called void is signed although others have the window's room by now (limits).",
+    replace:
+      "    const above = built.attempt > 0 ? null : this.withoutRoom(built.approval, built.attempt, nowMs);",
+    invariant:
+      "The next attempt of what was called void is signed although others have the window's room by now (limits).",
     world,
     when: ({ family }) => family === "tron",
   },
@@ -22,7 +24,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
     name: "given-back-without-end",
     file: "agent/signer/policy/sums.ts",
     find: "  return limitUnits === null || limitUnits === undefined || back <= limitUnits ? sum : sum + back - limitUnits;",
-    replace: "  return limitUnits === null || limitUnits === undefined || back >= 0n ? sum : sum + back - limitUnits;",
+    replace:
+      "  return limitUnits === null || limitUnits === undefined || back >= 0n ? sum : sum + back - limitUnits;",
     invariant: "Two liars have the limit of an hour given back every eight minutes (limits).",
     world,
     when: ({ family }) => family === "tron",
@@ -32,7 +35,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
     file: "agent/signer/state/withdrawal.ts",
     find: "  return expiryExclusion !== null && validUntilMs !== undefined && nowMs > validUntilMs + expiryExclusion.marginMs;",
     replace: "  return expiryExclusion !== null && validUntilMs !== undefined && nowMs > 0;",
-    invariant: "Two words are enough for a second attempt while a block may take the first (exclusion).",
+    invariant:
+      "Two words are enough for a second attempt while a block may take the first (exclusion).",
     world,
     when: ({ family }) => family === "tron",
   },
@@ -41,15 +45,18 @@ export const twoLiarsMutants: readonly Mutant[] = [
     file: "agent/signer/policy/job-terms.ts",
     find: '  if (limits.allow.size > 0 && !limits.allow.has(parsed.address)) return refuse("POLICY_NOT_ALLOWED");\n',
     replace: "",
-    invariant: "A gateway orders a payment to an address that the merchant's list has not (policy).",
+    invariant:
+      "A gateway orders a payment to an address that the merchant's list has not (policy).",
     world,
   },
   {
     name: "recovery-order-not-weighed",
     file: weighed,
     find: "  return assigned ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs));",
-    replace: "  return assigned === null || assigned.length > 0 ? null : (wasApproved ? null : assigned);",
-    invariant: "A recovery offer brings withdrawals that nobody asked for, above the hour's limit (limits).",
+    replace:
+      "  return assigned === null || assigned.length > 0 ? null : (wasApproved ? null : assigned);",
+    invariant:
+      "A recovery offer brings withdrawals that nobody asked for, above the hour's limit (limits).",
     world,
   },
   {
@@ -73,8 +80,10 @@ export const twoLiarsMutants: readonly Mutant[] = [
     name: "time-by-the-gateways-word",
     file: "agent/signer/state/ledger-time.ts",
     find: "  return gatewayAt === 0 ? localMs : Math.min(localMs, gatewayAt + (monotonicMs - receivedAt) + skewMaxMs);",
-    replace: "  return gatewayAt === 0 ? localMs : gatewayAt + (monotonicMs - receivedAt) + skewMaxMs;",
-    invariant: "The gateway's word alone makes it later, and windows end before their time (clocks).",
+    replace:
+      "  return gatewayAt === 0 ? localMs : gatewayAt + (monotonicMs - receivedAt) + skewMaxMs;",
+    invariant:
+      "The gateway's word alone makes it later, and windows end before their time (clocks).",
     world,
   },
   {
@@ -82,7 +91,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
     file: input,
     find: "code: isContested ? contestedCode : quarantineOf(own) ||",
     replace: 'code: isContested && rival === "" ? contestedCode : quarantineOf(own) ||',
-    invariant: "An order gives a slot to two withdrawals or a withdrawal two slots, and both are signed (bijection).",
+    invariant:
+      "An order gives a slot to two withdrawals or a withdrawal two slots, and both are signed (bijection).",
     world,
   },
   {
@@ -90,7 +100,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
     file: input,
     find: "code: isContested ? contestedCode : quarantineOf(own) ||",
     replace: "code: isContested ? contestedCode :",
-    invariant: "A second recovery offer takes back what the first one quarantined above a limit (quarantine).",
+    invariant:
+      "A second recovery offer takes back what the first one quarantined above a limit (quarantine).",
     world,
   },
   {
@@ -98,7 +109,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
     file: "agent/signer/state/slot-assignments.ts",
     find: "  return isQuarantined(own) && own.code === contestedCode;",
     replace: '  return own.state === "released" && own.code === contestedCode;',
-    invariant: "A second order agrees with the first one's slot, and a withdrawal is signed on two slots (bijection).",
+    invariant:
+      "A second order agrees with the first one's slot, and a withdrawal is signed on two slots (bijection).",
     world,
     when: ({ family }) => family === "evm",
   },
@@ -107,15 +119,18 @@ export const twoLiarsMutants: readonly Mutant[] = [
     file: "agent/signer/state/withdrawal.ts",
     find: '  return state === "quarantined" || wasQuarantined === true;',
     replace: '  return state === "quarantined" && wasQuarantined !== true;',
-    invariant: "A courier reports an end of what a recovery quarantined, and the next recovery has it signed (quarantine).",
+    invariant:
+      "A courier reports an end of what a recovery quarantined, and the next recovery has it signed (quarantine).",
     world,
   },
   {
     name: "counts-from-intent-alone",
     file: "agent/signer/state/core.ts",
     find: "    countAttempt(this.policy.sums, withdrawal, record);\n",
-    replace: "    if (withdrawal.attempts.length > 99) countAttempt(this.policy.sums, withdrawal, record);\n",
-    invariant: "A signature comes hours after its intent, when the window has forgotten the amount (limits).",
+    replace:
+      "    if (withdrawal.attempts.length > 99) countAttempt(this.policy.sums, withdrawal, record);\n",
+    invariant:
+      "A signature comes hours after its intent, when the window has forgotten the amount (limits).",
     world,
     when: ({ family }) => family === "evm",
   },

@@ -13,7 +13,8 @@ export const twoMerchantsMutants: readonly Mutant[] = [
     file: effect,
     find: '      if (row.operation === "deposit" || (around.jobAgent !== null && around.jobAgent !== around.agent.id)) {',
     replace: '      if (row.operation === "deposit") {',
-    invariant: "An agent says that another merchant's withdrawal was refused, and the shop learns that it failed (truth).",
+    invariant:
+      "An agent says that another merchant's withdrawal was refused, and the shop learns that it failed (truth).",
     world,
   },
   {
@@ -28,16 +29,20 @@ export const twoMerchantsMutants: readonly Mutant[] = [
     name: "doubt-of-one-asks-all",
     file: "gateway/store/restored-database.ts",
     find: '  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE unpairedAt IS NULL AND caughtUp <> ?", caughtUpIn);',
-    replace: '  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE unpairedAt IS NULL AND id <> ?", caughtUpIn);',
-    invariant: "An agent says that the database was restored, and places of every other one are passed over (deposits).",
+    replace:
+      '  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE unpairedAt IS NULL AND id <> ?", caughtUpIn);',
+    invariant:
+      "An agent says that the database was restored, and places of every other one are passed over (deposits).",
     world,
   },
   {
     name: "slots-of-all-accounts",
     file: "gateway/store/slots.ts",
     find: 'WHERE network = ? AND account = ? AND slot = ?";\n  return database.get<{ transactionId: string }>(sql, network, account, slot)',
-    replace: 'WHERE network = ? AND slot = ?";\n  return database.get<{ transactionId: string }>(sql, network, slot)',
-    invariant: "A slot of another merchant's account counts as taken for every account, and an honest agent is locked (lock).",
+    replace:
+      'WHERE network = ? AND slot = ?";\n  return database.get<{ transactionId: string }>(sql, network, slot)',
+    invariant:
+      "A slot of another merchant's account counts as taken for every account, and an honest agent is locked (lock).",
     world,
   },
   {
@@ -45,7 +50,8 @@ export const twoMerchantsMutants: readonly Mutant[] = [
     file: effect,
     find: "entry.network !== row.network || entry.account !== senderOf(row, around.agent, entry.network)",
     replace: "entry.network !== row.network || around.agent === undefined",
-    invariant: "An agent says that it signed with another merchant's account, and takes slots of that account (bijection).",
+    invariant:
+      "An agent says that it signed with another merchant's account, and takes slots of that account (bijection).",
     world,
   },
   {
@@ -53,7 +59,8 @@ export const twoMerchantsMutants: readonly Mutant[] = [
     file: "gateway/store/agent-state.ts",
     find: 'headHash = ?, ledgerAt = ? WHERE id = ?", seq, hash, ledgerAt, id);',
     replace: 'headHash = ?, ledgerAt = ? WHERE id = ? OR headSeq > 0", seq, hash, ledgerAt, id);',
-    invariant: "The head of one agent's ledger is stored for every agent, and an honest one counts as forked (lock).",
+    invariant:
+      "The head of one agent's ledger is stored for every agent, and an honest one counts as forked (lock).",
     world,
   },
 ];

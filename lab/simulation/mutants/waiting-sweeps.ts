@@ -13,12 +13,15 @@ const ends =
   '  return { ok: true, address: question.mode === "sweep" ? hotWalletOn(rules, question.network) : deposit.address };';
 const alive = `  if (!isVoid(withdrawal)) return stillAlive(withdrawal);
   if (!isReceivedVoid(context, withdrawal)) return`;
-const aliveUnless = (mode: string): string => `  if (job.mode !== "${mode}" && !isVoid(withdrawal)) return stillAlive(withdrawal);
+const aliveUnless = (
+  mode: string,
+): string => `  if (job.mode !== "${mode}" && !isVoid(withdrawal)) return stillAlive(withdrawal);
   if (job.mode !== "${mode}" && !isReceivedVoid(context, withdrawal)) return`;
 const world = "waiting";
 
 const pays = ({ deposits }: Plan): boolean => deposits.length > 0;
-const paysTokens = ({ deposits }: Plan): boolean => deposits.some(({ currency }) => currency === "usdt");
+const paysTokens = ({ deposits }: Plan): boolean =>
+  deposits.some(({ currency }) => currency === "usdt");
 
 export const waitingSweepMutants: readonly Mutant[] = [
   {
@@ -33,7 +36,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
   }
   dropWish(database, row);
 `,
-    invariant: "While a top-up waits for its block the gateway orders another one for the same sweep (a sweep has one top-up).",
+    invariant:
+      "While a top-up waits for its block the gateway orders another one for the same sweep (a sweep has one top-up).",
     world,
     when: paysTokens,
   },
@@ -42,7 +46,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: acts,
     find: alive,
     replace: aliveUnless("topup"),
-    invariant: "A second attempt of a top-up is signed while a block may take the first (exclusion).",
+    invariant:
+      "A second attempt of a top-up is signed while a block may take the first (exclusion).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.hostileCourier + plan.helps > 0,
   },
@@ -51,7 +56,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: acts,
     find: alive,
     replace: aliveUnless("sweep"),
-    invariant: "A second attempt of a sweep is signed while a block may take the first (exclusion).",
+    invariant:
+      "A second attempt of a sweep is signed while a block may take the first (exclusion).",
     world,
     when: (plan) => pays(plan) && plan.rates.hostileCourier + plan.helps > 0,
   },
@@ -59,8 +65,10 @@ export const waitingSweepMutants: readonly Mutant[] = [
     name: "sweep-beside-its-top-up",
     file: "agent/signer/handlers/top-up.ts",
     find: '    return topUp === undefined || isOver(topUp) ? null : other(topUp, "is open");',
-    replace: '    return topUp === undefined || topUp.state !== "requested" ? null : other(topUp, "is open");',
-    invariant: "A courier that lies has a sweep signed while its top-up may still come into a block (one at a time).",
+    replace:
+      '    return topUp === undefined || topUp.state !== "requested" ? null : other(topUp, "is open");',
+    invariant:
+      "A courier that lies has a sweep signed while its top-up may still come into a block (one at a time).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.hostileCourier > 0,
   },
@@ -70,7 +78,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     find: ends,
     replace:
       '  return { ok: true, address: question.mode === "sweep" ? (derived(rules, { network: question.network, depositIndex: 99 }) ?? "") : deposit.address };',
-    invariant: "A sweep goes to an address that the hot wallet's key does not open (a sweep stays in the wallet).",
+    invariant:
+      "A sweep goes to an address that the hot wallet's key does not open (a sweep stays in the wallet).",
     world,
     when: pays,
   },
@@ -79,7 +88,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: orders,
     find: "metadata: writePlace(row.addressIndex, next)",
     replace: "metadata: writePlace(row.addressIndex + 1, next)",
-    invariant: "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
+    invariant:
+      "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
     world,
     when: pays,
   },
@@ -88,7 +98,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: "agent/signer/policy/rules.ts",
     find: "sweeps.maxTopUp ?? sweeps.maxFee ?? maxFee),",
     replace: "sweeps.maxFee ?? maxFee),",
-    invariant: "Energy is dear, and a top-up brings more to an address than its own ceiling allows (limits).",
+    invariant:
+      "Energy is dear, and a top-up brings more to an address than its own ceiling allows (limits).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.feeSpikes > 0,
   },
@@ -97,7 +108,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: asked,
     find: '  return { ...asset, contract: "", decimal: asset.family.fees.decimal };',
     replace: "  return { ...asset, decimal: asset.family.fees.decimal };",
-    invariant: "A top-up brings the token that is to be swept, and nothing that pays for its sweep (a top-up pays the fees).",
+    invariant:
+      "A top-up brings the token that is to be swept, and nothing that pays for its sweep (a top-up pays the fees).",
     world,
     when: paysTokens,
   },
@@ -111,7 +123,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
         return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
       }
 `,
-    invariant: "A top-up in a block that may be replaced counts as completed, and another block takes it back (truth).",
+    invariant:
+      "A top-up in a block that may be replaced counts as completed, and another block takes it back (truth).",
     world,
     when: paysTokens,
   },
@@ -119,7 +132,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     name: "swept-twice-side-by-side",
     file: "gateway/store/sweeps.ts",
     find: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n",
-    replace: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 3\n",
+    replace:
+      "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 3\n",
     invariant: "What comes while a sweep waits for its end is swept beside it (one at a time).",
     world,
     when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),
@@ -128,8 +142,10 @@ export const waitingSweepMutants: readonly Mutant[] = [
     name: "own-top-up-credited",
     file: "gateway/watcher/findings.ts",
     find: "  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));",
-    replace: "  return rows.filter((row) => row.logIndex === -1 || !isOwnTopUp(chain.store.database, row));",
-    invariant: "TRX that the wallet sends to its own address counts as paid in by somebody (no unit appears).",
+    replace:
+      "  return rows.filter((row) => row.logIndex === -1 || !isOwnTopUp(chain.store.database, row));",
+    invariant:
+      "TRX that the wallet sends to its own address counts as paid in by somebody (no unit appears).",
     world,
     when: paysTokens,
   },
@@ -138,7 +154,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: "gateway/store/unswept-balances.ts",
     find: 'row.feeUnits !== "" && !isInside;',
     replace: 'row.feeUnits !== "" && status !== 2 && !isFeeInside(network, operation);',
-    invariant: "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
+    invariant:
+      "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.feeSpikes + plan.rates.reverts > 0,
   },
@@ -147,7 +164,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: "chains/tron/node-sender.ts",
     find: "computeLimit: exists ? computeLimitCoin : computeLimitActivation };",
     replace: "computeLimit: exists || !isContract ? computeLimitCoin : computeLimitActivation };",
-    invariant: "A top-up makes its address an account, and costs more than its attempt said (limits).",
+    invariant:
+      "A top-up makes its address an account, and costs more than its attempt said (limits).",
     world,
     when: paysTokens,
   },
@@ -156,16 +174,19 @@ export const waitingSweepMutants: readonly Mutant[] = [
     file: "gateway/store/void-attempts.ts",
     find: "     WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ?",
     replace: "     WHERE t.operation IN ('withdraw') AND t.status = 0 AND t.network = ?",
-    invariant: "No block took a sweep or its top-up, the gateway says of neither that it is void, and neither ends (liveness).",
+    invariant:
+      "No block took a sweep or its top-up, the gateway says of neither that it is void, and neither ends (liveness).",
     world,
-    when: (plan) => pays(plan) && plan.rates.poolForgets + plan.rates.blocksSkip + plan.rates.chainJams > 0,
+    when: (plan) =>
+      pays(plan) && plan.rates.poolForgets + plan.rates.blocksSkip + plan.rates.chainJams > 0,
   },
   {
     name: "top-up-without-its-sweep",
     file: orders,
     find: "  makeJob(database, agent, sweep, ordering.run);\n",
     replace: "  if (topUpUnits === 0n) makeJob(database, agent, sweep, ordering.run);\n",
-    invariant: "The agent learns of a top-up alone, refuses it each time, and nothing is swept (liveness).",
+    invariant:
+      "The agent learns of a top-up alone, refuses it each time, and nothing is swept (liveness).",
     world,
     when: paysTokens,
   },

@@ -20,7 +20,8 @@ export const waitingMutants: readonly Mutant[] = [
     replace: `    if (attempts.length > 0 && ${wallClock} > validUntilMs) return { ...alive, isVoid: true };
     if (attempts.length === 0 || head.timestampMs <= validUntilMs) return alive;
 `,
-    invariant: "An attempt is called void when a clock of ours is past its end, and a halted chain takes it later (exclusion).",
+    invariant:
+      "An attempt is called void when a clock of ours is past its end, and a halted chain takes it later (exclusion).",
     world,
   },
   {
@@ -41,7 +42,8 @@ export const waitingMutants: readonly Mutant[] = [
     file: "chains/tron/expiry-exclusion.ts",
     find: "export const marginMs = 120_000;",
     replace: "export const marginMs = 0;",
-    invariant: "An attempt is called void at its very end, and not two minutes of chain time after it (exclusion).",
+    invariant:
+      "An attempt is called void at its very end, and not two minutes of chain time after it (exclusion).",
     world,
   },
   {
@@ -49,7 +51,8 @@ export const waitingMutants: readonly Mutant[] = [
     file: nodeVoid,
     find: '    if (found !== "nothing") return alive;\n',
     replace: "",
-    invariant: "A node that has lost its index of transactions shows none, and what is in a block is called void (exclusion).",
+    invariant:
+      "A node that has lost its index of transactions shows none, and what is in a block is called void (exclusion).",
     world,
     when: ({ rates }) => rates.receiptsMissing > 0,
   },
@@ -81,7 +84,8 @@ export const waitingMutants: readonly Mutant[] = [
     name: "another-attempt-while-the-newest-is-open",
     file: state,
     find: isVoidText,
-    replace: 'attempts.slice(0, -1).every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");',
+    replace:
+      'attempts.slice(0, -1).every(({ txHash, voidBy }) => txHash === "" || voidBy === "both");',
     invariant: "The newest attempt is not asked about before another one is made (exclusion).",
     world,
   },
@@ -89,8 +93,10 @@ export const waitingMutants: readonly Mutant[] = [
     name: "timestamp-not-rising",
     file: acts,
     find: "  const timestamped = expiryExclusion.timestamped(read, lastTimestamp);",
-    replace: "  const timestamped = expiryExclusion.timestamped(read, lastTimestamp - lastTimestamp);",
-    invariant: "Two equal payments by one block are one transaction, and the chain pays one of them (an id is of one payment).",
+    replace:
+      "  const timestamped = expiryExclusion.timestamped(read, lastTimestamp - lastTimestamp);",
+    invariant:
+      "Two equal payments by one block are one transaction, and the chain pays one of them (an id is of one payment).",
     world,
     when: ({ orders }) => orders.length > 1,
   },
@@ -99,7 +105,8 @@ export const waitingMutants: readonly Mutant[] = [
     file: "agent/signer/state/accounts.ts",
     find: "      ...(lastTimestamp === 0n ? ([] as const)",
     replace: "      ...(lastTimestamp >= 0n ? ([] as const)",
-    invariant: "After a new segment and a restart a timestamp comes a second time (an id is of one payment).",
+    invariant:
+      "After a new segment and a restart a timestamp comes a second time (an id is of one payment).",
     world,
     when: (plan) =>
       plan.orders.length > 1 &&
@@ -110,8 +117,10 @@ export const waitingMutants: readonly Mutant[] = [
     name: "lifetime-not-limited",
     file: acts,
     find: "  if (isTooLong || aheadMs > expiryExclusion.lifetimeMsMax + aheadMaxMs)\n    return",
-    replace: "  if (isTooLong && aheadMs > expiryExclusion.lifetimeMsMax + aheadMaxMs && lastTimestamp < 0n)\n    return",
-    invariant: "A courier names a timestamp of tomorrow, and the attempt may come into a block all day (life).",
+    replace:
+      "  if (isTooLong && aheadMs > expiryExclusion.lifetimeMsMax + aheadMaxMs && lastTimestamp < 0n)\n    return",
+    invariant:
+      "A courier names a timestamp of tomorrow, and the attempt may come into a block all day (life).",
     world,
     when: ({ rates }) => rates.hostileCourier > 0,
   },
@@ -119,8 +128,10 @@ export const waitingMutants: readonly Mutant[] = [
     name: "every-attempt-void-by-one-word",
     file: "agent/signer/state/withdrawals.ts",
     find: "        ({ txHash, released, voidBy }) => released && txHashes.has(txHash) && ",
-    replace: '        ({ txHash, released, voidBy }) => released && txHashes.size > 0 && txHash !== "" && ',
-    invariant: "The gateway calls one transaction void, and all that were let out count as void (exclusion).",
+    replace:
+      '        ({ txHash, released, voidBy }) => released && txHashes.size > 0 && txHash !== "" && ',
+    invariant:
+      "The gateway calls one transaction void, and all that were let out count as void (exclusion).",
     world,
     when: ({ orders }) => orders.length > 1,
   },
@@ -128,8 +139,10 @@ export const waitingMutants: readonly Mutant[] = [
     name: "ends-while-an-attempt-is-open",
     file: state,
     find: "  return unpaidEnds.has(withdrawal.state) && isVoid(withdrawal);",
-    replace: "  return unpaidEnds.has(withdrawal.state) && expiryExclusionOf(withdrawal.job.network) !== null;",
-    invariant: "An operator cancels, the shop learns that nothing was paid, and a block takes what is out (truth).",
+    replace:
+      "  return unpaidEnds.has(withdrawal.state) && expiryExclusionOf(withdrawal.job.network) !== null;",
+    invariant:
+      "An operator cancels, the shop learns that nothing was paid, and a block takes what is out (truth).",
     world,
     when: ({ helps }) => helps > 0,
   },
@@ -138,15 +151,18 @@ export const waitingMutants: readonly Mutant[] = [
     file: "agent/signer/state/recovered-ledger.ts",
     find: "    ...(voidBy === undefined ? {} : { voidBy }),",
     replace: '    ...(validUntilMs === undefined ? {} : { voidBy: voidBy ?? "both" }),',
-    invariant: "A recovered ledger takes an attempt that it was told of for void, and makes another attempt (exclusion).",
+    invariant:
+      "A recovered ledger takes an attempt that it was told of for void, and makes another attempt (exclusion).",
     world,
-    when: ({ rates, recoveryScenario }) => recoveryScenario && rates.ledgerRestored + rates.gatewayRestored > 0,
+    when: ({ rates, recoveryScenario }) =>
+      recoveryScenario && rates.ledgerRestored + rates.gatewayRestored > 0,
   },
   {
     name: "unsolidified-taken-as-final",
     file: "chains/tron/node-wire.ts",
     find: "exchange: (api, { path, fields, ...how }) => api.ask(path, fields, how),",
-    replace: 'exchange: (api, { path, fields, ...how }) => api.ask(path.replace("/walletsolidity", "/wallet"), fields, how),',
+    replace:
+      'exchange: (api, { path, fields, ...how }) => api.ask(path.replace("/walletsolidity", "/wallet"), fields, how),',
     invariant: "A payment in a block that may be replaced is called completed (truth).",
     world,
   },
@@ -157,14 +173,16 @@ export const waitingMutants: readonly Mutant[] = [
     replace: "",
     invariant: "Another attempt of a large amount is made without an operator (people).",
     world,
-    when: ({ manualReplaceAbove, orders }) => manualReplaceAbove !== "" && orders.some(({ amount }) => !/^0\.[01]/.test(amount)),
+    when: ({ manualReplaceAbove, orders }) =>
+      manualReplaceAbove !== "" && orders.some(({ amount }) => !/^0\.[01]/.test(amount)),
   },
   {
     name: "gateway-calls-void-what-waits",
     file: "gateway/watcher/void-attempts.ts",
     find: "      if (isVoid) keep(this.#chain, group, { chainMs, quorum });",
     replace: "      if (isVoid || chainMs > 0) keep(this.#chain, group, { chainMs, quorum });",
-    invariant: "The gateway keeps for good that an attempt is void which waits for its block (exclusion).",
+    invariant:
+      "The gateway keeps for good that an attempt is void which waits for its block (exclusion).",
     world,
   },
   {
@@ -172,7 +190,8 @@ export const waitingMutants: readonly Mutant[] = [
     file: "gateway/hub/untold.ts",
     find: "    return { ended, ...(hashes.length === 0 ? {} : { void: hashes }) };",
     replace: "    return { ended };",
-    invariant: "The gateway says to nobody what is void, and what the chain did not take never ends (liveness).",
+    invariant:
+      "The gateway says to nobody what is void, and what the chain did not take never ends (liveness).",
     world,
     when: ({ rates }) => rates.hostileCourier === 0,
   },
@@ -181,7 +200,8 @@ export const waitingMutants: readonly Mutant[] = [
     file: acts,
     find: '  if (alive.size > 0) commit([{ kind: "VOID", txHashes: [...alive.values()].flat() }]);\n',
     replace: "",
-    invariant: "The gateway's word is received and forgotten, and what the chain did not take never ends (liveness).",
+    invariant:
+      "The gateway's word is received and forgotten, and what the chain did not take never ends (liveness).",
     world,
     when: ({ rates }) => rates.hostileCourier === 0,
   },

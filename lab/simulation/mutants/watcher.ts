@@ -17,7 +17,8 @@ export const watcherMutants: readonly Mutant[] = [
     find: `    if (receipt.blockNumber > final.number) return unproven;
     const agreed = await nodes.finalReceipt(txHash);`,
     replace: "    const agreed: typeof receipt | null = receipt;",
-    invariant: "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
+    invariant:
+      "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
     when: ({ rates }) => rates.reorganisation > 0,
   },
   {
@@ -27,14 +28,16 @@ export const watcherMutants: readonly Mutant[] = [
     const agreed = await nodes.finalReceipt(txHash);`,
     replace: `    if (receipt.status !== 0 && receipt.blockNumber > final.number) return unproven;
     const agreed = receipt.status === 0 ? receipt : await nodes.finalReceipt(txHash);`,
-    invariant: "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
+    invariant:
+      "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
     when: ({ rates }) => rates.reverts > 0,
   },
   {
     name: "one-receipt-is-enough",
     file: finality,
     find: "  return agreedOrNone(found, pool.quorumMin,",
-    replace: "  return agreedOrNone({ ...found, agreed: found.count < pool.quorumMin ? null : found.shown }, pool.quorumMin,",
+    replace:
+      "  return agreedOrNone({ ...found, agreed: found.count < pool.quorumMin ? null : found.shown }, pool.quorumMin,",
     invariant: "One node that lies about a receipt decides what a withdrawal became (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
@@ -51,7 +54,8 @@ export const watcherMutants: readonly Mutant[] = [
     file: chainBlocks,
     find: "    return { node, number: Math.max(0, head.number - final + 1), block: null, head: head.hash };",
     replace: "    return { node, number: head.number, block: null, head: head.hash };",
-    invariant: "The newest block counts as final, whatever number of confirmations is configured (truth).",
+    invariant:
+      "The newest block counts as final, whatever number of confirmations is configured (truth).",
     when: ({ rates, saysFinal }) => rates.reorganisation > 0 && !saysFinal,
   },
   {
@@ -59,7 +63,8 @@ export const watcherMutants: readonly Mutant[] = [
     file: verdict,
     find: '  if (contract === "") return sent.to === destination && sent.valueUnits === amountUnits;',
     replace: '  if (contract === "") return amountUnits > 0n && sent.to !== account;',
-    invariant: "A foreign transaction that used the nonce counts as the payment, whomever it paid (truth).",
+    invariant:
+      "A foreign transaction that used the nonce counts as the payment, whomever it paid (truth).",
     when: ({ rates }) => rates.foreignOutgoing > 0,
   },
   {
@@ -67,7 +72,8 @@ export const watcherMutants: readonly Mutant[] = [
     file: withdrawals,
     find: "    else known.hashes.push(attemptTxHash);",
     replace: "    else known.hashes[0] = attemptTxHash;",
-    invariant: "A payment by an earlier attempt is not recognised, and the withdrawal is stuck though it is paid (truth).",
+    invariant:
+      "A payment by an earlier attempt is not recognised, and the withdrawal is stuck though it is paid (truth).",
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
   {
@@ -75,7 +81,8 @@ export const watcherMutants: readonly Mutant[] = [
     file: verdict,
     find: "    if (final === null) continue;",
     replace: '    if (final === null) return { kind: "waiting" };',
-    invariant: "An attempt that no block holds hides the one that is final, so a bumped payment never ends (liveness).",
+    invariant:
+      "An attempt that no block holds hides the one that is final, so a bumped payment never ends (liveness).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },
 ];

@@ -5,7 +5,13 @@
  * of what no database ever had, and comes again with a new name once it is locked.
  */
 import { families } from "../../../chains/families.ts";
-import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
+import {
+  openEnvelope,
+  privateKeyFromSeed,
+  publicKeyFromHex,
+  publicKeyHex,
+  sealEnvelope,
+} from "../../../protocol/envelope.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
 import { type Entry, type Head, kindsKnown, linkPathNaming } from "../../../protocol/messages.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
@@ -15,7 +21,16 @@ import type { Owner } from "../kernel/scheduler.ts";
 import { othersAccounts } from "../world/others.ts";
 import { receivers } from "../world/plan.ts";
 import type { Scene } from "../world/scene.ts";
-import { begun, contract, gatewayKey, gatewayUrl, hotWallet, network, pairedCurrencies, stage } from "../world/setting.ts";
+import {
+  begun,
+  contract,
+  gatewayKey,
+  gatewayUrl,
+  hotWallet,
+  network,
+  pairedCurrencies,
+  stage,
+} from "../world/setting.ts";
 import { waitingReceivers } from "../world/worlds.ts";
 
 type Body = Entry extends infer E ? (E extends Entry ? Omit<E, "seq" | "at"> : never) : never;
@@ -74,8 +89,18 @@ export class FalseAgent {
       firstAddress: purpose === "hot" ? id : first,
     }));
     gateway.admitAs(this.merchant, {
-      ...{ id: this.#id, wallet, ledgerEpoch: 1, signerKey: signerKey ?? "", linkKey: linkKey ?? "" },
-      ...{ accounts: JSON.stringify(rows), networks: JSON.stringify([network]), currencies: JSON.stringify(pairedCurrencies) },
+      ...{
+        id: this.#id,
+        wallet,
+        ledgerEpoch: 1,
+        signerKey: signerKey ?? "",
+        linkKey: linkKey ?? "",
+      },
+      ...{
+        accounts: JSON.stringify(rows),
+        networks: JSON.stringify([network]),
+        currencies: JSON.stringify(pairedCurrencies),
+      },
     });
     chainFixture.payIn(this.#hotWallet, "", 10n ** BigInt(stage.coin.decimal + 2));
     kernel.scheduler.every(tickMs, this.#owner, () => {
@@ -124,14 +149,20 @@ export class FalseAgent {
         open: [],
         at: this.#now,
       };
-      socket.send(sealEnvelope("hello", hello, privateKeyFromSeed(this.#seeds[1])), { binary: true });
+      socket.send(sealEnvelope("hello", hello, privateKeyFromSeed(this.#seeds[1])), {
+        binary: true,
+      });
       return;
     }
-    const said = JSON.parse(Buffer.from(payload).toString("utf8")) as { challenge?: string; gatewayHead?: Head | null };
+    const said = JSON.parse(Buffer.from(payload).toString("utf8")) as {
+      challenge?: string;
+      gatewayHead?: Head | null;
+    };
     if (kind !== "welcome") return;
     this.#handshake = said.challenge ?? "";
     this.#head = said.gatewayHead ?? { seq: 0, hash: zeroHash };
-    if (this.#head.seq === 0) this.#state([{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }]);
+    if (this.#head.seq === 0)
+      this.#state([{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }]);
   }
 
   get #now(): number {
@@ -153,16 +184,34 @@ export class FalseAgent {
     const [paid] = [...this.#world.customers.paid.keys()];
     const shops = stage.family === "evm" ? receivers[1] : waitingReceivers[1];
     const address = random.below("to an address of the other", 2) === 0 ? (paid ?? shops) : shops;
-    const body = { currency: stage.coin.id, amount: "0.3", orderId: `false-${this.#orders}`, address };
-    const asked = { merchant: this.merchant, mode: "auto", body: Buffer.from(JSON.stringify(body)), language: "en" } as const;
-    this.#world.gateway.request(asked, (answer) => note("it is answered", (answer as { kind: string }).kind));
+    const body = {
+      currency: stage.coin.id,
+      amount: "0.3",
+      orderId: `false-${this.#orders}`,
+      address,
+    };
+    const asked = {
+      merchant: this.merchant,
+      mode: "auto",
+      body: Buffer.from(JSON.stringify(body)),
+      language: "en",
+    } as const;
+    this.#world.gateway.request(asked, (answer) =>
+      note("it is answered", (answer as { kind: string }).kind),
+    );
   }
 
   /** A token on an address of its own wants a sweep, and that a top-up, which it says it signed. */
   #payIn(): void {
     this.#paidIn += 1;
-    const body = Buffer.from(JSON.stringify({ currency: "usdt", amount: "0.7", orderId: `false-${this.#paidIn}` }));
-    this.#world.gateway.askDeposit(body, (address) => this.#world.chainFixture.payIn(address, contract, 700_000n), this.merchant);
+    const body = Buffer.from(
+      JSON.stringify({ currency: "usdt", amount: "0.7", orderId: `false-${this.#paidIn}` }),
+    );
+    this.#world.gateway.askDeposit(
+      body,
+      (address) => this.#world.chainFixture.payIn(address, contract, 700_000n),
+      this.merchant,
+    );
   }
 
   /** The gateway's rows of anybody: an attacker sees the chain, and may guess the rest. */
@@ -192,7 +241,8 @@ export class FalseAgent {
       ...validUntilMs,
     } as const;
     // A lie about its own withdrawals says nothing before it has one.
-    if (own.length === 0 && this.#at < 2) return [{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }];
+    if (own.length === 0 && this.#at < 2)
+      return [{ kind: "adopted", network, account: this.#hotWallet, slot: "0" }];
     switch (random.pick("its lie", favourites[this.#at % favourites.length] ?? [])) {
       case 0:
       case 1:
@@ -216,15 +266,41 @@ export class FalseAgent {
           },
         ];
       case 8:
-        return [{ kind: "ceiling", ceiling: random.pick("its ceiling", [1_000, 5_000, 0x7fffffff]) }];
+        return [
+          { kind: "ceiling", ceiling: random.pick("its ceiling", [1_000, 5_000, 0x7fffffff]) },
+        ];
       case 9:
-        return [{ kind: "alarm", code: "LEDGER_FORKED", locked: random.below("it locks itself", 2) === 0 }];
+        return [
+          {
+            kind: "alarm",
+            code: "LEDGER_FORKED",
+            locked: random.below("it locks itself", 2) === 0,
+          },
+        ];
       case 10:
-        return [{ kind: "observed", transactionId: "22".repeat(16), stage: "final", outcome: "paid", txHash: hash }];
+        return [
+          {
+            kind: "observed",
+            transactionId: "22".repeat(16),
+            stage: "final",
+            outcome: "paid",
+            txHash: hash,
+          },
+        ];
       case 11:
-        return [{ kind: "observed", transactionId: theirs, stage: "final", outcome: "conflicted", txHash: hash }];
+        return [
+          {
+            kind: "observed",
+            transactionId: theirs,
+            stage: "final",
+            outcome: "conflicted",
+            txHash: hash,
+          },
+        ];
       case 12:
-        return [{ kind: "decision", transactionId: mine, decision: "approved", code: "", address: "" }];
+        return [
+          { kind: "decision", transactionId: mine, decision: "approved", code: "", address: "" },
+        ];
       default:
         return [{ kind: "adopted", network, account: hotWallet, slot: "900" }];
     }
@@ -238,8 +314,15 @@ export class FalseAgent {
 
   #state(bodies: readonly Body[]): void {
     const { seq: after, hash: previous } = this.#head;
-    const entries = bodies.map((body, index) => ({ ...body, seq: after + index + 1, at: this.#now }));
-    this.#head = { seq: after + bodies.length, hash: kernel.random.bytes("its ledger's hash", 32).toString("hex") };
+    const entries = bodies.map((body, index) => ({
+      ...body,
+      seq: after + index + 1,
+      at: this.#now,
+    }));
+    this.#head = {
+      seq: after + bodies.length,
+      hash: kernel.random.bytes("its ledger's hash", 32).toString("hex"),
+    };
     const statement = {
       ...{
         agent: this.#id,
@@ -253,6 +336,8 @@ export class FalseAgent {
       },
     };
     note("it says", bodies[0]?.kind ?? "");
-    this.#socket?.send(sealEnvelope("statement", statement, privateKeyFromSeed(this.#seeds[0])), { binary: true });
+    this.#socket?.send(sealEnvelope("statement", statement, privateKeyFromSeed(this.#seeds[0])), {
+      binary: true,
+    });
   }
 }

@@ -12,7 +12,10 @@ import type { Sightings } from "../../../protocol/sightings.ts";
 import { gatewayKey, merchant, network, wallet } from "../world/setting.ts";
 
 /** The terms of a job; the rest of it follows from the jobs before it. */
-export type Asked = Pick<Job, "mode" | "orderId" | "currency" | "amount" | "address" | "issuedAt" | "expiresAt">;
+export type Asked = Pick<
+  Job,
+  "mode" | "orderId" | "currency" | "amount" | "address" | "issuedAt" | "expiresAt"
+>;
 
 /** Jobs that one frame carries: the newest, with those that a lost frame may have had. */
 const jobsAtOnce = 24;
@@ -52,8 +55,19 @@ export class FalseGateway {
 
   /** The text of a job at any place. */
   textOf(asked: Asked, sequence: number): string {
-    const transactionId = transactionIdOf({ merchant, operation: operationOf(asked.mode), orderId: asked.orderId });
-    const place = { agent: this.agent, wallet, network, ledgerEpoch: this.ledgerEpoch, sequence, previous: this.#last.hash };
+    const transactionId = transactionIdOf({
+      merchant,
+      operation: operationOf(asked.mode),
+      orderId: asked.orderId,
+    });
+    const place = {
+      agent: this.agent,
+      wallet,
+      network,
+      ledgerEpoch: this.ledgerEpoch,
+      sequence,
+      previous: this.#last.hash,
+    };
     const text = JSON.stringify({ ...place, transactionId, tag: "", ...asked });
     this.made.add(text);
     return text;
@@ -62,21 +76,49 @@ export class FalseGateway {
   jobs(gatewayHead: Head | null, at: number): Uint8Array {
     const jobs = this.texts.slice(this.#before.ledger).slice(-jobsAtOnce);
     const signatures = jobs.map((text) => signJob(text, privateKey));
-    return this.#sealed("jobs", { agent: this.agent, wallet, ledgerEpoch: this.ledgerEpoch, gatewayHead, at, jobs, signatures });
+    return this.#sealed("jobs", {
+      agent: this.agent,
+      wallet,
+      ledgerEpoch: this.ledgerEpoch,
+      gatewayHead,
+      at,
+      jobs,
+      signatures,
+    });
   }
 
   welcome(answers: string, gatewayHead: Head | null, at: number): Uint8Array {
     this.#handshakes += 1;
     const challenge = this.#handshakes.toString(16).padStart(64, "0");
     return this.#sealed("welcome", {
-      ...{ agent: this.agent, wallet, ledgerEpoch: this.ledgerEpoch, challenge, answers, gatewayHead, jobs: this.#last, at },
+      ...{
+        agent: this.agent,
+        wallet,
+        ledgerEpoch: this.ledgerEpoch,
+        challenge,
+        answers,
+        gatewayHead,
+        jobs: this.#last,
+        at,
+      },
     });
   }
 
-  ack(head: Head, said: { readonly ended: readonly string[]; readonly void: readonly string[] }, at: number): Uint8Array {
+  ack(
+    head: Head,
+    said: { readonly ended: readonly string[]; readonly void: readonly string[] },
+    at: number,
+  ): Uint8Array {
     const { ended, void: voided } = said;
     const rest = voided.length === 0 ? {} : { void: voided };
-    return this.#sealed("ack", { agent: this.agent, ledgerEpoch: this.ledgerEpoch, head, ended, ...rest, at });
+    return this.#sealed("ack", {
+      agent: this.agent,
+      ledgerEpoch: this.ledgerEpoch,
+      head,
+      ended,
+      ...rest,
+      at,
+    });
   }
 
   /** Whatever the courier beside it wants to be named. */
@@ -102,7 +144,10 @@ export class FalseGateway {
     return this.#sealed("recovery", { ...all, order: recoveryNameOf("", all), part: 1, parts: 1 });
   }
 
-  #sealed(kind: "jobs" | "welcome" | "ack" | "recovery" | "sightings", payload: object): Uint8Array {
+  #sealed(
+    kind: "jobs" | "welcome" | "ack" | "recovery" | "sightings",
+    payload: object,
+  ): Uint8Array {
     return sealEnvelope(kind, payload, privateKey);
   }
 }

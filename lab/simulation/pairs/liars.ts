@@ -12,7 +12,15 @@ import type { Owner } from "../kernel/scheduler.ts";
 import type { Machine } from "../world/agent.ts";
 import { LocalSocket } from "../world/local-socket.ts";
 import { namedReceiver, type Order, type Plan, receivers, twin } from "../world/plan.ts";
-import { begun, chainName, contract, gatewayKey, hotWallet, network, stage } from "../world/setting.ts";
+import {
+  begun,
+  chainName,
+  contract,
+  gatewayKey,
+  hotWallet,
+  network,
+  stage,
+} from "../world/setting.ts";
 import { waitingReceivers } from "../world/worlds.ts";
 import { type Asked, FalseGateway } from "./false-gateway.ts";
 import { fairTxParams, falseTxParams } from "./false-parameters.ts";
@@ -26,10 +34,44 @@ const dayMs = 24 * hourMs;
 /** Times that they claim, beside the true one. */
 const skewsMs = [0, 0, 0, 0, 0, 9 * minuteMs, -9 * minuteMs, 11 * minuteMs, 26 * hourMs] as const;
 /** Nobody acts for so long. */
-const leapsMs = [0, 0, 31_000, 31_000, 8 * minuteMs, 8 * minuteMs, 61 * minuteMs, 25 * hourMs] as const;
-const amounts = ["0.1", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.36", "0.45", "0.5", "1.9", "2", "2.1", "49"] as const;
+const leapsMs = [
+  0,
+  0,
+  31_000,
+  31_000,
+  8 * minuteMs,
+  8 * minuteMs,
+  61 * minuteMs,
+  25 * hourMs,
+] as const;
+const amounts = [
+  "0.1",
+  "0.1",
+  "0.15",
+  "0.2",
+  "0.25",
+  "0.3",
+  "0.35",
+  "0.36",
+  "0.45",
+  "0.5",
+  "1.9",
+  "2",
+  "2.1",
+  "49",
+] as const;
 /** Acts of two liars: those that bring a payment, and then anything. */
-const plain = ["order", "order", "order", "sign", "sign", "acknowledge", "acknowledge", "replace", "handshake"] as const;
+const plain = [
+  "order",
+  "order",
+  "order",
+  "sign",
+  "sign",
+  "acknowledge",
+  "acknowledge",
+  "replace",
+  "handshake",
+] as const;
 const strange = ["callVoid", "end", "recover", "adopt", "again", "garble", "wait"] as const;
 /** Their aim in one run, beside everything else. */
 const campaigns = [
@@ -88,7 +130,10 @@ export class Liars {
     // Without a handshake nothing is taken, so that mostly comes first.
     const isNew = this.#machine.signer?.signer !== this.#handshakeDone;
     if (hello.ledgerEpoch > this.#ledgerEpoch) await this.#harvest(hello);
-    else if (isNew || (!hello.handshakeDone && kernel.random.below("complete the handshake with it", 3) > 0))
+    else if (
+      isNew ||
+      (!hello.handshakeDone && kernel.random.below("complete the handshake with it", 3) > 0)
+    )
       await this.#handshake(hello);
     else await this.#act(hello, kernel.random.pick("their act", this.#campaign));
   }
@@ -109,7 +154,11 @@ export class Liars {
         return this.#acknowledge(hello);
       case "replace":
         for (const { transactionId, attempts, contract: token } of hello.open)
-          void this.#ask("replace", { transactionId, above: Math.max(1, attempts.length), txParams: this.#txParams(token) });
+          void this.#ask("replace", {
+            transactionId,
+            above: Math.max(1, attempts.length),
+            txParams: this.#txParams(token),
+          });
         return;
       case "callVoid":
         await this.#callVoid(hello);
@@ -124,16 +173,24 @@ export class Liars {
       case "adopt": {
         const slot = random.pick("first slot", ["0", `${this.#plan.firstNonce}`, "3", "9"]);
         await this.#name(hello, slot);
-        await this.#ask("adopt", { chain: chainName, slot, quorum: random.between("witnesses", 1, 3) });
+        await this.#ask("adopt", {
+          chain: chainName,
+          slot,
+          quorum: random.between("witnesses", 1, 3),
+        });
         return;
       }
       case "again": {
-        const old = this.#frames[random.below("what they show again", Math.max(1, this.#frames.length))];
+        const old =
+          this.#frames[random.below("what they show again", Math.max(1, this.#frames.length))];
         if (old !== undefined) await this.#ask(old.verb, { frames: [old.frame] });
         return;
       }
       case "garble":
-        await this.#ask(random.pick("garbled", garbled), random.pick("garbage", [{}, { after: 3 }, { transactionId: 7 }]));
+        await this.#ask(
+          random.pick("garbled", garbled),
+          random.pick("garbage", [{}, { after: 3 }, { transactionId: 7 }]),
+        );
         return;
       default:
         scheduler.leap(random.pick("they wait", leapsMs));
@@ -159,7 +216,8 @@ export class Liars {
     const lie = random.below("they lie about the ledger", 40);
     if (lie === 0) return { seq: hello.head.seq + 3, hash: "ab".repeat(32) };
     if (lie === 1) return null;
-    if (lie < 4) return this.#heads[random.below("an older head", this.#heads.length)] ?? hello.head;
+    if (lie < 4)
+      return this.#heads[random.below("an older head", this.#heads.length)] ?? hello.head;
     return hello.head;
   }
 
@@ -179,11 +237,13 @@ export class Liars {
   }
 
   async #order(hello: Hello): Promise<void> {
-    for (let count = kernel.random.between("orders at once", 1, 4); count > 0; count -= 1) this.gateway.order(this.#asked());
+    for (let count = kernel.random.between("orders at once", 1, 4); count > 0; count -= 1)
+      this.gateway.order(this.#asked());
     await this.#show("admit", this.gateway.jobs(this.#gatewayHead(hello), this.#at));
     const open = (await this.#hello())?.open ?? [];
     for (const { transactionId, state, contract: token } of open)
-      if (state === "approved") void this.#ask("sign", { transactionId, txParams: this.#txParams(token) });
+      if (state === "approved")
+        void this.#ask("sign", { transactionId, txParams: this.#txParams(token) });
   }
 
   /** A recovery was carried out: everything that it brought is to be signed, and more. */
@@ -213,7 +273,11 @@ export class Liars {
     const again = await this.#hello();
     for (const { transactionId, attempts, contract: token } of again?.open ?? []) {
       const above = Math.max(1, attempts.length);
-      await this.#ask("replace", { transactionId, above, txParams: fairTxParams(this.#now, token) });
+      await this.#ask("replace", {
+        transactionId,
+        above,
+        txParams: fairTxParams(this.#now, token),
+      });
     }
     await this.#acknowledge(hello);
   }
@@ -226,8 +290,13 @@ export class Liars {
     const isShops = random.below("an order of the shop", 3) === 0;
     const shops = isShops ? random.pick("which order", orders) : null;
     const issuedAt = this.#at;
-    const times = { issuedAt, expiresAt: issuedAt + random.pick("their order runs out", [dayMs, dayMs, 40 * dayMs, 1_000, 1]) };
-    const named: readonly string[] = family === "evm" ? [...receivers, twin, namedReceiver] : waitingReceivers;
+    const times = {
+      issuedAt,
+      expiresAt:
+        issuedAt + random.pick("their order runs out", [dayMs, dayMs, 40 * dayMs, 1_000, 1]),
+    };
+    const named: readonly string[] =
+      family === "evm" ? [...receivers, twin, namedReceiver] : waitingReceivers;
     const isOther = shops === null || random.below("with another content", 4) === 0;
     const mode = random.pick("mode", ["auto", "auto", "auto", "auto", "manual"] as const);
     // The form of a job is its own, or no other one behind it is read.
@@ -236,7 +305,17 @@ export class Liars {
       mode,
       currency: random.pick("currency", [stage.coin.id, "usdt", "usdt"]),
       amount: random.pick("amount", amounts),
-      address: random.pick("to whom", [named[0], named[0], named[0], named[1], ...named, hotWallet, contract, open]) ?? "",
+      address:
+        random.pick("to whom", [
+          named[0],
+          named[0],
+          named[0],
+          named[1],
+          ...named,
+          hotWallet,
+          contract,
+          open,
+        ]) ?? "",
     };
     const orderId = shops?.orderId ?? this.#orderId();
     return { orderId, ...(isOther ? other : contentOf(shops)), ...times };
@@ -253,13 +332,17 @@ export class Liars {
 
   #orderId(): string {
     const { random } = kernel;
-    if (this.#orders > 0 && random.below("an id of before", 6) === 0) return `own-${random.between("which id", 1, this.#orders)}`;
+    if (this.#orders > 0 && random.below("an id of before", 6) === 0)
+      return `own-${random.between("which id", 1, this.#orders)}`;
     this.#orders += 1;
     return `own-${this.#orders}`;
   }
 
   async #acknowledge(hello: Hello): Promise<void> {
-    const said = { ended: [...this.ended].slice(-64), void: stage.family === "tron" ? [...this.#voided].slice(-64) : [] };
+    const said = {
+      ended: [...this.ended].slice(-64),
+      void: stage.family === "tron" ? [...this.#voided].slice(-64) : [],
+    };
     const head = (await this.#hello())?.head ?? hello.head;
     if (head.seq > 0) await this.#show("release", this.gateway.ack(head, said, this.#at));
   }
@@ -270,7 +353,14 @@ export class Liars {
       const newest = attempts.at(-1);
       if (newest === undefined) continue;
       this.#voided.add(newest.txHash);
-      const claim = { transactionId, stage: "void", outcome: "", txHash: newest.txHash, block: 9, quorum: 3 };
+      const claim = {
+        transactionId,
+        stage: "void",
+        outcome: "",
+        txHash: newest.txHash,
+        block: 9,
+        quorum: 3,
+      };
       await this.#ask("observed", claim);
     }
   }
@@ -279,9 +369,17 @@ export class Liars {
     const { random } = kernel;
     for (const { transactionId, attempts } of open) {
       if (random.below("which they call ended", 2) === 0) continue;
-      const txHash = attempts[random.below("by which version", Math.max(1, attempts.length))]?.txHash ?? "ab".repeat(32);
+      const txHash =
+        attempts[random.below("by which version", Math.max(1, attempts.length))]?.txHash ??
+        "ab".repeat(32);
       // A lost withdrawal stops the signer, and there is nothing left to try.
-      const outcome = random.pick("how it ended", ["paid", "paid", "reverted", "reverted", "cancelled"] as const);
+      const outcome = random.pick("how it ended", [
+        "paid",
+        "paid",
+        "reverted",
+        "reverted",
+        "cancelled",
+      ] as const);
       await this.#ask("observed", { transactionId, stage: "final", outcome, txHash, block: 8 });
       this.ended.add(transactionId);
     }
@@ -293,7 +391,8 @@ export class Liars {
     this.#ledgerEpochs += 1;
     const count = random.between("withdrawals in their order", 0, 6);
     const withdrawals = new Map<string, RecoveryWithdrawal>();
-    for (const view of hello.open) if (view.slot !== "" && random.below("they tell of it", 4) > 0) this.#tell(withdrawals, view);
+    for (const view of hello.open)
+      if (view.slot !== "" && random.below("they tell of it", 4) > 0) this.#tell(withdrawals, view);
     for (let at = 0; at < count; at += 1) this.#invent(withdrawals, hello, at);
     const all = [...withdrawals.values()];
     const isEnded = random.below("as ended", 4) === 0;
@@ -302,7 +401,10 @@ export class Liars {
     const frame = this.gateway.recovery(hello.nonce, {
       ledgerEpoch: hello.ledgerEpoch + random.pick("their epoch", [1, 1, 2]),
       held: random.pick("they hold", [hello.head, hello.head, null, this.#heads[0] ?? null]),
-      accounts: random.below("an account in it", 5) === 0 ? [] : [{ network, account: hotWallet, next: `${next}` }],
+      accounts:
+        random.below("an account in it", 5) === 0
+          ? []
+          : [{ network, account: hotWallet, next: `${next}` }],
       ...{ spent: [], withdrawals: isEnded ? [] : all, ended: isEnded ? all : [], outgoing: [] },
       at: this.#at,
     });
@@ -310,8 +412,13 @@ export class Liars {
   }
 
   /** A withdrawal of the ledger, as it is or on another slot. */
-  #tell(into: Map<string, RecoveryWithdrawal>, { transactionId, address, slot, attempts }: CourierView): void {
-    const text = [...this.gateway.made].find((each) => (JSON.parse(each) as Job).transactionId === transactionId);
+  #tell(
+    into: Map<string, RecoveryWithdrawal>,
+    { transactionId, address, slot, attempts }: CourierView,
+  ): void {
+    const text = [...this.gateway.made].find(
+      (each) => (JSON.parse(each) as Job).transactionId === transactionId,
+    );
     if (text === undefined || attempts.length === 0) return;
     const told = attempts.map(({ txHash, feeMax, validUntilMs }) => ({
       txHash,
@@ -320,7 +427,12 @@ export class Liars {
     }));
     const isMoved = kernel.random.below("on another slot", 8) === 0;
     const place = { address, account: hotWallet, slot: isMoved ? `${BigInt(slot) + 1n}` : slot };
-    into.set(transactionId, { job: text, signature: signJob(text, gatewayKey.privateKey), ...place, attempts: told });
+    into.set(transactionId, {
+      job: text,
+      signature: signJob(text, gatewayKey.privateKey),
+      ...place,
+      attempts: told,
+    });
   }
 
   /** A withdrawal that nobody ever asked for, or one that was and has no slot here. */
@@ -332,10 +444,14 @@ export class Liars {
     const from = BigInt(hello.accounts[0]?.nextSlot || this.#plan.firstNonce);
     const slot = random.below("below the next", 6) === 0 ? from - 1n : from + BigInt(at);
     const validUntilMs =
-      stage.family === "tron" ? { validUntilMs: this.#now + random.pick("until", [1, -hourMs, 4 * minuteMs]) } : {};
+      stage.family === "tron"
+        ? { validUntilMs: this.#now + random.pick("until", [1, -hourMs, 4 * minuteMs]) }
+        : {};
     const made = random.bytes("a made-up hash", 32).toString("hex");
     const txHash = stage.family === "tron" ? made : `0x${made}`;
-    const attempts = [{ txHash, feeMax: random.pick("a made-up fee", ["1000", "900000"]), ...validUntilMs }];
+    const attempts = [
+      { txHash, feeMax: random.pick("a made-up fee", ["1000", "900000"]), ...validUntilMs },
+    ];
     if (slot < 0n) return;
     into.set(transactionId, {
       ...{ job: text, signature: signJob(text, gatewayKey.privateKey) },
@@ -350,12 +466,22 @@ export class Liars {
 
   #ask(verb: string, body: object): Promise<Said | null> {
     if (this.#socket === null || this.#socket.isEnded)
-      this.#socket = new LocalSocket(this.#owner, this.#machine.signer, (message) => this.#seen(message as never));
-    const asked = this.#socket.request(verb as keyof CourierRequests, body as never) as Promise<Said>;
+      this.#socket = new LocalSocket(this.#owner, this.#machine.signer, (message) =>
+        this.#seen(message as never),
+      );
+    const asked = this.#socket.request(
+      verb as keyof CourierRequests,
+      body as never,
+    ) as Promise<Said>;
     return asked.catch(() => null);
   }
 }
 
-function contentOf({ mode, currency, amount, address }: Order): Pick<Asked, "mode" | "currency" | "amount" | "address"> {
+function contentOf({
+  mode,
+  currency,
+  amount,
+  address,
+}: Order): Pick<Asked, "mode" | "currency" | "amount" | "address"> {
   return { mode, currency, amount, address };
 }

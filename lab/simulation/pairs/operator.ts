@@ -36,7 +36,8 @@ export class Operator {
     this.#ask("status", {}, (answer) => {
       const { status } = answer as unknown as { status?: { readonly recovery: string } };
       if (status?.recovery === "RECOVERY_OFFERED") this.#recover(false);
-      if (status?.recovery === "RECOVERY_HOLD" && kernel.random.below("ends the holding", 3) === 0) this.#ask("finish", {});
+      if (status?.recovery === "RECOVERY_HOLD" && kernel.random.below("ends the holding", 3) === 0)
+        this.#ask("finish", {});
     });
     this.#ask("list", { openOnly: true, limit: 40 }, (answer) => {
       const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
@@ -49,7 +50,8 @@ export class Operator {
     this.#ask("adopt", { chain: chainName, slot: "" }, (answer) => {
       const { first } = answer as unknown as { first?: FirstSlotView };
       const slot = `${this.#plan.firstNonce}`;
-      if (first !== undefined && !first.isBegun && first.counted === slot) this.#ask("adopt", { chain: chainName, slot });
+      if (first !== undefined && !first.isBegun && first.counted === slot)
+        this.#ask("adopt", { chain: chainName, slot });
     });
   }
 
@@ -77,8 +79,10 @@ export class Operator {
       this.#ask("refuse", { transactionId: view.transactionId, approver: "ann" });
     if (view.state !== "released" || !isTheirs || this.#plan.family === "evm") return;
     const newest = view.attempts.at(-1);
-    const isPast = begun + kernel.scheduler.nowMs > (newest?.validUntilMs ?? Number.MAX_SAFE_INTEGER) + marginMs;
-    if (isPast && random.below("lets another version be made", 4) === 0) this.#manualReplace(view.transactionId);
+    const isPast =
+      begun + kernel.scheduler.nowMs > (newest?.validUntilMs ?? Number.MAX_SAFE_INTEGER) + marginMs;
+    if (isPast && random.below("lets another version be made", 4) === 0)
+      this.#manualReplace(view.transactionId);
   }
 
   #approve({ transactionId, approvalDigest, address }: OperatorView): void {

@@ -62,7 +62,9 @@ export class TwoLiars {
       isOrdered: (id) => this.#operator.ordered.has(id),
       nowMs: () => this.machine.clock(),
     });
-    const decimals = Object.fromEntries(Object.entries(currencies).map(([id, { decimal }]) => [id, decimal]));
+    const decimals = Object.fromEntries(
+      Object.entries(currencies).map(([id, { decimal }]) => [id, decimal]),
+    );
     this.#ledger = new DurableLedger({
       ...{ name: "a", policy, decimals, coinDecimal: stage.coin.decimal },
       // The machine's own clock is right, whatever time the two tell.
@@ -73,13 +75,16 @@ export class TwoLiars {
       isGenuine: (job) => this.#liars.gateway.made.has(job),
       isTrue: () => true,
       mayBeAhead: () => true,
-      isVoid: (_, raw) => raw === "" || (readTransfer(raw)?.expirationMs ?? 0) + marginMs < this.machine.clock(),
+      isVoid: (_, raw) =>
+        raw === "" || (readTransfer(raw)?.expirationMs ?? 0) + marginMs < this.machine.clock(),
       ...{ isHonest: false, isPlaced: () => true, isForeign: () => false },
     });
     const { drive } = this.machine;
     drive.onDurable = (file, bytes) => {
       if (!file.endsWith(".jsonl")) return;
-      this.#holds(() => (bytes === null ? this.#ledger.reread(drive.durableFiles()) : this.#ledger.take(bytes)));
+      this.#holds(() =>
+        bytes === null ? this.#ledger.reread(drive.durableFiles()) : this.#ledger.take(bytes),
+      );
     };
     drive.onLost = () => this.#holds(() => this.#ledger.reread(drive.durableFiles()));
   }
@@ -96,7 +101,9 @@ export class TwoLiars {
   }
 
   machineOf(owner: Owner): Machine | undefined {
-    return this.machine.signer?.owner === owner || this.machine.starting === owner ? this.machine : undefined;
+    return this.machine.signer?.owner === owner || this.machine.starting === owner
+      ? this.machine
+      : undefined;
   }
 
   start(): void {
@@ -119,7 +126,9 @@ export class TwoLiars {
 
   thrown(owner: Owner, error: unknown): void {
     if (!owner.isAlive || this.violation !== null) return;
-    const isDisk = error instanceof AgentError && (error.code === "LEDGER_POISONED" || error.code === "LEDGER_DAMAGED");
+    const isDisk =
+      error instanceof AgentError &&
+      (error.code === "LEDGER_POISONED" || error.code === "LEDGER_DAMAGED");
     if (isDisk && error.code === "LEDGER_POISONED") this.machine.signerEnds(owner);
     else if (isDisk && this.machine.drive.hasHole) kernel.scheduler.stop();
     else this.#violated(violationOf(owner.name, error));
@@ -151,21 +160,33 @@ export class TwoLiars {
     if (!kernel.scheduler.current.isAlive) return;
     note("signs", digest.slice(0, 16));
     const isOffered = this.machine.signer?.signer.run.orders.isWhole === true;
-    this.#holds(() => must(!isOffered, "nothing is signed between a recovery's order and its yes", () => "a"));
+    this.#holds(() =>
+      must(!isOffered, "nothing is signed between a recovery's order and its yes", () => "a"),
+    );
     this.#holds(() => this.#ledger.signs(digest));
   }
 
   #seen(message: Answer | Push): void {
     if (this.#drives.answerDies(this.machine)) return;
-    const found = message as { withdrawal?: CourierView; withdrawals?: CourierView[]; open?: CourierView[] };
-    for (const { attempts, transactionId } of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())
+    const found = message as {
+      withdrawal?: CourierView;
+      withdrawals?: CourierView[];
+      open?: CourierView[];
+    };
+    for (const { attempts, transactionId } of [
+      found.withdrawal ?? [],
+      found.withdrawals ?? [],
+      found.open ?? [],
+    ].flat())
       for (const { raw } of attempts) if (raw !== undefined) this.#leaves(raw, transactionId);
   }
 
   #leaves(raw: string, transactionId: string): void {
     if (this.#left.has(raw)) return;
     this.#left.add(raw);
-    const signed = this.#ledger.records.find((record) => record.kind === "SIGNED" && record.raw === raw);
+    const signed = this.#ledger.records.find(
+      (record) => record.kind === "SIGNED" && record.raw === raw,
+    );
     note("leaves", transactionId);
     this.#holds(() => {
       this.#ledger.leaves(raw);
@@ -186,6 +207,10 @@ export class TwoLiars {
       this.#quarantined = new Set(above.map((one) => one.transactionId));
     }
     const isFree = !this.#quarantined.has(transactionId);
-    must(isFree, "what a recovered ledger quarantined leaves by an operator's yes", () => transactionId);
+    must(
+      isFree,
+      "what a recovered ledger quarantined leaves by an operator's yes",
+      () => transactionId,
+    );
   }
 }

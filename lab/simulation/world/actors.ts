@@ -19,7 +19,13 @@ import { chainName, merchant, stage } from "./setting.ts";
 
 const askAgainMs = 2_000;
 const cancelMs = 1_000;
-const operatorMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, litecoinregtest: 2_500, tron: 5_000 } as const;
+const operatorMs = {
+  evm: 2_500,
+  xrp: 2_500,
+  bitcoinregtest: 2_500,
+  litecoinregtest: 2_500,
+  tron: 5_000,
+} as const;
 /** States in which policy has still to judge, or the withdrawal waits for the chain. */
 const undecidable: ReadonlySet<string> = new Set(["SIGNER_NO_HANDSHAKE", "SLOT_CONTESTED"]);
 /** The prefix of the orders that come after everything else. */
@@ -48,7 +54,9 @@ export class Actors {
 
   constructor(world: Scene) {
     this.#world = world;
-    this.#operators = new Operators(world, (machine, verb, body, answered) => this.ask(machine, verb, body, answered));
+    this.#operators = new Operators(world, (machine, verb, body, answered) =>
+      this.ask(machine, verb, body, answered),
+    );
   }
 
   begin(): void {
@@ -62,7 +70,8 @@ export class Actors {
       this.#lookAtGateway();
     });
     this.#operators.begin();
-    if (this.#world.plan.cancels > 0) scheduler.every(cancelMs, scheduler.world, () => this.#cancelSome());
+    if (this.#world.plan.cancels > 0)
+      scheduler.every(cancelMs, scheduler.world, () => this.#cancelSome());
   }
 
   /** Open orders that the shop no longer wants, signed or not. */
@@ -70,14 +79,19 @@ export class Actors {
     const { plan, gateway } = this.#world;
     if (!this.#world.isFaulty) return;
     for (const { orderId } of plan.orders) {
-      if (!this.#taken.has(orderId) || !kernel.random.fault("the shop cancels", plan.cancels)) continue;
+      if (!this.#taken.has(orderId) || !kernel.random.fault("the shop cancels", plan.cancels))
+        continue;
       const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
-      gateway.cancel({ merchant, body: Buffer.from(JSON.stringify({ transactionId })), language: "en" }, (answer) => {
-        const said = answer as { kind: string; body?: string; code?: string };
-        note("cancel answered", said.code ?? said.kind, () => `${orderId} ${said.body ?? ""}`);
-        const isCancelled = said.body !== undefined && (JSON.parse(said.body) as { cancelled: boolean }).cancelled;
-        if (isCancelled) this.#mustHaveFailed(orderId);
-      });
+      gateway.cancel(
+        { merchant, body: Buffer.from(JSON.stringify({ transactionId })), language: "en" },
+        (answer) => {
+          const said = answer as { kind: string; body?: string; code?: string };
+          note("cancel answered", said.code ?? said.kind, () => `${orderId} ${said.body ?? ""}`);
+          const isCancelled =
+            said.body !== undefined && (JSON.parse(said.body) as { cancelled: boolean }).cancelled;
+          if (isCancelled) this.#mustHaveFailed(orderId);
+        },
+      );
     }
   }
 
@@ -100,8 +114,17 @@ export class Actors {
     const mark = this.#lateOrders === 1 ? "" : `-${this.#lateOrders}`;
     const { coin } = stage;
     const late: Order = {
-      ...{ orderId: `${lateOrder}${mark}`, mode: "auto", currency: coin.id, amount: `0.0${thousandths}`.replace(/0$/, "") },
-      ...{ units: BigInt(thousandths) * 10n ** BigInt(coin.decimal - 3), address: lateReceiver(), atMs: kernel.scheduler.nowMs },
+      ...{
+        orderId: `${lateOrder}${mark}`,
+        mode: "auto",
+        currency: coin.id,
+        amount: `0.0${thousandths}`.replace(/0$/, ""),
+      },
+      ...{
+        units: BigInt(thousandths) * 10n ** BigInt(coin.decimal - 3),
+        address: lateReceiver(),
+        atMs: kernel.scheduler.nowMs,
+      },
     };
     this.#world.payments.expect(late);
     this.#order(late);
@@ -109,7 +132,8 @@ export class Actors {
 
   /** The shop misses what a database that was restored forgot, and asks for all of it once more. */
   askAgain(): void {
-    for (const order of this.#world.plan.orders) if (this.#taken.has(order.orderId)) this.request(order, order.amount);
+    for (const order of this.#world.plan.orders)
+      if (this.#taken.has(order.orderId)) this.request(order, order.amount);
   }
 
   /**
@@ -120,7 +144,9 @@ export class Actors {
     const { scheduler } = kernel;
     const missed = this.#world.plan.orders.filter(({ orderId }) => this.#taken.delete(orderId));
     for (const order of missed) {
-      scheduler.after(kernel.random.between("asks again after", 500, 4_000), scheduler.world, () => this.#order(order));
+      scheduler.after(kernel.random.between("asks again after", 500, 4_000), scheduler.world, () =>
+        this.#order(order),
+      );
     }
     this.orderOnceMore();
     return missed.length;
@@ -133,7 +159,13 @@ export class Actors {
     answered: (said: { readonly kind: string; readonly code?: string }) => void = () => {},
   ): void {
     const body = Buffer.from(
-      JSON.stringify({ currency, amount, orderId, ...(address === "" ? {} : { address }), ...(tag === "" ? {} : { tag }) }),
+      JSON.stringify({
+        currency,
+        amount,
+        orderId,
+        ...(address === "" ? {} : { address }),
+        ...(tag === "" ? {} : { tag }),
+      }),
     );
     note("orders", orderId, () => `${orderId} ${mode} ${amount} ${currency}`);
     this.#world.gateway.request({ merchant, mode, body, language: "en" }, (answer) => {
@@ -148,8 +180,12 @@ export class Actors {
 
   /** A withdrawal that the shop was told has failed stays failed. */
   #mustHaveFailed(orderId: string): void {
-    const [row] = this.#world.gateway.all<Row>("SELECT status FROM transactions WHERE orderId = ?", orderId);
-    if (row?.status !== 2) this.#world.violated(new Violation("failed is said of what has failed", orderId));
+    const [row] = this.#world.gateway.all<Row>(
+      "SELECT status FROM transactions WHERE orderId = ?",
+      orderId,
+    );
+    if (row?.status !== 2)
+      this.#world.violated(new Violation("failed is said of what has failed", orderId));
   }
 
   /**
@@ -162,12 +198,15 @@ export class Actors {
     // A database from a backup may not know the order any more; then this is the first that it
     // learns of it.
     const isRestored = this.#world.faultInjector.backups.wasGatewayRestored;
-    const isTag = !isRestored && order.tag !== undefined && kernel.random.below("alters the tag", 2) === 0;
+    const isTag =
+      !isRestored && order.tag !== undefined && kernel.random.below("alters the tag", 2) === 0;
     if (isRestored) this.#world.payments.allow(order, amount);
     const altered = isTag ? { ...order, tag: "5" } : order;
     this.request(altered, isTag ? order.amount : amount, ({ code = "" }) => {
       if (isRestored || code === "order_id_reused") return;
-      this.#world.violated(new Violation("an order that comes again with another content is refused", order.orderId));
+      this.#world.violated(
+        new Violation("an order that comes again with another content is refused", order.orderId),
+      );
     });
   }
 
@@ -187,9 +226,11 @@ export class Actors {
           // The operator who carries the recovery out decides on withdrawals that are held because
           // both were rolled back.
           const isTheirs = view.code !== "RECOVERY_HOLD" && !this.#leavesToTime(view);
-          if (view.state === "held" || view.state === "quarantined") this.waited.add(view.transactionId);
+          if (view.state === "held" || view.state === "quarantined")
+            this.waited.add(view.transactionId);
           if (view.state === "held" && isTheirs) this.#decide(machine, view);
-          if (view.state === "quarantined" && !undecidable.has(view.code)) this.approve(machine, view);
+          if (view.state === "quarantined" && !undecidable.has(view.code))
+            this.approve(machine, view);
         }
       });
     }
@@ -215,7 +256,8 @@ export class Actors {
           const { txHash } = strange;
           gateway.command(
             (by) => releaseOrder(by, id, { txHash, reason: "it paid another", isNoOrders: false }),
-            (said) => note("withdrawals release", said === null ? "no answer" : said.ok ? "ok" : said.code),
+            (said) =>
+              note("withdrawals release", said === null ? "no answer" : said.ok ? "ok" : said.code),
           );
         },
       );
@@ -234,8 +276,15 @@ export class Actors {
     const isCareful = payments.released > 0 && machine.name !== "c";
     this.ask(machine, "adopt", { chain: chainName, slot: "" }, (answer) => {
       const { first } = answer as unknown as { first?: FirstSlotView };
-      if (first === undefined || first.isBegun || first.adopted === first.counted || (isCareful && first.adopted === "")) return;
-      if (first.counted === chainFixture.counted) this.ask(machine, "adopt", { chain: chainName, slot: first.counted });
+      if (
+        first === undefined ||
+        first.isBegun ||
+        first.adopted === first.counted ||
+        (isCareful && first.adopted === "")
+      )
+        return;
+      if (first.counted === chainFixture.counted)
+        this.ask(machine, "adopt", { chain: chainName, slot: first.counted });
     });
   }
 
@@ -250,7 +299,9 @@ export class Actors {
 
   /** One of two operators, one of whom writes their name in two ways. */
   #name(): string {
-    return this.#world.plan.rules === "approvers" ? kernel.random.pick("who decides", ["ann", "bob", "Ann"]) : "ann";
+    return this.#world.plan.rules === "approvers"
+      ? kernel.random.pick("who decides", ["ann", "bob", "Ann"])
+      : "ann";
   }
 
   #decide(machine: Machine, view: OperatorView): void {
@@ -262,13 +313,18 @@ export class Actors {
     this.ask(machine, "refuse", { transactionId, approver: this.#name() });
   }
 
-  approve(machine: Machine, view: OperatorView, never: (code: string) => void = () => this.refuse(machine, view)): void {
+  approve(
+    machine: Machine,
+    view: OperatorView,
+    never: (code: string) => void = () => this.refuse(machine, view),
+  ): void {
     const { transactionId, approvalDigest } = view;
     const address = view.address === "" ? namedReceiver : "";
     const yes = { transactionId, digest: approvalDigest, address, approver: this.#name() };
     this.ask(machine, "approve", yes, (answer) => {
       // An operator who sees why policy stops a withdrawal refuses it.
-      const isNever = !answer.ok && (answer.code.startsWith("POLICY_ABOVE") || answer.code === "JOB_EXPIRED");
+      const isNever =
+        !answer.ok && (answer.code.startsWith("POLICY_ABOVE") || answer.code === "JOB_EXPIRED");
       if (isNever && view.state === "held") never(answer.code);
     });
   }
@@ -280,7 +336,12 @@ export class Actors {
   }
 
   /** One request on the operator's socket. */
-  ask(machine: Machine, verb: string, body: object, answered: (answer: Answer) => void = () => {}): void {
+  ask(
+    machine: Machine,
+    verb: string,
+    body: object,
+    answered: (answer: Answer) => void = () => {},
+  ): void {
     const signer = machine.signer;
     if (signer === null) return;
     kernel.scheduler.after(1, signer.owner, () => {
@@ -295,7 +356,8 @@ export class Actors {
   /** The open orders, in words; "" if every order has ended or waits for an operator. */
   open(): string {
     const { untaken } = this;
-    if (untaken.length > 0) return `the gateway never took ${untaken.map((order) => order.orderId).join()}`;
+    if (untaken.length > 0)
+      return `the gateway never took ${untaken.map((order) => order.orderId).join()}`;
     return this.unended.map((row) => `${row.orderId} is ${row.stage}`).join(", ");
   }
 
@@ -306,7 +368,9 @@ export class Actors {
 
   /** The orders that have no end at the gateway and wait for no operator. */
   get unended(): readonly Row[] {
-    return this.#pending.filter((row) => !this.#isOdd(row) && !(this.#world.faultInjector.mayLock && row.lockedCode));
+    return this.#pending.filter(
+      (row) => !this.#isOdd(row) && !(this.#world.faultInjector.mayLock && row.lockedCode),
+    );
   }
 
   /** Ids of what the gateway leaves to an operator, who may never come to an end with it. */
@@ -331,10 +395,15 @@ export class Actors {
     const { payments: money, gateway: there } = this.#world;
     // Its own payment holds it, as the chain has it: an operator names that one.
     if (stage === "awaiting_operator")
-      return there.all<{ txHash: string }>(seenPayments).some(({ txHash }) => money.isAttempt(id, txHash));
+      return there
+        .all<{ txHash: string }>(seenPayments)
+        .some(({ txHash }) => money.isAttempt(id, txHash));
     if (stage !== "stuck") return false;
     const { payments, gateway } = this.#world;
-    const [bound] = gateway.all<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", id);
+    const [bound] = gateway.all<{ slot: string }>(
+      "SELECT slot FROM slots WHERE transactionId = ?",
+      id,
+    );
     return payments.foreign.size > 0 || payments.isForgottenNonce(Number(bound?.slot ?? -1));
   }
 }

@@ -70,7 +70,13 @@ const pollMs = {
   litecoinregtest: { min: 2_500, max: 4_000 },
   tron: { min: 5_000, max: 8_000 },
 } as const;
-const statusMs = { evm: 2_000, xrp: 2_000, bitcoinregtest: 2_000, litecoinregtest: 2_000, tron: 6_000 } as const;
+const statusMs = {
+  evm: 2_000,
+  xrp: 2_000,
+  bitcoinregtest: 2_000,
+  litecoinregtest: 2_000,
+  tron: 6_000,
+} as const;
 
 /** The world as an agent's machine sees it. */
 interface Environment {
@@ -120,7 +126,8 @@ export class Machine {
 
   /** The content of a checkpoint's file. */
   stateIn({ file, seq }: Beginning): CoreSnapshot {
-    const bytes = this.drive.entries.get(file)?.read(0, Number.MAX_SAFE_INTEGER) ?? new Uint8Array(0);
+    const bytes =
+      this.drive.entries.get(file)?.read(0, Number.MAX_SAFE_INTEGER) ?? new Uint8Array(0);
     const text = seal.open(checkpointLocation(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);
     return JSON.parse(Buffer.from(text ?? "").toString("utf8")) as CoreSnapshot;
   }
@@ -130,7 +137,14 @@ export class Machine {
     const disk = ledgerDisk(`/${this.name}/ledger`);
     createLedger(
       disk,
-      { kind: "PAIRED", agent: this.id, merchant, wallet, ledgerEpoch, gatewayKey: gatewayKey.publicKey },
+      {
+        kind: "PAIRED",
+        agent: this.id,
+        merchant,
+        wallet,
+        ledgerEpoch,
+        gatewayKey: gatewayKey.publicKey,
+      },
       this.clock,
       seal,
     );
@@ -143,7 +157,8 @@ export class Machine {
         this.#runSigner(owner);
       } catch (error) {
         if (!owner.isAlive) return;
-        if (!(error instanceof AgentError) || error.code !== "LEDGER_POISONED") this.#around.thrown(owner, error);
+        if (!(error instanceof AgentError) || error.code !== "LEDGER_POISONED")
+          this.#around.thrown(owner, error);
         this.signerEnds(owner);
       }
     });
@@ -168,18 +183,34 @@ export class Machine {
     if (plan.isForged) meetForgery(this.drive, () => openLedger(found));
     const { ledger, checkpoint, records } = openLedger(found);
     if (!owner.isAlive) return;
-    const core = new Core(readRules(settings, accounts), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
+    const core = new Core(
+      readRules(settings, accounts),
+      ledger.past,
+      (checkpoint as CoreSnapshot | null) ?? undefined,
+    );
     for (const record of records) core.apply(record);
     const sockets = new Set<LocalSocket>();
     const signer = new Signer({
-      ...{ core, ledger, vault: this.vault, run, clock: this.clock, monotonic, chains: settings.chains },
+      ...{
+        core,
+        ledger,
+        vault: this.vault,
+        run,
+        clock: this.clock,
+        monotonic,
+        chains: settings.chains,
+      },
       config: settings.config,
       push: (message) => {
         if (!owner.isAlive) return;
         for (const socket of sockets) socket.push(message);
       },
       log: (event, message, context) =>
-        note(`says ${event}`, `${context?.code ?? ""}`, () => `${message} ${JSON.stringify(context ?? {})}`),
+        note(
+          `says ${event}`,
+          `${context?.code ?? ""}`,
+          () => `${message} ${JSON.stringify(context ?? {})}`,
+        ),
       soon: (act) => void scheduler.after(0, owner, act),
       later: (act) => void setTimeout(act, lateMs),
       next: (act) => void setImmediate(act),
@@ -198,10 +229,17 @@ export class Machine {
     } as const;
     this.signer = {
       ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer, source) },
-      operatorVerbs: operatorVerbs(signer, { ...environment, later: (act) => void scheduler.after(0, owner, act) }),
+      operatorVerbs: operatorVerbs(signer, {
+        ...environment,
+        later: (act) => void scheduler.after(0, owner, act),
+      }),
     };
     this.starts += 1;
-    note("recovered", core.heads.head.seq, () => `at ${core.heads.head.seq}, locked ${core.locked?.code ?? "no"}`);
+    note(
+      "recovered",
+      core.heads.head.seq,
+      () => `at ${core.heads.head.seq}, locked ${core.locked?.code ?? "no"}`,
+    );
     scheduler.every(tickMs, owner, () => signer.tick());
   }
 
@@ -216,7 +254,11 @@ export class Machine {
       for (const socket of [...ended.sockets]) socket.lost();
     }
     if (this.isOn)
-      kernel.scheduler.after(kernel.random.between("signer back", 50, 1_500), kernel.scheduler.world, () => this.#again());
+      kernel.scheduler.after(
+        kernel.random.between("signer back", 50, 1_500),
+        kernel.scheduler.world,
+        () => this.#again(),
+      );
   }
 
   #again(): void {
@@ -244,7 +286,11 @@ export class Machine {
       log: () => {},
     });
     createCourier({
-      ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
+      ...{
+        agent: this.id,
+        address: linkAddress(gatewayUrl),
+        gatewayKey: publicKeyFromHex(gatewayKey.publicKey),
+      },
       linkKey: privateKeyFromSeed(this.linkSeed),
       chainAccess: new Map([[chainName, createChainAccess(nodes, monotonic)]]),
       ...{
@@ -260,7 +306,8 @@ export class Machine {
       random: () => kernel.random.below("courier random", 1_000) / 1_000,
       pollMs: pollMs[stage.family],
       ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
-      connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message), touched),
+      connectSigner: () =>
+        new LocalSocket(owner, this.signer, (message) => seen(this, message), touched),
       onReady: () => note("courier ready"),
       onFatal: (fault) => thrown(owner, fault),
       onBug: (error) => {
@@ -274,9 +321,13 @@ export class Machine {
     note("courier ends");
     owner.isAlive = false;
     if (this.courier === owner) this.courier = null;
-    kernel.scheduler.after(kernel.random.between("courier back", 50, 1_500), kernel.scheduler.world, () => {
-      if (this.isOn && this.courier === null) this.startCourier();
-    });
+    kernel.scheduler.after(
+      kernel.random.between("courier back", 50, 1_500),
+      kernel.scheduler.world,
+      () => {
+        if (this.isOn && this.courier === null) this.startCourier();
+      },
+    );
   }
 
   /** Nobody starts it again. */

@@ -31,12 +31,21 @@ export class Backups {
 
   constructor(world: Scene) {
     this.#world = world;
-    const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
+    const kinds = [
+      "ledgerRestored",
+      "gatewayRestored",
+      "folderCloned",
+      "pairedAgain",
+      "bothRestored",
+    ] as const;
     this.#kind = kinds.find((kind) => world.plan.rates[kind] > 0) ?? null;
-    this.#most = world.plan.recoveryScenario ? kernel.random.pick("restores at most", [1, 1, 1, 2, 3]) : Number.POSITIVE_INFINITY;
+    this.#most = world.plan.recoveryScenario
+      ? kernel.random.pick("restores at most", [1, 1, 1, 2, 3])
+      : Number.POSITIVE_INFINITY;
     // New orders, as many as the shop may have had, outlive the bytes that no node shows. Once is
     // enough.
-    if (world.plan.recoveryScenario && this.#kind === "bothRestored" && !showsAll(world.plan)) this.#most = 1;
+    if (world.plan.recoveryScenario && this.#kind === "bothRestored" && !showsAll(world.plan))
+      this.#most = 1;
   }
 
   /** Whether one of them happened. */
@@ -76,17 +85,23 @@ export class Backups {
       this.#restoreDatabaseAgain();
       return;
     }
-    const isOver = this.#used >= this.#most || (this.#kind === "gatewayRestored" && this.#world.takeover.hasBegun);
+    const isOver =
+      this.#used >= this.#most ||
+      (this.#kind === "gatewayRestored" && this.#world.takeover.hasBegun);
     if (machine === undefined || this.#kind === null || isOver) return;
     const before = this.#used;
     switch (this.#kind) {
       case "ledgerRestored":
         if (this.#ledger === null || this.#isRenewed) this.#backUpLedger(machine);
-        else if (!this.isAwaited && strikes("ledgerRestored", "the ledger is restored")) this.#restoreLedger();
+        else if (!this.isAwaited && strikes("ledgerRestored", "the ledger is restored"))
+          this.#restoreLedger();
         break;
       case "gatewayRestored":
         if (gateway.isInTransaction) return;
-        if (this.#database === null || kernel.random.below("the database is backed up", this.#backupOdds) === 0)
+        if (
+          this.#database === null ||
+          kernel.random.below("the database is backed up", this.#backupOdds) === 0
+        )
           this.#database = gateway.backup();
         else if (strikes("gatewayRestored", "the database is restored")) {
           note("database restored");
@@ -103,7 +118,8 @@ export class Backups {
         if (this.#ledger === null || kernel.random.below("the server is backed up", 5) === 0) {
           this.#ledger = machine.drive.backup();
           this.#database = gateway.backup();
-        } else if (this.#isComparable && strikes("bothRestored", "the server is restored")) this.#restoreBoth();
+        } else if (this.#isComparable && strikes("bothRestored", "the server is restored"))
+          this.#restoreBoth();
         break;
       default:
         if (this.#used === 0 && strikes("pairedAgain", "another server is paired")) {
@@ -164,9 +180,13 @@ export class Backups {
     const { drive } = machine;
     this.#world.forgets(machine, () => drive.restore(files));
     type Row = { readonly headSeq: number; readonly headHash: string };
-    const [row] = this.#world.gateway.all<Row>("SELECT headSeq, headHash FROM agents WHERE id = ?", machine.id);
+    const [row] = this.#world.gateway.all<Row>(
+      "SELECT headSeq, headHash FROM agents WHERE id = ?",
+      machine.id,
+    );
     const { seq: from } = ledger.head;
-    if (row !== undefined && from < row.headSeq) ledger.lacked = { seq: row.headSeq, hash: row.headHash, from };
+    if (row !== undefined && from < row.headSeq)
+      ledger.lacked = { seq: row.headSeq, hash: row.headHash, from };
   }
 
   /** Nobody forgets what left and no node shows, but in runs with people who reckon with it. */
@@ -180,7 +200,9 @@ export class Backups {
   /** A ledger without a first counter takes whatever the chain counts for where it begins. */
   #isAdopted(machine: Machine): boolean {
     const isCounted = this.#world.chainFixture.evm !== null;
-    return !isCounted || this.#world.ledgerOf(machine).records.some(({ kind }) => kind === "ADOPTED");
+    return (
+      !isCounted || this.#world.ledgerOf(machine).records.some(({ kind }) => kind === "ADOPTED")
+    );
   }
 
   /**
@@ -197,7 +219,9 @@ export class Backups {
     // way of nothing new.
     // On a chain that counts nothing, only the order keeps the agent from paying once more.
     const mustWait = !showsAll(plan) || this.#world.chainFixture.evm === null;
-    const isAwaited = plan.recoveryScenario && (mustWait || kernel.random.below("crypto waits for the order", 2) === 0);
+    const isAwaited =
+      plan.recoveryScenario &&
+      (mustWait || kernel.random.below("crypto waits for the order", 2) === 0);
     if (isAwaited) machine.isOn = false;
     this.#restoreLedger();
     recoveryScenario?.beginAgain(isAwaited);
@@ -217,13 +241,18 @@ export class Backups {
     this.hidden += hidden.size;
     payments.hide?.([...hidden.keys()]);
     for (const publish of hidden.values())
-      scheduler.after(random.between("they come again after", 20_000, 120_000), scheduler.world, publish);
+      scheduler.after(
+        random.between("they come again after", 20_000, 120_000),
+        scheduler.world,
+        publish,
+      );
   }
 
   /** The recovery is over, and the ledgers of agent and gateway have one epoch. */
   #isRecovered({ id, signer }: Machine): boolean {
     const { gateway, plan } = this.#world;
-    if (!plan.isRestoredAgain || !this.wasUsed || this.#isAgain || gateway.isInTransaction) return false;
+    if (!plan.isRestoredAgain || !this.wasUsed || this.#isAgain || gateway.isInTransaction)
+      return false;
     const sql =
       "SELECT agents.ledgerEpoch FROM agents JOIN recoveries ON agent = id AND recoveries.ledgerEpoch = agents.ledgerEpoch WHERE id = ? AND takenAt > 0";
     const [row] = gateway.all<{ readonly ledgerEpoch: number }>(sql, id);

@@ -23,7 +23,10 @@ interface BadMerchant {
 const placesBad = 32;
 
 /** What the watcher is started with where something of the first other merchant is bad. */
-export function readerOf({ bad }: Pick<Plan, "bad">, count: { questions: number }): { readonly openReader?: typeof openWatcher } {
+export function readerOf(
+  { bad }: Pick<Plan, "bad">,
+  count: { questions: number },
+): { readonly openReader?: typeof openWatcher } {
   if (bad.length === 0) return {};
   return { openReader: badReader(new Set(bad), firstOther(placesBad), count) };
 }
@@ -36,12 +39,16 @@ function badReader(
   { hotWallet, addresses }: BadMerchant,
   count: { questions: number },
 ): typeof openWatcher {
-  const fault = (code: "NODE_ERROR" | "NODE_DISAGREE" | "NODE_ANSWER", words: string): AgentError => {
+  const fault = (
+    code: "NODE_ERROR" | "NODE_DISAGREE" | "NODE_ANSWER",
+    words: string,
+  ): AgentError => {
     count.questions += 1;
     return new AgentError(code, "none", words);
   };
   const isBad = (account: string): boolean =>
-    (items.has("wallet") && account === hotWallet) || (items.has("addresses") && addresses.has(account));
+    (items.has("wallet") && account === hotWallet) ||
+    (items.has("addresses") && addresses.has(account));
   return (options) => {
     const honest = openWatcher(options);
     const { findVoid } = honest;
@@ -49,7 +56,8 @@ function badReader(
       findVoid === undefined
         ? undefined
         : async (account, attempts) => {
-            if (items.has("ends") && account === hotWallet) throw fault("NODE_DISAGREE", "the nodes do not agree on the end");
+            if (items.has("ends") && account === hotWallet)
+              throw fault("NODE_DISAGREE", "the nodes do not agree on the end");
             return findVoid(account, attempts);
           };
     return {
@@ -70,18 +78,29 @@ function badReader(
       payments: async (blocks, contracts, book, isAgreed) => {
         const { found, unread, ...rest } = await honest.payments(blocks, contracts, book, isAgreed);
         const isHit = (address: string): boolean =>
-          items.has("payments") && (addresses.has(address) || payeeOf(network, address).address === hotWallet);
+          items.has("payments") &&
+          (addresses.has(address) || payeeOf(network, address).address === hotWallet);
         const odd = found
           .filter(({ address }) => isHit(address))
-          .map(({ txHash, block, address: account }) => ({ txHash, block, account, fault: fault("NODE_ANSWER", "no amount") }));
-        return { found: found.filter(({ address }) => !isHit(address)), unread: [...unread, ...odd], ...rest };
+          .map(({ txHash, block, address: account }) => ({
+            txHash,
+            block,
+            account,
+            fault: fault("NODE_ANSWER", "no amount"),
+          }));
+        return {
+          found: found.filter(({ address }) => !isHit(address)),
+          unread: [...unread, ...odd],
+          ...rest,
+        };
       },
       ...(ends === undefined ? {} : { findVoid: ends }),
       pass: (final, payouts) => {
         const pass = honest.pass(final, payouts);
         return {
           judge: async (payment, txHashes, pin) => {
-            if (items.has("payouts") && payment.account === hotWallet) throw fault("NODE_DISAGREE", "two receipts");
+            if (items.has("payouts") && payment.account === hotWallet)
+              throw fault("NODE_DISAGREE", "two receipts");
             return pass.judge(payment, txHashes, pin);
           },
         };

@@ -6,7 +6,10 @@ import type { Plan } from "./plan.ts";
 const bothLieOf = 3;
 const bothLieFrom = 78_000_000_000;
 
-export function bothLie<P extends Pick<Plan, "rates" | "rules" | "unnamed">>(plan: P, seed: number): P {
+export function bothLie<P extends Pick<Plan, "rates" | "rules" | "unnamed">>(
+  plan: P,
+  seed: number,
+): P {
   const random = new Random(seed + bothLieFrom);
   if (random.below("both lie", bothLieOf) > 0) return plan;
   const hostileCourier = random.between("the courier lies how often", 2_000, 8_000);

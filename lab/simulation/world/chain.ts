@@ -61,11 +61,19 @@ export interface ChainOptions {
 const gasRules: ChainRules = {
   ...{ gasNative: 21_000n, gasToken: 52_000n, gasIntrinsic: 22_000n },
   isHigher,
-  gasPriceOf: ({ feeMaxWei, tipWei }, baseFeeWei) => baseFeeWei + smaller(feeMaxWei - baseFeeWei, tipWei),
+  gasPriceOf: ({ feeMaxWei, tipWei }, baseFeeWei) =>
+    baseFeeWei + smaller(feeMaxWei - baseFeeWei, tipWei),
 };
 
 /** The pool's answer to a transaction. */
-type PoolAnswer = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "intrinsic" | "expired";
+type PoolAnswer =
+  | "accepted"
+  | "known"
+  | "slot-consumed"
+  | "underpriced"
+  | "funds"
+  | "intrinsic"
+  | "expired";
 
 export class Chain {
   readonly options: ChainOptions;
@@ -138,8 +146,19 @@ export class Chain {
     const from = `0x${"0d".repeat(20)}`;
     const payment = { contract, receiver, units };
     const fees = { tipWei: 0n, feeMaxWei: 10n ** 15n, gasLimit: this.#rules.gasToken };
-    const [to, valueWei, data] = contract === "" ? [receiver, units, "0x"] : [contract, 0n, "0xa9059cbb"];
-    this.#incoming.push({ hash, from, chainId: this.options.chainId, nonce: 0, ...fees, to, valueWei, data, payment });
+    const [to, valueWei, data] =
+      contract === "" ? [receiver, units, "0x"] : [contract, 0n, "0xa9059cbb"];
+    this.#incoming.push({
+      hash,
+      from,
+      chainId: this.options.chainId,
+      nonce: 0,
+      ...fees,
+      to,
+      valueWei,
+      data,
+      payment,
+    });
   }
 
   #offerFrom(address: string, transaction: SignedTransaction): PoolAnswer {
@@ -151,7 +170,8 @@ export class Chain {
     if (nonce < purse.nonce) return "slot-consumed";
     if (this.#isShort(transaction)) return "intrinsic";
     if (before !== undefined && !this.#rules.isHigher(transaction, before)) return "underpriced";
-    if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > purse.nativeWei) return "funds";
+    if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > purse.nativeWei)
+      return "funds";
     this.pools.set(key, transaction);
     return "accepted";
   }
@@ -168,7 +188,8 @@ export class Chain {
 
   /** A transaction reaches the network. */
   offer(transaction: SignedTransaction): PoolAnswer {
-    if (transaction.from !== this.options.account) return this.#offerFrom(transaction.from, transaction);
+    if (transaction.from !== this.options.account)
+      return this.#offerFrom(transaction.from, transaction);
     const { nonce, hash } = transaction;
     if (this.includedIn(hash) !== null || this.pool.get(nonce)?.hash === hash) return "known";
     if (nonce < this.top.nonce) return "slot-consumed";
@@ -176,8 +197,10 @@ export class Chain {
     if (this.#isShort(transaction)) return "intrinsic";
     const before = this.pool.get(nonce);
     if (before !== undefined && !this.#rules.isHigher(transaction, before)) return "underpriced";
-    if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > this.top.nativeWei) return "funds";
-    if (before !== undefined) this.#replaced.set(nonce, [...(this.#replaced.get(nonce) ?? []), before]);
+    if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > this.top.nativeWei)
+      return "funds";
+    if (before !== undefined)
+      this.#replaced.set(nonce, [...(this.#replaced.get(nonce) ?? []), before]);
     this.pool.set(nonce, transaction);
     return "accepted";
   }
@@ -205,12 +228,18 @@ export class Chain {
       nativeWei -= one.gasUsed * one.gasPriceWei;
       if (one.status === 0) continue;
       nativeWei -= transaction.valueWei;
-      if (transaction.payment?.contract === this.options.contract) tokenUnits -= transaction.payment.units;
+      if (transaction.payment?.contract === this.options.contract)
+        tokenUnits -= transaction.payment.units;
       receive(purses, transaction, this.options.contract);
     }
     const swept = this.#mineDeposits(purses, included);
     return this.#add(included, {
-      ...{ nonce, nativeWei: nativeWei + swept.nativeWei, tokenUnits: tokenUnits + swept.tokenUnits, purses },
+      ...{
+        nonce,
+        nativeWei: nativeWei + swept.nativeWei,
+        tokenUnits: tokenUnits + swept.tokenUnits,
+        purses,
+      },
     });
   }
 
@@ -218,7 +247,10 @@ export class Chain {
    * Applies the transactions of deposit addresses. @returns the part of it that reaches the hot
    * wallet
    */
-  #mineDeposits(purses: Map<string, Purse>, included: Included[]): { nativeWei: bigint; tokenUnits: bigint } {
+  #mineDeposits(
+    purses: Map<string, Purse>,
+    included: Included[],
+  ): { nativeWei: bigint; tokenUnits: bigint } {
     const got = { nativeWei: 0n, tokenUnits: 0n };
     for (const address of [...purses.keys()]) {
       for (;;) {
@@ -240,7 +272,8 @@ export class Chain {
           tokenUnits: purse.tokenUnits - units,
         });
         if (one.status === 0) continue;
-        if (payment?.receiver !== this.options.account) receive(purses, transaction, this.options.contract);
+        if (payment?.receiver !== this.options.account)
+          receive(purses, transaction, this.options.contract);
         else if (isToken) got.tokenUnits += units;
         else got.nativeWei += spentWei;
       }
@@ -250,7 +283,9 @@ export class Chain {
 
   #chosen(nonce: number): SignedTransaction | undefined {
     const newest = this.pool.get(nonce);
-    const before = (this.#replaced.get(nonce) ?? []).filter((one) => one.feeMaxWei >= this.baseFeeWei && !this.#isExpired(one));
+    const before = (this.#replaced.get(nonce) ?? []).filter(
+      (one) => one.feeMaxWei >= this.baseFeeWei && !this.#isExpired(one),
+    );
     if (newest === undefined || before.length === 0) return newest;
     const isStale = kernel.random.fault("a block takes what was replaced", this.staleRate);
     return isStale ? kernel.random.pick("which of the replaced", before) : newest;
@@ -279,7 +314,8 @@ export class Chain {
         continue;
       }
       const isForgotten = random.fault("forgotten in a reorganisation", this.skipRate);
-      if (!isForgotten && !this.pool.has(transaction.nonce)) this.pool.set(transaction.nonce, transaction);
+      if (!isForgotten && !this.pool.has(transaction.nonce))
+        this.pool.set(transaction.nonce, transaction);
     }
     for (let count = 0; count < most; count += 1) this.mine();
   }
@@ -290,7 +326,12 @@ export class Chain {
     const { gasNative } = this.#rules;
     this.pool.delete(nonce);
     this.#add([{ transaction, status: 1, gasUsed: gasNative, gasPriceWei: this.baseFeeWei }], {
-      ...{ nonce: nonce + 1, nativeWei: nativeWei - gasNative * this.baseFeeWei, tokenUnits, purses },
+      ...{
+        nonce: nonce + 1,
+        nativeWei: nativeWei - gasNative * this.baseFeeWei,
+        tokenUnits,
+        purses,
+      },
     });
   }
 
@@ -304,7 +345,11 @@ export class Chain {
     return block?.included.some((one) => one.transaction.hash === hash) ? block : null;
   }
 
-  #carryOut(transaction: SignedTransaction, nativeWei: bigint, tokenUnits: bigint): Included | null {
+  #carryOut(
+    transaction: SignedTransaction,
+    nativeWei: bigint,
+    tokenUnits: bigint,
+  ): Included | null {
     const { payment, feeMaxWei, gasLimit, valueWei } = transaction;
     const { gasNative, gasToken } = this.#rules;
     const gasUsed = payment?.contract === "" ? gasNative : gasToken;
@@ -312,15 +357,27 @@ export class Chain {
     if (gasLimit * feeMaxWei + valueWei > nativeWei) return null;
     const isShort = payment?.contract === this.options.contract && payment.units > tokenUnits;
     const reverts = isShort || gasLimit < gasUsed || kernel.random.fault("revert", this.revertRate);
-    return { transaction, status: reverts ? 0 : 1, gasUsed: smaller(gasUsed, gasLimit), gasPriceWei };
+    return {
+      transaction,
+      status: reverts ? 0 : 1,
+      gasUsed: smaller(gasUsed, gasLimit),
+      gasPriceWei,
+    };
   }
 
-  #add(included: readonly Included[], after: Pick<Block, "nonce" | "nativeWei" | "tokenUnits" | "purses">): Block {
+  #add(
+    included: readonly Included[],
+    after: Pick<Block, "nonce" | "nativeWei" | "tokenUnits" | "purses">,
+  ): Block {
     const number = this.blocks.length;
     const parentHash = number === 0 ? "0".repeat(64) : this.top.hash.slice(2);
     const text = `${number} ${parentHash} ${this.#salt} ${included.map((one) => `${one.transaction.hash}${one.status}`).join()}`;
     const block: Block = {
-      ...{ number, hash: `0x${createHash("sha256").update(text).digest("hex")}`, parentHash: `0x${parentHash}` },
+      ...{
+        number,
+        hash: `0x${createHash("sha256").update(text).digest("hex")}`,
+        parentHash: `0x${parentHash}`,
+      },
       timestamp: Math.floor((this.options.startedAt + kernel.scheduler.nowMs) / 1000),
       ...{ baseFeeWei: this.baseFeeWei, included, ...after },
     };
@@ -330,7 +387,8 @@ export class Chain {
     note(
       "block",
       included.length,
-      () => `${number} ${included.map((one) => `nonce ${one.transaction.nonce} ${one.status}`).join()}`,
+      () =>
+        `${number} ${included.map((one) => `nonce ${one.transaction.nonce} ${one.status}`).join()}`,
     );
     this.onBlock(block);
     return block;
@@ -338,9 +396,17 @@ export class Chain {
 }
 
 /** An address that is paid has it; the hot wallet's own is counted beside. */
-function receive(purses: Map<string, Purse>, { payment }: SignedTransaction, contract: string): void {
+function receive(
+  purses: Map<string, Purse>,
+  { payment }: SignedTransaction,
+  contract: string,
+): void {
   if (payment === null || (payment.contract !== "" && payment.contract !== contract)) return;
-  const { nonce, nativeWei, tokenUnits } = purses.get(payment.receiver) ?? { nonce: 0, nativeWei: 0n, tokenUnits: 0n };
+  const { nonce, nativeWei, tokenUnits } = purses.get(payment.receiver) ?? {
+    nonce: 0,
+    nativeWei: 0n,
+    tokenUnits: 0n,
+  };
   const isToken = payment.contract === contract;
   purses.set(payment.receiver, {
     nonce,

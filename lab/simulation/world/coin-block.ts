@@ -39,7 +39,11 @@ export function blockHash({ header }: BlockBytes): string {
 /** The bytes of a whole block, as its nodes show them. */
 export function blockBytes({ header, reward, transactions }: BlockBytes): Buffer {
   const count = Buffer.from([transactions.length + 1]);
-  return Buffer.concat([header, count, ...[reward, ...transactions].map(({ raw }) => Buffer.from(raw, "hex"))]);
+  return Buffer.concat([
+    header,
+    count,
+    ...[reward, ...transactions].map(({ raw }) => Buffer.from(raw, "hex")),
+  ]);
 }
 
 /** The first transaction of a block, which covers the SegWit data of the others. BIP-141 */
@@ -74,7 +78,9 @@ function rootOf(hashes: readonly string[]): string {
   let row = [...hashes];
   while (row.length > 1) {
     row = row.flatMap((left, at) => {
-      return at % 2 === 1 ? [] : [twice(Buffer.from(left + (row[at + 1] ?? left), "hex")).toString("hex")];
+      return at % 2 === 1
+        ? []
+        : [twice(Buffer.from(left + (row[at + 1] ?? left), "hex")).toString("hex")];
     });
   }
   return row[0] ?? zeros;

@@ -5,7 +5,13 @@
  */
 import { kernel, note } from "../kernel/kernel.ts";
 import { type BlockBytes, blockHash, writeBlock } from "./coin-block.ts";
-import { type CoinOutput, type CoinTransaction, readCoinRaw, twice, writeCoinTransaction } from "./coin-raw.ts";
+import {
+  type CoinOutput,
+  type CoinTransaction,
+  readCoinRaw,
+  twice,
+  writeCoinTransaction,
+} from "./coin-raw.ts";
 
 export interface CoinBlock extends BlockBytes {
   readonly number: number;
@@ -88,7 +94,10 @@ export class CoinChain {
 
   payIn(outputs: readonly CoinOutput[]): void {
     this.#paid += 1;
-    const transaction = writeCoinTransaction([`${twice(Buffer.from(`paid in ${this.#paid}`)).toString("hex")}:0`], outputs);
+    const transaction = writeCoinTransaction(
+      [`${twice(Buffer.from(`paid in ${this.#paid}`)).toString("hex")}:0`],
+      outputs,
+    );
     this.made.set(transaction.hash, transaction);
     this.outside.add(transaction.hash);
     this.#incoming.push(transaction);
@@ -127,8 +136,12 @@ export class CoinChain {
 
   /** Transactions that no final block has, those of outsiders left out. */
   get young(): readonly string[] {
-    const blocks = this.blocks.slice(this.finalNumber + 1).flatMap(({ transactions }) => transactions);
-    return [...blocks, ...this.pool.values()].map(({ hash }) => hash).filter((hash) => !this.outside.has(hash));
+    const blocks = this.blocks
+      .slice(this.finalNumber + 1)
+      .flatMap(({ transactions }) => transactions);
+    return [...blocks, ...this.pool.values()]
+      .map(({ hash }) => hash)
+      .filter((hash) => !this.outside.has(hash));
   }
 
   /** Those of the pool that no block takes at the market's rate. */
@@ -148,7 +161,10 @@ export class CoinChain {
 
   /** In the pool. */
   claimantOf(coin: string): CoinTransaction | null {
-    return [...this.pool.values()].find(({ inputs }) => inputs.some((input) => input.coin === coin)) ?? null;
+    return (
+      [...this.pool.values()].find(({ inputs }) => inputs.some((input) => input.coin === coin)) ??
+      null
+    );
   }
 
   feeOf({ inputs, outputs }: CoinTransaction): bigint {
@@ -162,7 +178,11 @@ export class CoinChain {
 
   #isUnspent(coin: string): boolean {
     const [hash = ""] = coin.split(":");
-    return this.includedIn(hash) !== null && this.outputOf(coin) !== undefined && this.spenderOf(coin) === null;
+    return (
+      this.includedIn(hash) !== null &&
+      this.outputOf(coin) !== undefined &&
+      this.spenderOf(coin) === null
+    );
   }
 
   /** Signed bytes reach the network. */
@@ -194,8 +214,11 @@ export class CoinChain {
     const { random } = kernel;
     const taken = this.#incoming.splice(0);
     const spent = new Set<string>();
-    const isFree = (one: CoinTransaction): boolean => one.inputs.every(({ coin }) => !spent.has(coin) && this.#isUnspent(coin));
-    const stale = this.#replaced.filter(() => random.fault("a block takes what was replaced", this.staleRate));
+    const isFree = (one: CoinTransaction): boolean =>
+      one.inputs.every(({ coin }) => !spent.has(coin) && this.#isUnspent(coin));
+    const stale = this.#replaced.filter(() =>
+      random.fault("a block takes what was replaced", this.staleRate),
+    );
     for (const one of [...stale, ...this.pool.values()]) {
       if (this.#isDear(one) || !isFree(one)) continue;
       if (random.fault("block without it", this.skipRate)) continue;
@@ -218,11 +241,13 @@ export class CoinChain {
     this.onBlock(null);
     for (const one of gone.flatMap((block) => block.transactions)) {
       if (this.outside.has(one.hash)) this.#incoming.push(one);
-      else if (!random.fault("forgotten in a reorganisation", this.skipRate)) this.pool.set(one.hash, one);
+      else if (!random.fault("forgotten in a reorganisation", this.skipRate))
+        this.pool.set(one.hash, one);
     }
     // The branch begins with another one of two that exclude each other.
     if (isDoubleSpent)
-      for (const one of this.#replaced) if (random.below("the other of two", 2) === 0) this.pool.delete(this.#winnerOf(one));
+      for (const one of this.#replaced)
+        if (random.below("the other of two", 2) === 0) this.pool.delete(this.#winnerOf(one));
     for (let count = 0; count < most; count += 1) this.mine();
   }
 
@@ -256,7 +281,9 @@ export class CoinChain {
   coins(): readonly string[] {
     const all = this.blocks.flatMap(({ transactions }) =>
       transactions.flatMap(({ hash, outputs }) =>
-        outputs.flatMap(({ script }, output) => (script === this.options.script ? [`${hash}:${output}`] : [])),
+        outputs.flatMap(({ script }, output) =>
+          script === this.options.script ? [`${hash}:${output}`] : [],
+        ),
       ),
     );
     return all.filter((coin) => !this.#spenders.has(coin));
@@ -297,7 +324,11 @@ export class CoinChain {
       this.pool.delete(one);
       this.#replaced.push(this.made.get(one) as CoinTransaction);
     }
-    note("block", transactions.length, () => `${number} ${transactions.map((one) => one.hash.slice(0, 8)).join()}`);
+    note(
+      "block",
+      transactions.length,
+      () => `${number} ${transactions.map((one) => one.hash.slice(0, 8)).join()}`,
+    );
     this.onBlock(block);
     return block;
   }

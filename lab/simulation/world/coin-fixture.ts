@@ -17,11 +17,19 @@ const relayedMin = 1_000n;
 const dearMax = 60_000n;
 const hostileCoinsMax = 12;
 /** Coins that each pay for an order, and more. */
-const lumps: readonly bigint[] = [35n, 35n, 60n, 15n, 15n, 90n, 120n].map((hundredths) => hundredths * 1_000_000n);
+const lumps: readonly bigint[] = [35n, 35n, 60n, 15n, 15n, 90n, 120n].map(
+  (hundredths) => hundredths * 1_000_000n,
+);
 /** Coins of which an order takes several, and most of the last one comes back. */
-const small: readonly bigint[] = Array.from({ length: 24 }, (_, at) => 6_000_000n + BigInt((at * 7_919) % 40) * 100_000n);
+const small: readonly bigint[] = Array.from(
+  { length: 24 },
+  (_, at) => 6_000_000n + BigInt((at * 7_919) % 40) * 100_000n,
+);
 /** Coins that pay for an order almost exactly: little change or none is left for a higher fee. */
-const exact: readonly bigint[] = Array.from({ length: 32 }, (_, at) => 5_000_000n + 230n + BigInt((at * 53) % 170));
+const exact: readonly bigint[] = Array.from(
+  { length: 32 },
+  (_, at) => 5_000_000n + 230n + BigInt((at * 53) % 170),
+);
 /** Coins that cost more than they bring at most rates. */
 const dust: readonly bigint[] = Array.from({ length: 8 }, (_, at) => 330n + BigInt(at * 190));
 /** The account's coins when a run begins, and those that outsiders pay into it later. */
@@ -31,12 +39,21 @@ const wallets = [
   { funds: [...small.slice(0, 16), ...dust], later: [lumps.slice(0, 2), dust.slice(0, 3)] },
   { funds: exact, later: [] },
   { funds: exact.slice(0, 20), later: [exact.slice(20, 26), dust.slice(0, 2), exact.slice(26)] },
-  { funds: exact.slice(0, 3), later: [dust.slice(0, 4), exact.slice(3, 12), small.slice(0, 6), small.slice(6)] },
+  {
+    funds: exact.slice(0, 3),
+    later: [dust.slice(0, 4), exact.slice(3, 12), small.slice(0, 6), small.slice(6)],
+  },
 ] as const;
 /** The first block of each network for tests, and whether its nodes replace what waits. */
 const networks = {
-  bitcoinregtest: { genesis: "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206", isReplaced: true },
-  litecoinregtest: { genesis: "530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9", isReplaced: false },
+  bitcoinregtest: {
+    genesis: "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206",
+    isReplaced: true,
+  },
+  litecoinregtest: {
+    genesis: "530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9",
+    isReplaced: false,
+  },
 } as const;
 
 export class CoinChainFixture implements ChainFixture {
@@ -61,7 +78,13 @@ export class CoinChainFixture implements ChainFixture {
     this.#amounts = plan.orders.map(({ units }) => units);
     const { funds, later } = kernel.random.pick("the account's coins", wallets);
     this.#later = [...later];
-    this.#chain = new CoinChain({ ...this.#network, script: scriptOf(hotWallet), confirmations, funds, startedAt: begun });
+    this.#chain = new CoinChain({
+      ...this.#network,
+      script: scriptOf(hotWallet),
+      confirmations,
+      funds,
+      startedAt: begun,
+    });
     this.#nodes = nodeUrls(plan).map((url) => {
       const node = new CoinNode(this.#chain, scriptOf, onCircle);
       kernel.nodes.set(url, node);
@@ -72,11 +95,17 @@ export class CoinChainFixture implements ChainFixture {
 
   get explorer(): Explorer {
     const { young, dear } = this.#chain;
-    return { young, dear, hasPaid: (address, units) => this.money.hasPaid(scriptOf(address), units) };
+    return {
+      young,
+      dear,
+      hasPaid: (address, units) => this.money.hasPaid(scriptOf(address), units),
+    };
   }
 
   conceal(): ReadonlyMap<string, () => void> {
-    return new Map([...this.#chain.conceal()].map(([hash, raw]) => [hash, () => void this.#chain.offer(raw)]));
+    return new Map(
+      [...this.#chain.conceal()].map(([hash, raw]) => [hash, () => void this.#chain.offer(raw)]),
+    );
   }
 
   get outside(): ReadonlySet<string> {
@@ -94,7 +123,8 @@ export class CoinChainFixture implements ChainFixture {
   readonly hostilities: Hostilities = {
     noHash: "ab".repeat(32),
     fair: (_, transactionId) => this.#offer(0n, transactionId),
-    txParams: (transactionId) => this.#offer(kernel.random.pick("hostile amount", [0n, 0n, 0n, 1n, -1n]), transactionId),
+    txParams: (transactionId) =>
+      this.#offer(kernel.random.pick("hostile amount", [0n, 0n, 0n, 1n, -1n]), transactionId),
     hurried: (transactionId) => this.#offer(0n, transactionId),
     evidence: ({ coins = "" }) => this.#evidence(coins),
   };
@@ -105,7 +135,8 @@ export class CoinChainFixture implements ChainFixture {
    */
   #offer(eighths: bigint, transactionId = ""): Readonly<Record<string, string>> {
     const { random } = kernel;
-    const amount = this.money.amountOf(transactionId) ?? random.pick("hostile payment", this.#amounts);
+    const amount =
+      this.money.amountOf(transactionId) ?? random.pick("hostile payment", this.#amounts);
     const isMadeUp = this.#makesUp && random.below("made-up coins", 3) > 0;
     const chosen = isMadeUp
       ? [this.#chain.makeUp(amount * 2n)]
@@ -122,13 +153,18 @@ export class CoinChainFixture implements ChainFixture {
     const feeSat = random.pick("hostile fee", [300n, 1_000n, 20_000n, 49_999n, 50_001n]);
     const changeSat = sum - amount - feeSat;
     const texts = chosen.map((id, at) => `${id}:${units[at]}`);
-    return { coins: texts.join(","), changeSat: changeSat > 0n ? `${changeSat}` : "0", feeSat: `${feeSat}` };
+    return {
+      coins: texts.join(","),
+      changeSat: changeSat > 0n ? `${changeSat}` : "0",
+      feeSat: `${feeSat}`,
+    };
   }
 
   /** Coins in a row, of the account, of others, or named before, enough for an order as a rule. */
   #some(): readonly string[] {
     const { random } = kernel;
-    const others = random.below("hostile coins of others", 4) === 0 ? this.#chain.coinsOfOthers() : [];
+    const others =
+      random.below("hostile coins of others", 4) === 0 ? this.#chain.coinsOfOthers() : [];
     const all = [...this.#chain.coins(), ...this.#known.slice(-3), ...others];
     const from = random.below("hostile first coin", Math.max(1, all.length));
     const row = [...new Set([...all.slice(from), ...all])];
@@ -172,7 +208,9 @@ export class CoinChainFixture implements ChainFixture {
   /** The transactions that made the coins; at times none, the first one alone, or in its place. */
   #evidence(coins: string): readonly string[] {
     const { random } = kernel;
-    const whole = coins.split(",").map((text) => this.#chain.made.get(text.slice(0, 64))?.body ?? "");
+    const whole = coins
+      .split(",")
+      .map((text) => this.#chain.made.get(text.slice(0, 64))?.body ?? "");
     switch (random.below("hostile evidence", 10)) {
       case 0:
         return [];
@@ -199,7 +237,12 @@ export class CoinChainFixture implements ChainFixture {
     this.#chain.staleRate = rates.minerStale;
     const liar = random.below("which node lies", this.#nodes.length);
     for (const [index, node] of this.#nodes.entries()) {
-      node.faults = { ...noFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
+      node.faults = {
+        ...noFaults,
+        error: rates.nodeErrors,
+        silence: rates.nodeSilence,
+        hides: rates.nodeHides,
+      };
       if (this.#nodes.length > 1 && index === liar) node.faults.lie = rates.nodeLies;
       if (rates.nodeSlow > 0) node.faults.slowMs = Math.ceil(rates.nodeSlow / 10);
     }
@@ -210,13 +253,18 @@ export class CoinChainFixture implements ChainFixture {
     const chain = this.#chain;
     if (strikes("poolForgets", "the pool forgets")) chain.forget();
     if (plan.confirmations > 1 && strikes("reorganisation", "reorganisation"))
-      chain.reorganise(random.between("depth", 1, plan.confirmations - 1), random.below("another of two", 2) === 0);
+      chain.reorganise(
+        random.between("depth", 1, plan.confirmations - 1),
+        random.below("another of two", 2) === 0,
+      );
     if (random.below("outsiders pay in", 12) === 0) this.#payLater();
     if (strikes("foreignOutgoing", "a foreign transaction")) this.outgoingElsewhere();
-    if (strikes("nodeLags", "a node lags")) random.pick("which node", this.#nodes).faults.lagBlocks = random.below("lags by", 4);
+    if (strikes("nodeLags", "a node lags"))
+      random.pick("which node", this.#nodes).faults.lagBlocks = random.below("lags by", 4);
     if (kernel.scheduler.nowMs < this.#dearUntilMs) return;
     if (chain.pool.size > 0 && strikes("marketRises", "the market rises")) this.#rise();
-    else if (strikes("feeSpikes", "fees spike")) chain.satPerKvB = satPerKvB * BigInt(random.pick("spike", [1, 2, 5, 15]));
+    else if (strikes("feeSpikes", "fees spike"))
+      chain.satPerKvB = satPerKvB * BigInt(random.pick("spike", [1, 2, 5, 15]));
     else if (this.#dearUntilMs > 0) this.#fall();
   }
 

@@ -31,7 +31,11 @@ export class CoinNode implements RpcEndpoint {
   #hidden: string[] = [];
   #calls = 0;
 
-  constructor(chain: CoinChain, scriptOf: (address: string) => string, onCircle: (owner: Owner) => void) {
+  constructor(
+    chain: CoinChain,
+    scriptOf: (address: string) => string,
+    onCircle: (owner: Owner) => void,
+  ) {
     this.#chain = chain;
     this.#scriptOf = scriptOf;
     this.#onCircle = onCircle;
@@ -50,14 +54,21 @@ export class CoinNode implements RpcEndpoint {
     const act = (): Told => (isWrite ? this.#send(String(body)) : this.#answer(path));
     if (error > 0 && random.fault("node error", error)) {
       const isRefused = random.below("refused or failed", 2) === 0;
-      if (isRefused) return Promise.reject(new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { path }));
+      if (isRefused)
+        return Promise.reject(
+          new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { path }),
+        );
       return Promise.resolve(refused("internal error: simulated"));
     }
     if (silence > 0 && random.fault("node silence", silence)) {
       if (random.below("silence after", 2) === 1) act();
       return new Promise((_, reject) => {
         scheduler.after(silenceMs, owner, () =>
-          reject(new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", { path })),
+          reject(
+            new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", {
+              path,
+            }),
+          ),
         );
       });
     }
@@ -91,16 +102,20 @@ export class CoinNode implements RpcEndpoint {
     const [, kind = "", name = "", part = "", last = ""] = path.split("/");
     const honest = this.#read(path, kind, name, part, last);
     const { lie } = this.faults;
-    return lie > 0 && kernel.random.fault("node lie", lie) ? this.#lie(kind, name, part, honest) : honest;
+    return lie > 0 && kernel.random.fault("node lie", lie)
+      ? this.#lie(kind, name, part, honest)
+      : honest;
   }
 
   #read(path: string, kind: string, name: string, part: string, last: string): Told {
     // As electrs, which reads an id before it looks for anything.
-    if ((kind === "tx" || kind === "block") && !/^[0-9a-f]{64}$/.test(name)) return refused("Invalid hex string");
+    if ((kind === "tx" || kind === "block") && !/^[0-9a-f]{64}$/.test(name))
+      return refused("Invalid hex string");
     if (path === "/blocks/tip/hash") return text((this.#chain.blocks[this.#top] as CoinBlock).hash);
     if (path === "/fee-estimates") return json({ 3: Number(this.#chain.satPerKvB) / 1000 });
     // As a server of the other API does, to which this path belongs.
-    if (kind !== "block-height" && kind !== "block" && kind !== "tx" && kind !== "address") return absent("Path");
+    if (kind !== "block-height" && kind !== "block" && kind !== "tx" && kind !== "address")
+      return absent("Path");
     if (kind === "block-height") {
       const block = Number(name) > this.#top ? undefined : this.#chain.blocks[Number(name)];
       return block === undefined ? absent("Block") : text(block.hash);
@@ -116,13 +131,23 @@ export class CoinNode implements RpcEndpoint {
     if (block === undefined) return absent("Block");
     if (part === "raw") return { ok: true, bytes: blockBytes(block) };
     const parent = block.number === 0 ? null : block.parentHash;
-    return json({ id: hash, height: block.number, timestamp: block.timestamp, previousblockhash: parent });
+    return json({
+      id: hash,
+      height: block.number,
+      timestamp: block.timestamp,
+      previousblockhash: parent,
+    });
   }
 
   #placed(): readonly Placed[] {
     const shown = this.#chain.blocks.slice(0, this.#top + 1);
-    const placed = shown.flatMap((block) => block.transactions.map((transaction) => ({ transaction, block })));
-    return [...placed, ...[...this.#chain.pool.values()].map((transaction) => ({ transaction, block: null }))];
+    const placed = shown.flatMap((block) =>
+      block.transactions.map((transaction) => ({ transaction, block })),
+    );
+    return [
+      ...placed,
+      ...[...this.#chain.pool.values()].map((transaction) => ({ transaction, block: null })),
+    ];
   }
 
   #transaction(hash: string, part: string, last: string): Told {
@@ -131,9 +156,16 @@ export class CoinNode implements RpcEndpoint {
     if (part === "status") return json(statusOf(found?.block ?? null));
     if (part === "outspend") {
       const coin = `${hash}:${last}`;
-      const spend = all.find(({ transaction }) => transaction.inputs.some((one) => one.coin === coin));
+      const spend = all.find(({ transaction }) =>
+        transaction.inputs.some((one) => one.coin === coin),
+      );
       if (spend === undefined) return json({ spent: false });
-      return json({ spent: true, txid: spend.transaction.hash, vin: 0, status: statusOf(spend.block) });
+      return json({
+        spent: true,
+        txid: spend.transaction.hash,
+        vin: 0,
+        status: statusOf(spend.block),
+      });
     }
     if (part !== "hex") return absent("Path");
     const made = found?.transaction;
@@ -143,7 +175,9 @@ export class CoinNode implements RpcEndpoint {
   #unspent(address: string): Told {
     const script = this.#scriptOf(address);
     const all = this.#placed();
-    const spent = new Set(all.flatMap(({ transaction }) => transaction.inputs.map(({ coin }) => coin)));
+    const spent = new Set(
+      all.flatMap(({ transaction }) => transaction.inputs.map(({ coin }) => coin)),
+    );
     const list = all.flatMap(({ transaction: { hash, outputs }, block }) =>
       outputs.flatMap((output, vout) =>
         output.script === script && !spent.has(`${hash}:${vout}`)
@@ -158,14 +192,16 @@ export class CoinNode implements RpcEndpoint {
     const script = this.#scriptOf(address);
     return this.#placed().filter(
       ({ transaction: { inputs, outputs } }) =>
-        outputs.some((one) => one.script === script) || inputs.some(({ coin }) => this.#chain.outputOf(coin)?.script === script),
+        outputs.some((one) => one.script === script) ||
+        inputs.some(({ coin }) => this.#chain.outputOf(coin)?.script === script),
     );
   }
 
   #history(address: string, part: string, after = ""): Told {
     const mine = this.#named(address);
     const chain = mine.filter(({ block }) => block !== null).reverse();
-    const from = after === "" ? 0 : chain.findIndex(({ transaction }) => transaction.hash === after) + 1;
+    const from =
+      after === "" ? 0 : chain.findIndex(({ transaction }) => transaction.hash === after) + 1;
     const pool = part === "chain" ? [] : mine.filter(({ block }) => block === null).slice(0, 50);
     const placed = part === "mempool" ? [] : chain.slice(from, from + 25);
     return json([...pool, ...placed].map((one) => this.#shown(one)));
@@ -175,18 +211,26 @@ export class CoinNode implements RpcEndpoint {
     const vin = inputs.map(({ coin }) => {
       const [txid, vout] = coin.split(":");
       const output = this.#chain.outputOf(coin);
-      const prevout = output === undefined ? null : { scriptpubkey: output.script, value: Number(output.units) };
+      const prevout =
+        output === undefined ? null : { scriptpubkey: output.script, value: Number(output.units) };
       return { txid, vout: Number(vout), prevout, is_coinbase: false };
     });
-    const vout = outputs.map((output) => ({ scriptpubkey: output.script, value: Number(output.units) }));
+    const vout = outputs.map((output) => ({
+      scriptpubkey: output.script,
+      value: Number(output.units),
+    }));
     return { txid: hash, vin, vout, status: statusOf(block) };
   }
 
   #sums(address: string): Told {
     const script = this.#scriptOf(address);
     const placed = this.#named(address).filter(({ block }) => block !== null);
-    const funded = placed.flatMap(({ transaction }) => transaction.outputs.filter((one) => one.script === script));
-    const spent = placed.flatMap(({ transaction }) => transaction.inputs.map(({ coin }) => this.#chain.outputOf(coin)));
+    const funded = placed.flatMap(({ transaction }) =>
+      transaction.outputs.filter((one) => one.script === script),
+    );
+    const spent = placed.flatMap(({ transaction }) =>
+      transaction.inputs.map(({ coin }) => this.#chain.outputOf(coin)),
+    );
     const own = spent.filter((one) => one?.script === script);
     const sumOf = (coins: readonly ({ readonly units: bigint } | undefined)[]): string =>
       `${coins.reduce((sum, one) => sum + (one?.units ?? 0n), 0n)}`;
@@ -238,5 +282,7 @@ function refused(words: string): Told {
 }
 
 function statusOf(block: CoinBlock | null): Json {
-  return block === null ? { confirmed: false } : { confirmed: true, block_height: block.number, block_hash: block.hash };
+  return block === null
+    ? { confirmed: false }
+    : { confirmed: true, block_height: block.number, block_hash: block.hash };
 }

@@ -34,18 +34,26 @@ export function reversed(hex: string): string {
 }
 
 function hash160(hex: string): string {
-  return Buffer.from(ripemd160(createHash("sha256").update(Buffer.from(hex, "hex")).digest())).toString("hex");
+  return Buffer.from(
+    ripemd160(createHash("sha256").update(Buffer.from(hex, "hex")).digest()),
+  ).toString("hex");
 }
 
-const little = (value: bigint, bytes: number): string => reversed(value.toString(16).padStart(bytes * 2, "0"));
+const little = (value: bigint, bytes: number): string =>
+  reversed(value.toString(16).padStart(bytes * 2, "0"));
 
 /** A transaction of somebody else without SegWit data: no key of the account is in it. */
-export function writeCoinTransaction(coins: readonly string[], outputs: readonly CoinOutput[]): CoinTransaction {
+export function writeCoinTransaction(
+  coins: readonly string[],
+  outputs: readonly CoinOutput[],
+): CoinTransaction {
   const ins = coins.map((coin) => {
     const [txHash = "", output = "0"] = coin.split(":");
     return `${reversed(txHash)}${little(BigInt(output), 4)}00ffffffff`;
   });
-  const outs = outputs.map(({ units, script }) => `${little(units, 8)}${little(BigInt(script.length / 2), 1)}${script}`);
+  const outs = outputs.map(
+    ({ units, script }) => `${little(units, 8)}${little(BigInt(script.length / 2), 1)}${script}`,
+  );
   const counts = [ins.length, outs.length].map((count) => little(BigInt(count), 1));
   const raw = `02000000${counts[0]}${ins.join("")}${counts[1]}${outs.join("")}00000000`;
   return readCoinRaw(raw) as CoinTransaction;
@@ -90,12 +98,23 @@ function decode(hex: string): CoinTransaction | null {
     return { units, script: take(count()) };
   });
   const middle = hex.slice(start, at);
-  const stacks = coins.map(() => (isSegwit ? Array.from({ length: count() }, () => take(count())) : []));
+  const stacks = coins.map(() =>
+    isSegwit ? Array.from({ length: count() }, () => take(count())) : [],
+  );
   const body = `${version}${middle}${take(4)}`;
   if (at !== hex.length) return null;
-  const inputs = coins.map((coin, place): CoinInput => ({ coin, keyHash: keyHashOf(stacks[place] ?? []) }));
+  const inputs = coins.map(
+    (coin, place): CoinInput => ({ coin, keyHash: keyHashOf(stacks[place] ?? []) }),
+  );
   const size = Math.ceil((body.length * 3 + hex.length) / 8);
-  return { hash: reversed(twice(Buffer.from(body, "hex")).toString("hex")), inputs, outputs, raw: hex, body, size };
+  return {
+    hash: reversed(twice(Buffer.from(body, "hex")).toString("hex")),
+    inputs,
+    outputs,
+    raw: hex,
+    body,
+    size,
+  };
 }
 
 function keyHashOf([, key = "", ...more]: readonly string[]): string {

@@ -3,7 +3,15 @@
  * comes back as new coins. Touches nothing.
  */
 import type { Random } from "../kernel/random.ts";
-import { type FaultKind, hiding, type Order, type Plan, type Rates, type SimulatedFamily, untrue } from "./plan.ts";
+import {
+  type FaultKind,
+  hiding,
+  type Order,
+  type Plan,
+  type Rates,
+  type SimulatedFamily,
+  untrue,
+} from "./plan.ts";
 import { unitsOf } from "./units.ts";
 
 export const coinReceivers = [
@@ -26,27 +34,79 @@ export function coinReceiversOn(family: SimulatedFamily): readonly string[] {
 export function onLitecoin<P extends Turned>(plan: P): P {
   const known: readonly string[] = coinReceivers;
   const at = (address: string): string => litecoinReceivers[known.indexOf(address)] ?? "";
-  const orders = plan.orders.map((order): Order => ({ ...order, currency: "ltc", address: at(order.address) }));
+  const orders = plan.orders.map(
+    (order): Order => ({ ...order, currency: "ltc", address: at(order.address) }),
+  );
   return { ...plan, family: "litecoinregtest", orders };
 }
 
 /** The faults of the plan that this world has too. */
 const carried: readonly FaultKind[] = [
-  ...(["signerDies", "courierDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "clockJumps"] as const),
-  ...(["slowDisk", "gatewayDies", "commitFails", "gatewayClockJumps", "gatewayRestored", "ledgerRestored"] as const),
-  ...(["lineCut", "lineHangs", "lineSlow", "frameLost", "frameTwice", "frameOld", "framesSwapped", "frameDamaged"] as const),
-  ...(["nodeErrors", "nodeSilence", "nodeLies", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
-  ...(["blocksSkip", "feeSpikes", "foreignOutgoing", "minerStale", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
+  ...([
+    "signerDies",
+    "courierDies",
+    "powerFails",
+    "syncFails",
+    "writeFails",
+    "shortWrites",
+    "diskFills",
+    "clockJumps",
+  ] as const),
+  ...([
+    "slowDisk",
+    "gatewayDies",
+    "commitFails",
+    "gatewayClockJumps",
+    "gatewayRestored",
+    "ledgerRestored",
+  ] as const),
+  ...([
+    "lineCut",
+    "lineHangs",
+    "lineSlow",
+    "frameLost",
+    "frameTwice",
+    "frameOld",
+    "framesSwapped",
+    "frameDamaged",
+  ] as const),
+  ...([
+    "nodeErrors",
+    "nodeSilence",
+    "nodeLies",
+    "nodeHides",
+    "nodeLags",
+    "nodeSlow",
+    "poolForgets",
+    "reorganisation",
+  ] as const),
+  ...([
+    "blocksSkip",
+    "feeSpikes",
+    "foreignOutgoing",
+    "minerStale",
+    "ordersRepeated",
+    "ordersAltered",
+    "operatorSlow",
+  ] as const),
   ...(["timeLeaps", "hostileCourier", "folderCloned", "pairedAgain", "bothRestored"] as const),
 ];
-type Turned = Pick<Plan, "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover" | "oldBackup">;
+type Turned = Pick<
+  Plan,
+  "rates" | "orders" | "rules" | "recoveryScenario" | "helps" | "takeover" | "oldBackup"
+>;
 
 export function coins<P extends Turned>(plan: P, random: Random): P {
   const drawn = Object.fromEntries(
-    Object.entries(plan.rates).map(([kind, rate]) => [kind, carried.includes(kind as FaultKind) ? rate : 0]),
+    Object.entries(plan.rates).map(([kind, rate]) => [
+      kind,
+      carried.includes(kind as FaultKind) ? rate : 0,
+    ]),
   ) as Rates;
   const of = (kind: FaultKind, share: number, least: number, most: number): number =>
-    random.below(`coins with ${kind}`, share) === 0 ? random.between(`rate of ${kind}`, least, most) : 0;
+    random.below(`coins with ${kind}`, share) === 0
+      ? random.between(`rate of ${kind}`, least, most)
+      : 0;
   const rates: Rates = {
     ...drawn,
     marketRises: of("marketRises", 4, 2_000, 8_000),
@@ -54,7 +114,8 @@ export function coins<P extends Turned>(plan: P, random: Random): P {
     minerStale: drawn.minerStale || of("minerStale", 4, 1_000, 6_000),
   };
   const { kind, isMany } = restoreOf(rates, random);
-  const restored = kind === "" ? {} : { [kind]: rates[kind] || random.between(`rate of ${kind}`, 800, 3_000) };
+  const restored =
+    kind === "" ? {} : { [kind]: rates[kind] || random.between(`rate of ${kind}`, 800, 3_000) };
   const isFollowed = kind === "bothRestored" || (kind !== "" && (plan.recoveryScenario || isMany));
   return {
     ...plan,
@@ -71,24 +132,47 @@ export function coins<P extends Turned>(plan: P, random: Random): P {
     nodes: random.pick("nodes of it", [1, 1, 2, 2, 3]),
     rules: plan.rules === "destinations" ? "" : plan.rules,
     recoveryScenario: isFollowed,
-    ...{ refusing: "", takeover: kind === "gatewayRestored" && isFollowed && random.below("another server", 3) === 0 },
+    ...{
+      refusing: "",
+      takeover: kind === "gatewayRestored" && isFollowed && random.below("another server", 3) === 0,
+    },
     oldBackup: kind === "ledgerRestored" && isFollowed ? plan.oldBackup : "",
-    faultsMs: random.pick("faults last for seconds", rates.marketRises > 0 ? [64, 80, 112] : [8, 16, 32, 64, 128]) * 1_000,
+    faultsMs:
+      random.pick(
+        "faults last for seconds",
+        rates.marketRises > 0 ? [64, 80, 112] : [8, 16, 32, 64, 128],
+      ) * 1_000,
   };
 }
 
 /** Ways in which a run loses records or gets a second server; a run has one at most. */
-const restores = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
-const noRestore = Object.fromEntries(restores.map((kind) => [kind, 0])) as Pick<Rates, (typeof restores)[number]>;
+const restores = [
+  "ledgerRestored",
+  "gatewayRestored",
+  "folderCloned",
+  "pairedAgain",
+  "bothRestored",
+] as const;
+const noRestore = Object.fromEntries(restores.map((kind) => [kind, 0])) as Pick<
+  Rates,
+  (typeof restores)[number]
+>;
 
 /**
  * The way of this run, more often than chance has one: only then does a ledger know no more than
  * the pin of a payment.
  */
-function restoreOf(rates: Rates, random: Random): { readonly kind: "" | (typeof restores)[number]; readonly isMany: boolean } {
+function restoreOf(
+  rates: Rates,
+  random: Random,
+): { readonly kind: "" | (typeof restores)[number]; readonly isMany: boolean } {
   const drawn = restores.find((kind) => rates[kind] > 0);
-  if (drawn !== undefined || random.below("a restore among coins", 6) > 0) return { kind: drawn ?? "", isMany: false };
-  return { kind: random.pick("which restore", restores), isMany: random.below("people follow the page", 2) === 0 };
+  if (drawn !== undefined || random.below("a restore among coins", 6) > 0)
+    return { kind: drawn ?? "", isMany: false };
+  return {
+    kind: random.pick("which restore", restores),
+    isMany: random.below("people follow the page", 2) === 0,
+  };
 }
 
 /**
@@ -106,14 +190,30 @@ function shown(rates: Rates): Rates {
  */
 function ordersOf(orders: readonly Order[], random: Random, mayBeAlike: boolean): readonly Order[] {
   const [first] = orders;
-  const few = first === undefined || orders.length > 1 || random.below("one order alone", 3) === 0 ? [] : [first];
-  const others = [...orders, ...few.map((one) => ({ ...one, orderId: "order-2", amount: one.amount === "0.1" ? "0.2" : "0.1" }))];
+  const few =
+    first === undefined || orders.length > 1 || random.below("one order alone", 3) === 0
+      ? []
+      : [first];
+  const others = [
+    ...orders,
+    ...few.map((one) => ({
+      ...one,
+      orderId: "order-2",
+      amount: one.amount === "0.1" ? "0.2" : "0.1",
+    })),
+  ];
   const all = others.map((order): Order => {
     const address = random.pick("receiver", coinReceivers);
     return { ...order, currency: "btc", address, units: unitsOf(order.amount, "btc") };
   });
   const [one, another, ...rest] = all;
-  if (one === undefined || another === undefined || random.below("the same once more", 3) > 0 || !mayBeAlike) return all;
+  if (
+    one === undefined ||
+    another === undefined ||
+    random.below("the same once more", 3) > 0 ||
+    !mayBeAlike
+  )
+    return all;
   const { amount, units, address } = one;
   return [one, { ...another, amount, units, address }, ...rest];
 }

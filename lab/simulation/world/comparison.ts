@@ -33,7 +33,10 @@ export class Comparison {
 
   get isNeeded(): boolean {
     const { faultInjector, takeover } = this.#world;
-    return faultInjector.backups.wereBothRestored || (takeover.isCatchUpSkipped && faultInjector.backups.wasGatewayRestored);
+    return (
+      faultInjector.backups.wereBothRestored ||
+      (takeover.isCatchUpSkipped && faultInjector.backups.wasGatewayRestored)
+    );
   }
 
   /** The shop misses so many orders. */
@@ -43,12 +46,17 @@ export class Comparison {
 
   /** A recovery was shown. */
   shown({ accounts }: RecoveryPlan): void {
-    this.#next = Math.max(this.#evm === null ? 0 : this.#final.nonce, ...accounts.map(({ next }) => Number(next)));
+    this.#next = Math.max(
+      this.#evm === null ? 0 : this.#final.nonce,
+      ...accounts.map(({ next }) => Number(next)),
+    );
   }
 
   /** Transactions that look like a foreign hand are those that both have forgotten. */
   explains(locked: string): boolean {
-    return locked === "CHAIN_SLOT_FOREIGN" && this.isNeeded && this.#world.payments.foreign.size === 0;
+    return (
+      locked === "CHAIN_SLOT_FOREIGN" && this.isNeeded && this.#world.payments.foreign.size === 0
+    );
   }
 
   /** Every nonce that something forgotten may have is used for good, or nodes show all there is. */
@@ -68,7 +76,8 @@ export class Comparison {
   /** Whether nothing that may be decided is there, and more of it is needed. */
   wantsNew(open: readonly OperatorView[]): boolean {
     const isEmpty =
-      this.#world.actors.untaken.length === 0 && unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
+      this.#world.actors.untaken.length === 0 &&
+      unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
     return isEmpty && !this.isOutlived;
   }
 
@@ -78,8 +87,14 @@ export class Comparison {
    */
   mayEnd(open: readonly OperatorView[]): boolean {
     if (!this.isNeeded) return true;
-    const isUnderWay = unsettled(open).some(({ state }) => state !== "held" && state !== "quarantined");
-    return this.isOutlived && this.#world.actors.untaken.length === 0 && (!isUnderWay || showsAll(this.#world.plan));
+    const isUnderWay = unsettled(open).some(
+      ({ state }) => state !== "held" && state !== "quarantined",
+    );
+    return (
+      this.isOutlived &&
+      this.#world.actors.untaken.length === 0 &&
+      (!isUnderWay || showsAll(this.#world.plan))
+    );
   }
 
   /** Whether the account's list is as it will stay, but for what the gateway knows of. */
@@ -90,7 +105,9 @@ export class Comparison {
     if (explorer !== null) return explorer.young.every((hash) => known.has(hash));
     const { pool, blocks, finalNumber } = this.#chain;
     const young = blocks.slice(finalNumber + 1).flatMap(({ included }) => included);
-    return [...pool.values(), ...young.map(({ transaction }) => transaction)].every(({ hash }) => known.has(hash));
+    return [...pool.values(), ...young.map(({ transaction }) => transaction)].every(({ hash }) =>
+      known.has(hash),
+    );
   }
 
   /** Why nothing will come of waiting, "" while something may. */
@@ -104,7 +121,8 @@ export class Comparison {
     const { pool, top, baseFeeWei } = this.#chain;
     if (open.some(({ slot }) => slot === `${top.nonce}`)) return "";
     const next = pool.get(top.nonce);
-    if (next === undefined && top.nonce < this.#next) return "what another server bound and never sent holds up the account";
+    if (next === undefined && top.nonce < this.#next)
+      return "what another server bound and never sent holds up the account";
     const isCheap = next !== undefined && next.feeMaxWei < baseFeeWei;
     return isCheap ? cheaperMarket : "";
   }
@@ -122,7 +140,9 @@ export class Comparison {
       payment?.receiver === receiver &&
       payment.contract === paid &&
       `${payment.units}` === amountUnits;
-    return this.#chain.blocks.slice(0, this.#chain.finalNumber + 1).some(({ included }) => included.some(isIt));
+    return this.#chain.blocks
+      .slice(0, this.#chain.finalNumber + 1)
+      .some(({ included }) => included.some(isIt));
   }
 
   /** The explorer's list is enough on a chain without counts, because nodes show all that left. */

@@ -48,10 +48,16 @@ export class Customers {
         return;
       }
       this.paid.set(address, order);
-      note("asked for a deposit", orderId, () => `${amount} ${currency} to ${address.toLowerCase()}`);
+      note(
+        "asked for a deposit",
+        orderId,
+        () => `${amount} ${currency} to ${address.toLowerCase()}`,
+      );
       this.#pay(address, order);
       if (order.moreMs > 0) {
-        kernel.scheduler.after(order.moreMs, kernel.scheduler.world, () => this.#pay(address, order));
+        kernel.scheduler.after(order.moreMs, kernel.scheduler.world, () =>
+          this.#pay(address, order),
+        );
       }
     });
     kernel.scheduler.after(askAgainMs, kernel.scheduler.world, () => this.#ask(order, true));
@@ -73,14 +79,20 @@ export class Customers {
     for (const { address, network, currency } of failed) {
       gateway.command(
         (by) => orderSweeps(by, [network], { text: address, currency }),
-        (said) => note("orders a sweep", said?.ok === true ? "ok" : "", () => `${currency} on ${address.toLowerCase()}`),
+        (said) =>
+          note(
+            "orders a sweep",
+            said?.ok === true ? "ok" : "",
+            () => `${currency} on ${address.toLowerCase()}`,
+          ),
       );
     }
   }
 
   /** All requests, as the gateway has them; those asked for under a wrong clock live for a day. */
   get requests(): readonly RequestRow[] {
-    const sql = "SELECT id, status, expiresAt FROM transactions WHERE operation = 'deposit' AND merchant = ?";
+    const sql =
+      "SELECT id, status, expiresAt FROM transactions WHERE operation = 'deposit' AND merchant = ?";
     return this.#world.gateway.all<RequestRow>(sql, merchant);
   }
 
@@ -92,8 +104,11 @@ export class Customers {
     const { chainFixture, plan } = this.#world;
     if (chainFixture.incoming > 0) return "a payment from outside is in no block";
     if (this.#left > 0) return `${this.#left} deposits have still to come`;
-    if (this.paid.size + this.#unpaid.size < plan.deposits.length) return "a deposit was never asked for";
-    const waits = this.requests.find(({ status, expiresAt }) => status === 0 && expiresAt - chainFixture.headMs < awaitedMs);
+    if (this.paid.size + this.#unpaid.size < plan.deposits.length)
+      return "a deposit was never asked for";
+    const waits = this.requests.find(
+      ({ status, expiresAt }) => status === 0 && expiresAt - chainFixture.headMs < awaitedMs,
+    );
     if (plan.isClockWrong && waits !== undefined) return `request ${waits.id} has not ended`;
     const rest = [...this.paid].find(([address, { currency }]) =>
       chainFixture.isLeft(address, currency === "usdt" ? contract : ""),

@@ -5,7 +5,17 @@
 import type { Backend } from "../../kit/provider/profile.ts";
 import { profiles } from "../../kit/provider/profiles.ts";
 import { Random, rateParts } from "../kernel/random.ts";
-import { type FaultKind, faultKinds, hiding, type Order, type Plan, type Rates, receivers, twin, untrue } from "./plan.ts";
+import {
+  type FaultKind,
+  faultKinds,
+  hiding,
+  type Order,
+  type Plan,
+  type Rates,
+  receivers,
+  twin,
+  untrue,
+} from "./plan.ts";
 import { unitsOf } from "./units.ts";
 import { inWorld } from "./worlds.ts";
 
@@ -33,15 +43,24 @@ function without(rates: Rates, kinds: readonly FaultKind[]): Rates {
  * show what the chain has; unless people carry out a recovery, who know what to do with what nobody
  * shows.
  */
-function restoredTogether(random: Random, rates: Rates): { readonly rates: Rates; readonly recoveryScenario: boolean } {
+function restoredTogether(
+  random: Random,
+  rates: Rates,
+): { readonly rates: Rates; readonly recoveryScenario: boolean } {
   const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain, bothRestored } = rates;
   const isOther = ledgerRestored + gatewayRestored + folderCloned + pairedAgain > 0;
-  if (bothRestored === 0 || isOther) return { rates: { ...rates, bothRestored: 0 }, recoveryScenario: false };
+  if (bothRestored === 0 || isOther)
+    return { rates: { ...rates, bothRestored: 0 }, recoveryScenario: false };
   const isRecoveryScenario = random.below("rescue of both", 2) === 0;
-  if (!isRecoveryScenario) return { rates: without(rates, [...untrue, ...hiding, "blocksSkip"]), recoveryScenario: false };
+  if (!isRecoveryScenario)
+    return { rates: without(rates, [...untrue, ...hiding, "blocksSkip"]), recoveryScenario: false };
   const isShown = random.below("all that left is shown", 2) === 0;
   return {
-    rates: without(rates, [...untrue, "ordersAltered", ...(isShown ? [...hiding, "blocksSkip" as const] : [])]),
+    rates: without(rates, [
+      ...untrue,
+      "ordersAltered",
+      ...(isShown ? [...hiding, "blocksSkip" as const] : []),
+    ]),
     recoveryScenario: true,
   };
 }
@@ -61,13 +80,19 @@ function drawProviders(
   seed: number,
 ): readonly string[] {
   const random = new Random(seed + providersFrom);
-  if (random.below("run with providers", providersOf) !== 0) return Array.from({ length: nodes }, () => "");
+  if (random.below("run with providers", providersOf) !== 0)
+    return Array.from({ length: nodes }, () => "");
   if (family !== "evm" && family !== "tron") return Array.from({ length: nodes }, () => "");
   const fit = profiles.filter(({ backends = [], still, ...one }) => {
     const isLagging = backends.length > 0 || still !== undefined;
     // A node without the chain's own word serves nobody where that word is asked for.
     if (saysFinal && one.noFinalized !== undefined) return false;
-    return one.family === family && one.isFit && !(isLagging && (rates.nodeLags === 0 || nodes < 2)) && !isLying(backends);
+    return (
+      one.family === family &&
+      one.isFit &&
+      !(isLagging && (rates.nodeLags === 0 || nodes < 2)) &&
+      !isLying(backends)
+    );
   });
   return Array.from({ length: nodes }, () => random.pick("provider", fit).name);
 }
@@ -87,34 +112,63 @@ function drawAny(random: Random): Omit<Plan, "isForged" | "isRestoredAgain" | "p
         },
       ]) => [
         kind,
-        random.fault(`run with ${kind}`, (percent * rateParts) / 100) ? random.between(`rate of ${kind}`, least, most) : 0,
+        random.fault(`run with ${kind}`, (percent * rateParts) / 100)
+          ? random.between(`rate of ${kind}`, least, most)
+          : 0,
       ],
     ),
   ) as Rates;
   const { rates, recoveryScenario: isBoth } = restoredTogether(random, drawn);
   const isLong = random.below("long run", 12) === 0;
-  const isTwofold = rates.ledgerRestored + rates.gatewayRestored + rates.folderCloned + rates.pairedAgain > 0;
+  const isTwofold =
+    rates.ledgerRestored + rates.gatewayRestored + rates.folderCloned + rates.pairedAgain > 0;
   const recoveryScenario = isBoth || (isTwofold && random.below("recoveryScenario", 3) === 0);
-  const takeover = recoveryScenario && rates.gatewayRestored > 0 && random.below("takeover", 3) === 0;
-  const isLedgerAlone = rates.gatewayRestored + rates.folderCloned + rates.pairedAgain === 0 && rates.ledgerRestored > 0;
+  const takeover =
+    recoveryScenario && rates.gatewayRestored > 0 && random.below("takeover", 3) === 0;
+  const isLedgerAlone =
+    rates.gatewayRestored + rates.folderCloned + rates.pairedAgain === 0 &&
+    rates.ledgerRestored > 0;
   const isOld = recoveryScenario && isLedgerAlone && random.below("an old backup", 3) === 0;
-  const oldBackup = isOld ? random.pick("what is open in it", ["on its way", "on its way", "held"] as const) : "";
+  const oldBackup = isOld
+    ? random.pick("what is open in it", ["on its way", "on its way", "held"] as const)
+    : "";
   const oldMs = isOld ? random.between("an old backup grows older", 16, 40) * 500 : 0;
-  const wayBackMs = recoveryScenario ? random.between("faults last on the way back", 0, 24) * 500 : 0;
+  const wayBackMs = recoveryScenario
+    ? random.between("faults last on the way back", 0, 24) * 500
+    : 0;
   const faultsMs = random.between("faults last", isLong ? 16 : 3, isLong ? 40 : 10) * 500;
   const policies =
-    oldBackup === "held" ? (["narrow", "daily"] as const) : (["wide", "wide", "narrow", "daily", "holding"] as const);
+    oldBackup === "held"
+      ? (["narrow", "daily"] as const)
+      : (["wide", "wide", "narrow", "daily", "holding"] as const);
   const policy = random.pick("policy", policies);
   const rules = oldBackup === "" ? drawRules(random) : "";
-  const orders = drawOrders(random, faultsMs, rules === "destinations" ? 3 : oldBackup === "held" ? 2 : 1);
+  const orders = drawOrders(
+    random,
+    faultsMs,
+    rules === "destinations" ? 3 : oldBackup === "held" ? 2 : 1,
+  );
   return {
     // Ledger time stands for minutes after a jump, and a delay with it: longer than runs are told.
     rates: rules === "destinations" ? without(rates, ["clockJumps", "gatewayClockJumps"]) : rates,
-    orders: oldBackup === "held" ? heldFirst(orders) : rules === "destinations" ? withTwin(random, orders) : orders,
+    orders:
+      oldBackup === "held"
+        ? heldFirst(orders)
+        : rules === "destinations"
+          ? withTwin(random, orders)
+          : orders,
     faultsMs: faultsMs + oldMs + wayBackMs + (rules === "destinations" ? twinMsMax : 0),
     deposits: [],
     family: "evm",
-    ...{ manualReplaceAbove: "", maxTopUp: "", liars: "", bad: [], unnamed: "", nodesFrom: "own", isUnseen: false },
+    ...{
+      manualReplaceAbove: "",
+      maxTopUp: "",
+      liars: "",
+      bad: [],
+      unnamed: "",
+      nodesFrom: "own",
+      isUnseen: false,
+    },
     ...{ isClockWrong: false, depositMinutes: 60 },
     rules,
     recoveryScenario,
@@ -126,11 +180,16 @@ function drawAny(random: Random): Omit<Plan, "isForged" | "isRestoredAgain" | "p
     nodes: random.pick("nodes", [1, 1, 1, 1, 1, 2, 2, 3]),
     firstNonce: random.pick("first nonce", [0, 5]),
     policy,
-    segmentBytesMax: random.pick("segment size", [1_024, 4_096, 16_384, 1_048_576, 1_048_576, 1_048_576]),
+    segmentBytesMax: random.pick(
+      "segment size",
+      [1_024, 4_096, 16_384, 1_048_576, 1_048_576, 1_048_576],
+    ),
     linkSlowMs: random.pick("line delay", [1, 20, 150]),
     refusing: random.fault("a receiver refuses", 500) ? receivers[1] : "",
     cancels: 0,
-    helps: random.fault("people help", 2_000) ? random.between("people help how often", 1_000, 6_000) : 0,
+    helps: random.fault("people help", 2_000)
+      ? random.between("people help how often", 1_000, 6_000)
+      : 0,
   };
 }
 
@@ -149,7 +208,11 @@ function withTwin(random: Random, orders: readonly Order[]): readonly Order[] {
     { address: receivers[0], atMs: random.between("the same again at", 1_000, 12_000) },
   ];
   const last = { address: twin, atMs: random.between("a twin at", 8_000, twinMsMax) };
-  return orders.map((order, index) => ({ ...order, mode: "auto", ...(index === 0 ? first : index === 1 ? second : last) }));
+  return orders.map((order, index) => ({
+    ...order,
+    mode: "auto",
+    ...(index === 0 ? first : index === 1 ? second : last),
+  }));
 }
 
 /**
@@ -175,7 +238,13 @@ function drawOrders(random: Random, faultsMs: number, least = 1): readonly Order
     const amount = `0.${((smallest + index) % 4) + 1}`;
     const isOpen = mode === "manual" && random.below("address open", 2) === 0;
     return {
-      ...{ orderId: `order-${index + 1}`, mode, currency, amount, units: unitsOf(amount, currency) },
+      ...{
+        orderId: `order-${index + 1}`,
+        mode,
+        currency,
+        amount,
+        units: unitsOf(amount, currency),
+      },
       address: isOpen ? "" : random.pick("receiver", receivers),
       atMs: 500 + random.below("order at", Math.max(1, Math.floor(faultsMs * 0.8))),
     };

@@ -22,9 +22,14 @@ export class DriveFaults {
   /** The drives of this run ask here from now on. */
   begin(): void {
     disk.ask = (call) => this.#verdict(call);
-    disk.syncMs = () => (this.strikes("slowDisk", "a sync is slow") ? kernel.random.between("sync takes", 5, 1_500) : 1);
+    disk.syncMs = () =>
+      this.strikes("slowDisk", "a sync is slow")
+        ? kernel.random.between("sync takes", 5, 1_500)
+        : 1;
     disk.writable = (count) =>
-      this.strikes("shortWrites", "a write is short") ? kernel.random.between("short write", 1, count) : count;
+      this.strikes("shortWrites", "a write is short")
+        ? kernel.random.between("short write", 1, count)
+        : count;
   }
 
   /** Whether a fault of this kind strikes here. */
@@ -36,7 +41,8 @@ export class DriveFaults {
   /** The signer is about to answer; true when it died instead. */
   answerDies(machine: Machine): boolean {
     const owner = machine.signer?.owner;
-    if (owner === undefined || !this.strikes("signerDies", "signer dies at an answer")) return false;
+    if (owner === undefined || !this.strikes("signerDies", "signer dies at an answer"))
+      return false;
     machine.signerEnds(owner);
     return true;
   }
@@ -55,8 +61,10 @@ export class DriveFaults {
       return { kind: "dead" };
     }
     if (isSync && this.strikes("syncFails", "a sync fails")) return { kind: "error", code: "EIO" };
-    const isWrite = call === "write" || call === "create" || call === "rename" || call === "truncate";
-    if (isWrite && this.strikes("writeFails", "a write fails")) return { kind: "error", code: "EIO" };
+    const isWrite =
+      call === "write" || call === "create" || call === "rename" || call === "truncate";
+    if (isWrite && this.strikes("writeFails", "a write fails"))
+      return { kind: "error", code: "EIO" };
     return { kind: "fine" };
   }
 }

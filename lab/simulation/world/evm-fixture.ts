@@ -14,13 +14,38 @@ import { begun, chainId, contract, hotWallet, nodeUrls } from "./setting.ts";
 
 /** The most that a sweep of coins may leave. */
 const restWei = 10n ** 17n;
-const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
+const amounts = [
+  "0",
+  "1",
+  "21000",
+  "2000000000",
+  "99999999999999999999",
+  "-1",
+  "07",
+  "1e9",
+] as const;
 const gasLimits = ["100000", "100000", "100000", "60000", ...amounts] as const;
 /** Around the ceilings: 100,000 gas cost 0.009 and 0.011 coins at the last two of these. */
-const prices = ["12000000000", "30000000000", "60000000000", "90000000000", "90000000000", "110000000000", ...amounts] as const;
-const fairTxParams = { gasLimit: "100000", maxFeePerGas: "60000000000", maxPriorityFeePerGas: "1000000000" } as const;
+const prices = [
+  "12000000000",
+  "30000000000",
+  "60000000000",
+  "90000000000",
+  "90000000000",
+  "110000000000",
+  ...amounts,
+] as const;
+const fairTxParams = {
+  gasLimit: "100000",
+  maxFeePerGas: "60000000000",
+  maxPriorityFeePerGas: "1000000000",
+} as const;
 /** Just under the ceiling of one, and two are above the day's; the tip is an honest one. */
-const greedyTxParams = { gasLimit: "100000", maxFeePerGas: "95000000000", maxPriorityFeePerGas: "1000000000" } as const;
+const greedyTxParams = {
+  gasLimit: "100000",
+  maxFeePerGas: "95000000000",
+  maxPriorityFeePerGas: "1000000000",
+} as const;
 /** Just above the ceiling of one, and within the day's. */
 const dearTxParams = { ...greedyTxParams, maxFeePerGas: "105000000000" } as const;
 
@@ -48,7 +73,11 @@ export interface Ground {
 }
 
 const evmGround: Ground = {
-  ...{ baseFeeWei: 10_000_000_000n, nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n },
+  ...{
+    baseFeeWei: 10_000_000_000n,
+    nativeWei: 1_000n * 10n ** 18n,
+    tokenUnits: 1_000_000n * 10n ** 6n,
+  },
   openTxParams: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" },
   read: readRaw,
   pricesOf: (chain) => new Prices(chain.baseFeeWei),
@@ -68,18 +97,32 @@ export class CountedChainFixture implements ChainFixture {
     this.#ground = ground;
     this.openTxParams = ground.openTxParams;
     this.evm = new Chain({
-      ...{ chainId: Number(chainId), account: hotWallet.toLowerCase(), contract: contract.toLowerCase() },
+      ...{
+        chainId: Number(chainId),
+        account: hotWallet.toLowerCase(),
+        contract: contract.toLowerCase(),
+      },
       ...{ confirmations: plan.confirmations, nonce: plan.firstNonce },
-      ...{ nativeWei, tokenUnits, baseFeeWei, startedAt: begun, ...(rules === undefined ? {} : { rules }) },
+      ...{
+        nativeWei,
+        tokenUnits,
+        baseFeeWei,
+        startedAt: begun,
+        ...(rules === undefined ? {} : { rules }),
+      },
     });
     const providers = providersOf(plan);
     this.#nodes = nodeUrls(plan).map((url, at) => {
-      const rejects = (receiver: string): boolean => receiver.toLowerCase() === plan.refusing.toLowerCase();
+      const rejects = (receiver: string): boolean =>
+        receiver.toLowerCase() === plan.refusing.toLowerCase();
       const node = ground.nodeOf(this.evm, rejects, onCircle, providers[at]);
       kernel.nodes.set(url, node);
       return node;
     });
-    this.money = new Payments(this.evm, plan, { read: ground.read, prices: ground.pricesOf(this.evm) });
+    this.money = new Payments(this.evm, plan, {
+      read: ground.read,
+      prices: ground.pricesOf(this.evm),
+    });
   }
 
   get counted(): string | null {
@@ -103,15 +146,22 @@ export class CountedChainFixture implements ChainFixture {
     fair: () => fairTxParams,
     txParams: () => {
       const { random } = kernel;
-      if (random.below("greedy", 2) === 0) return random.below("above the ceiling", 3) === 0 ? dearTxParams : greedyTxParams;
+      if (random.below("greedy", 2) === 0)
+        return random.below("above the ceiling", 3) === 0 ? dearTxParams : greedyTxParams;
       const maxFeePerGas = random.pick("hostile fee", prices);
       const isPlain = random.below("plain tip", 2) === 0;
       return {
         gasLimit: random.pick("hostile gas", gasLimits),
-        ...{ maxFeePerGas, maxPriorityFeePerGas: isPlain ? maxFeePerGas : random.pick("hostile tip", prices) },
+        ...{
+          maxFeePerGas,
+          maxPriorityFeePerGas: isPlain ? maxFeePerGas : random.pick("hostile tip", prices),
+        },
       };
     },
-    hurried: () => ({ ...fairTxParams, gasLimit: kernel.random.pick("hurried gas", ["100000", "30000"]) }),
+    hurried: () => ({
+      ...fairTxParams,
+      gasLimit: kernel.random.pick("hurried gas", ["100000", "30000"]),
+    }),
     get noHash() {
       return contract;
     },
@@ -119,7 +169,11 @@ export class CountedChainFixture implements ChainFixture {
 
   get namedTxParams(): Readonly<Record<string, string>> {
     const tipWei = 3n * 10n ** 9n;
-    return { gasLimit: "", maxFeePerGas: `${this.evm.baseFeeWei * 2n + tipWei}`, maxPriorityFeePerGas: `${tipWei}` };
+    return {
+      gasLimit: "",
+      maxFeePerGas: `${this.evm.baseFeeWei * 2n + tipWei}`,
+      maxPriorityFeePerGas: `${tipWei}`,
+    };
   }
 
   /** Within the limit of a fee as long as the market is not above five times its usual price. */
@@ -144,7 +198,12 @@ export class CountedChainFixture implements ChainFixture {
     this.evm.staleRate = rates.minerStale;
     const liar = random.below("which node lies", this.#nodes.length);
     for (const [index, node] of this.#nodes.entries()) {
-      node.faults = { ...noFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
+      node.faults = {
+        ...noFaults,
+        error: rates.nodeErrors,
+        silence: rates.nodeSilence,
+        hides: rates.nodeHides,
+      };
       if (this.#nodes.length > 1 && index === liar && rates.nodeLies > 0) {
         node.faults.lie = rates.nodeLies;
         node.faults.aheadBlocks = random.pick("runs ahead by", [0, 0, 1, 2]);
@@ -156,7 +215,8 @@ export class CountedChainFixture implements ChainFixture {
   strike(strikes: Strikes, plan: Plan): void {
     const { random } = kernel;
     const { evm } = this;
-    if (strikes("poolForgets", "the pool forgets")) evm.forget(evm.top.nonce + random.below("forgotten nonce", 2));
+    if (strikes("poolForgets", "the pool forgets"))
+      evm.forget(evm.top.nonce + random.below("forgotten nonce", 2));
     if (plan.confirmations > 1 && strikes("reorganisation", "reorganisation"))
       evm.reorganise(random.between("depth", 1, plan.confirmations - 1));
     if (strikes("feeSpikes", "fees spike")) {
@@ -198,7 +258,14 @@ export class CountedChainFixture implements ChainFixture {
 
   protected foreignOf(hash: string, nonce: number): SignedTransaction {
     return {
-      ...{ hash, from: hotWallet.toLowerCase(), chainId: Number(chainId), nonce, tipWei: 0n, feeMaxWei: 10n ** 13n },
+      ...{
+        hash,
+        from: hotWallet.toLowerCase(),
+        chainId: Number(chainId),
+        nonce,
+        tipWei: 0n,
+        feeMaxWei: 10n ** 13n,
+      },
       ...{ gasLimit: 60_000n, to: `0x${"fe".repeat(20)}`, valueWei: 1n, data: "0x", payment: null },
     };
   }
@@ -235,7 +302,8 @@ export class CountedChainFixture implements ChainFixture {
 
   finish(isOver: () => boolean): void {
     for (const transaction of this.money.heldBytes()) this.evm.offer(transaction);
-    for (let count = 0; count <= this.evm.options.confirmations && !isOver(); count += 1) this.evm.mine();
+    for (let count = 0; count <= this.evm.options.confirmations && !isOver(); count += 1)
+      this.evm.mine();
   }
 
   hasStillToCome(slot: string): boolean {

@@ -25,7 +25,14 @@ const jumpsMs = [
   60_000 * minuteMs,
   -5_000_000 * minuteMs,
 ];
-const leapsMs = [minuteMs, 11 * minuteMs, 59.5 * minuteMs, 61 * minuteMs, 25 * 60 * minuteMs, 25 * 60 * minuteMs];
+const leapsMs = [
+  minuteMs,
+  11 * minuteMs,
+  59.5 * minuteMs,
+  61 * minuteMs,
+  25 * 60 * minuteMs,
+  25 * 60 * minuteMs,
+];
 const roomBytes = [0, 300, 5_000, 60_000];
 
 export class FaultInjector {
@@ -62,7 +69,9 @@ export class FaultInjector {
     const { recoveryScenario } = this.#world;
     // In a recovery by a lying courier's count, an operator must see that the count is not the
     // chain's.
-    const isOpen = this.backups.wasUsed && (recoveryScenario === null || recoveryScenario.isBeyond || this.isDeceived);
+    const isOpen =
+      this.backups.wasUsed &&
+      (recoveryScenario === null || recoveryScenario.isBeyond || this.isDeceived);
     return !isOpen && !this.#isLeft && this.#world.plan.liars !== "gateway and nodes";
   }
 
@@ -99,11 +108,13 @@ export class FaultInjector {
   /** A process is about to do something that others see: it may die first. */
   #moment(owner: Owner, what: string): void {
     if (owner.name === "gateway") {
-      if (this.drives.strikes("gatewayDies", `gateway dies at ${what}`)) this.#world.gateway.ends(owner);
+      if (this.drives.strikes("gatewayDies", `gateway dies at ${what}`))
+        this.#world.gateway.ends(owner);
       return;
     }
     const machine = this.#world.machines.find((one) => one.courier === owner);
-    if (machine !== undefined && this.drives.strikes("courierDies", `courier dies at ${what}`)) machine.courierEnds(owner);
+    if (machine !== undefined && this.drives.strikes("courierDies", `courier dies at ${what}`))
+      machine.courierEnds(owner);
   }
 
   #act(): void {
@@ -153,7 +164,8 @@ export class FaultInjector {
       machine.skewMs = random.pick("jump", jumpsMs);
       note("clock", machine.skewMs);
     }
-    if (this.drives.strikes("diskFills", "disk fills")) machine.drive.faults.freeBytes = random.pick("room", roomBytes);
+    if (this.drives.strikes("diskFills", "disk fills"))
+      machine.drive.faults.freeBytes = random.pick("room", roomBytes);
   }
 
   calmDown(): void {

@@ -14,7 +14,12 @@ import { kernel, note } from "../kernel/kernel.ts";
 
 /** A key that everybody can make. */
 const everybodys = new LedgerSeal(new Uint8Array(32));
-const closings = ["no MAC", "a MAC of zeros", "a MAC of another key", "the MAC of the line before"] as const;
+const closings = [
+  "no MAC",
+  "a MAC of zeros",
+  "a MAC of another key",
+  "the MAC of the line before",
+] as const;
 const bodies: readonly RecordBody[] = [
   { kind: "PAUSED", paused: true, approver: "eve" },
   { kind: "LOCKED", code: "LEDGER_FORKED", detail: "" },
@@ -48,7 +53,9 @@ export function meetForgery(drive: Drive, open: () => unknown): void {
   if (!isCut) throw new Violation("nothing is done on what another wrote", `${name} was opened`);
 }
 
-function forgedAfter(genuine: Buffer): { readonly bytes: Buffer; readonly isUnclosed: boolean } | null {
+function forgedAfter(
+  genuine: Buffer,
+): { readonly bytes: Buffer; readonly isUnclosed: boolean } | null {
   const text = genuine.toString("utf8");
   const line = text.trimEnd().split("\n").at(-1) ?? "";
   let before: LedgerRecord & { readonly mac?: string };

@@ -25,7 +25,10 @@ import { startWatcher } from "../../../gateway/watcher/watcher.ts";
 import { type CancelRequest, cancelWithdrawal } from "../../../gateway/withdrawals/cancel.ts";
 import { placeWaiting } from "../../../gateway/withdrawals/placing.ts";
 import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
-import { requestWithdrawal, type WithdrawalRequest } from "../../../gateway/withdrawals/withdrawals.ts";
+import {
+  requestWithdrawal,
+  type WithdrawalRequest,
+} from "../../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../../protocol/envelope.ts";
 import { memoryMarks } from "../../kit/address-marks.ts";
 import { derivedAddress } from "../invariants/sweeps.ts";
@@ -53,7 +56,13 @@ import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 const linkLimits = { helloMs: 3_000, heartbeatMs: 6_000, resendMs: 8_000 };
-const pollMs = { evm: 5_000, xrp: 5_000, bitcoinregtest: 5_000, litecoinregtest: 5_000, tron: 10_000 } as const;
+const pollMs = {
+  evm: 5_000,
+  xrp: 5_000,
+  bitcoinregtest: 5_000,
+  litecoinregtest: 5_000,
+  tron: 10_000,
+} as const;
 
 /**
  * A fault at a commit: the process dies before it or after it, or the disk fails and nobody knows.
@@ -74,9 +83,21 @@ interface GatewayOptions {
 
 /** As pairing leaves them in the agent's row. */
 const rowAccounts = () =>
-  accounts.map(({ family, purpose, id }) => ({ family, purpose, id, firstAddress: purpose === "hot" ? id : derivedAddress(0) }));
+  accounts.map(({ family, purpose, id }) => ({
+    family,
+    purpose,
+    id,
+    firstAddress: purpose === "hot" ? id : derivedAddress(0),
+  }));
 
-type OtherColumn = "id" | "wallet" | "signerKey" | "linkKey" | "accounts" | "networks" | "currencies";
+type OtherColumn =
+  | "id"
+  | "wallet"
+  | "signerKey"
+  | "linkKey"
+  | "accounts"
+  | "networks"
+  | "currencies";
 
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -92,7 +113,9 @@ export class Gateway {
     this.#options = options;
     tables.empty();
     tables.prepare("INSERT INTO meta (name, value) VALUES ('schema', '1')").run();
-    tables.prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)").run(merchant);
+    tables
+      .prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)")
+      .run(merchant);
   }
 
   readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
@@ -104,7 +127,9 @@ export class Gateway {
 
   /** All signatures that the gateway was told of. */
   txHashes(): ReadonlySet<string> {
-    return new Set(this.all<{ txHash: string }>("SELECT txHash FROM signatures").map(({ txHash }) => txHash));
+    return new Set(
+      this.all<{ txHash: string }>("SELECT txHash FROM signatures").map(({ txHash }) => txHash),
+    );
   }
 
   get isInTransaction(): boolean {
@@ -118,14 +143,31 @@ export class Gateway {
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
-        ...[machine.id, merchant, wallet, ledgerEpoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
-        ...[JSON.stringify(rowAccounts()), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
+        ...[
+          machine.id,
+          merchant,
+          wallet,
+          ledgerEpoch,
+          publicKeyHex(machine.vault.signerKey),
+          machine.linkKeyHex,
+        ],
+        ...[
+          JSON.stringify(rowAccounts()),
+          JSON.stringify([network]),
+          JSON.stringify(pairedCurrencies),
+          this.clock(),
+        ],
       );
   }
 
   /** Another merchant is paired, as pairing leaves it. */
-  admitAs(merchant: string, row: Readonly<Record<OtherColumn, string>> & { readonly ledgerEpoch: number }): void {
-    tables.prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Other', 0)").run(merchant);
+  admitAs(
+    merchant: string,
+    row: Readonly<Record<OtherColumn, string>> & { readonly ledgerEpoch: number },
+  ): void {
+    tables
+      .prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Other', 0)")
+      .run(merchant);
     tables
       .prepare(
         `INSERT INTO agents (id, merchant, wallet, ledgerEpoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
@@ -181,7 +223,8 @@ export class Gateway {
   }
 
   #storedOfReleased(): number {
-    const sql = "SELECT count(*) AS n FROM signatures JOIN agents ON agents.id = signatures.agent WHERE unpairedAt IS NOT NULL";
+    const sql =
+      "SELECT count(*) AS n FROM signatures JOIN agents ON agents.id = signatures.agent WHERE unpairedAt IS NOT NULL";
     return this.all<{ n: number }>(sql)[0]?.n ?? 0;
   }
 
@@ -234,7 +277,17 @@ export class Gateway {
       }
     };
     const monotonic = (): number => kernel.scheduler.nowMs;
-    const watching = { store, signals, config, log, clock, monotonic, run, onRead, pollMs: pollMs[stage.family] };
+    const watching = {
+      store,
+      signals,
+      config,
+      log,
+      clock,
+      monotonic,
+      run,
+      onRead,
+      pollMs: pollMs[stage.family],
+    };
     const watcher = startWatcher({ ...watching, ...readerOf(plan, this.bad), ...sweeps });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
@@ -340,9 +393,13 @@ export class Gateway {
     this.service = null;
     this.#options.net.listener = null;
     this.#options.net.died(owner, isCaughtUp);
-    kernel.scheduler.after(kernel.random.between("gateway back", 100, 2_500), kernel.scheduler.world, () => {
-      if (this.owner === null) this.start();
-    });
+    kernel.scheduler.after(
+      kernel.random.between("gateway back", 100, 2_500),
+      kernel.scheduler.world,
+      () => {
+        if (this.owner === null) this.start();
+      },
+    );
   }
 
   readonly backup = (): ReturnType<Tables["backup"]> => tables.backup();
@@ -372,17 +429,23 @@ export class Gateway {
       const { kind, body: text } = answer as { readonly kind: string; readonly body: string };
       if (kind === "data") answered((JSON.parse(text) as { address: string }).address);
     };
-    this.#answer(read, (service) => requestDeposit(service, { merchant: whose, body, write: service.store.writeTogether }));
+    this.#answer(read, (service) =>
+      requestDeposit(service, { merchant: whose, body, write: service.store.writeTogether }),
+    );
   }
 
   /** A shop's cancel, answered as `request` answers an order. */
   cancel(request: Omit<CancelRequest, "write">, answered: (answer: object) => void): void {
-    this.#answer(answered, (service) => cancelWithdrawal(service, { ...request, write: service.store.writeTogether }));
+    this.#answer(answered, (service) =>
+      cancelWithdrawal(service, { ...request, write: service.store.writeTogether }),
+    );
   }
 
   /** As the HTTP server would, in this process; answers nothing when it dies meanwhile. */
   request(request: Omit<WithdrawalRequest, "write">, answered: (answer: object) => void): void {
-    this.#answer(answered, (service) => requestWithdrawal(service, { ...request, write: service.store.writeTogether }));
+    this.#answer(answered, (service) =>
+      requestWithdrawal(service, { ...request, write: service.store.writeTogether }),
+    );
   }
 
   #answer(answered: (answer: object) => void, ask: (service: Service) => Promise<object>): void {

@@ -64,7 +64,10 @@ export class Hostile {
     if (verb !== "sign" && verb !== "replace") return body;
     if (kernel.random.below("names its own price", 2) > 0) return body;
     const { transactionId = "" } = body as { readonly transactionId?: string };
-    return { ...body, ...this.#proven(this.#world.chainFixture.hostilities.txParams(transactionId)) };
+    return {
+      ...body,
+      ...this.#proven(this.#world.chainFixture.hostilities.txParams(transactionId)),
+    };
   }
 
   #publish(): void {
@@ -74,7 +77,9 @@ export class Hostile {
 
   #connected(machine: Scene["machines"][number]): LocalSocket {
     if (this.#socket === null || this.#socket.isEnded) {
-      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.observer.seen(machine, message));
+      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) =>
+        this.#world.observer.seen(machine, message),
+      );
     }
     return this.#socket;
   }
@@ -85,7 +90,8 @@ export class Hostile {
    */
   #rush(machine: Scene["machines"][number]): void {
     const socket = this.#connected(machine);
-    const send = (verb: keyof CourierRequests, body: Body): Promise<Body> => socket.request(verb, body as never) as Promise<Body>;
+    const send = (verb: keyof CourierRequests, body: Body): Promise<Body> =>
+      socket.request(verb, body as never) as Promise<Body>;
     const drop = (): void => {};
     send("hello", {}).then(({ open }) => {
       if (!Array.isArray(open)) return;
@@ -196,8 +202,17 @@ export class Hostile {
             quorum,
           };
         const stage = random.pick("stage", ["broadcast", "included", "final"] as const);
-        const outcome = stage === "final" ? random.pick("outcome", ["paid", "reverted", "conflicted", "cancelled"] as const) : "";
-        return { transactionId, stage, outcome, txHash: named, block: random.below("hostile block", 50) };
+        const outcome =
+          stage === "final"
+            ? random.pick("outcome", ["paid", "reverted", "conflicted", "cancelled"] as const)
+            : "";
+        return {
+          transactionId,
+          stage,
+          outcome,
+          txHash: named,
+          block: random.below("hostile block", 50),
+        };
       }
       case "adopt":
       case "account":
@@ -212,7 +227,8 @@ export class Hostile {
   /** The one that the gateway states too, where both lie. */
   #slot(verb: "adopt" | "account"): string {
     const { unnamed, firstNonce } = this.#world.plan;
-    const isAgreed = unnamed === "both" && verb === "adopt" && kernel.random.below("as agreed", 3) > 0;
+    const isAgreed =
+      unnamed === "both" && verb === "adopt" && kernel.random.below("as agreed", 3) > 0;
     if (isAgreed) return `${Math.max(0, firstNonce - statedBelow)}`;
     return `${this.#slotsFrom + kernel.random.below("hostile nonce", 12)}`;
   }
@@ -233,8 +249,11 @@ export class Hostile {
     const { random } = kernel;
     const { down, up } = this.#world.net.remembered;
     const from = random.below("whose frames", 6) === 0 ? up : down;
-    const frame = Buffer.from(from[random.below("which frame", Math.max(1, from.length))] ?? Buffer.alloc(70));
-    if (random.below("touch it", 6) === 0) frame[random.below("touched at", frame.length)] = random.below("touched to", 256);
+    const frame = Buffer.from(
+      from[random.below("which frame", Math.max(1, from.length))] ?? Buffer.alloc(70),
+    );
+    if (random.below("touch it", 6) === 0)
+      frame[random.below("touched at", frame.length)] = random.below("touched to", 256);
     return frame;
   }
 }

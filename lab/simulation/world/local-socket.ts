@@ -4,7 +4,13 @@
  * kernel would tell it.
  */
 import type { SocketClient } from "../../../agent/socket/client.ts";
-import type { Answer, CourierAnswers, CourierRequests, Push, Request } from "../../../agent/socket/verbs.ts";
+import type {
+  Answer,
+  CourierAnswers,
+  CourierRequests,
+  Push,
+  Request,
+} from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -49,19 +55,28 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     this.#signer = signer?.owner.isAlive === true ? signer : null;
     this.#seen = seen;
     this.#signer?.sockets.add(this);
-    if (this.#signer === null) kernel.scheduler.after(delayMs, owner, () => this.#end(closedFault("SOCKET_UNREACHABLE", "none")));
+    if (this.#signer === null)
+      kernel.scheduler.after(delayMs, owner, () =>
+        this.#end(closedFault("SOCKET_UNREACHABLE", "none")),
+      );
   }
 
-  request<V extends keyof CourierRequests & string>(verb: V, body: CourierRequests[V]): Promise<never> {
+  request<V extends keyof CourierRequests & string>(
+    verb: V,
+    body: CourierRequests[V],
+  ): Promise<never> {
     const signer = this.#signer;
-    if (this.#ended !== null || signer === null) return Promise.reject(closedFault("SOCKET_UNREACHABLE", "none"));
+    if (this.#ended !== null || signer === null)
+      return Promise.reject(closedFault("SOCKET_UNREACHABLE", "none"));
     if (!this.#owner.isAlive) return new Promise(() => {});
     const id = this.#nextId++;
     const { scheduler } = kernel;
     note(`asks ${verb}`, id);
     scheduler.after(delayMs, signer.owner, () => {
       note(`hears ${verb}`, id);
-      signer.courierVerbs({ id, verb, ...this.#touched(verb, body) }, (answer) => this.#answered(signer, answer));
+      signer.courierVerbs({ id, verb, ...this.#touched(verb, body) }, (answer) =>
+        this.#answered(signer, answer),
+      );
     });
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
@@ -71,7 +86,11 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     if (!signer.owner.isAlive) return;
     this.#seen(answer);
     if (!signer.owner.isAlive) return;
-    note("answers", answer.ok ? "ok" : answer.code, () => `${answer.id} ${answer.ok ? "ok" : `${answer.code} ${answer.detail}`}`);
+    note(
+      "answers",
+      answer.ok ? "ok" : answer.code,
+      () => `${answer.id} ${answer.ok ? "ok" : `${answer.code} ${answer.detail}`}`,
+    );
     kernel.scheduler.after(delayMs, this.#owner, () => {
       const waiting = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
@@ -95,7 +114,9 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
 
   /** The signer's process ended. */
   lost(): void {
-    kernel.scheduler.after(delayMs, this.#owner, () => this.#end(closedFault("SOCKET_CLOSED", "unknown")));
+    kernel.scheduler.after(delayMs, this.#owner, () =>
+      this.#end(closedFault("SOCKET_CLOSED", "unknown")),
+    );
   }
 
   onPush(listener: (push: Push) => void): void {
@@ -121,6 +142,9 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   }
 }
 
-function closedFault(code: "SOCKET_UNREACHABLE" | "SOCKET_CLOSED", effect: "none" | "unknown"): AgentError {
+function closedFault(
+  code: "SOCKET_UNREACHABLE" | "SOCKET_CLOSED",
+  effect: "none" | "unknown",
+): AgentError {
   return new AgentError(code, effect, "the socket is closed: simulated");
 }

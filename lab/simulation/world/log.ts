@@ -16,7 +16,14 @@ export function logOf(owner: Owner): Logger {
         `${(kernel.scheduler.nowMs / 1000).toFixed(3).padStart(10)} ${owner.name.padEnd(12)} says ${level} ${textOf(context, message)}`,
       );
   const of = (level: string): Line => (lines === null ? nothing : line(level));
-  const log = { debug: nothing, trace: nothing, info: of("info"), warn: of("warn"), error: of("error"), fatal: of("fatal") };
+  const log = {
+    debug: nothing,
+    trace: nothing,
+    info: of("info"),
+    warn: of("warn"),
+    error: of("error"),
+    fatal: of("fatal"),
+  };
   return log as unknown as Logger;
 }
 

@@ -40,7 +40,10 @@ export class Network implements Dialler {
     scheduler.after(this.delayMs, client.owner, () => {
       const { listener } = this;
       if (listener === null || !listener.owner.isAlive) {
-        client.emit("error", Object.assign(new Error("connection refused"), { code: "ECONNREFUSED" }));
+        client.emit(
+          "error",
+          Object.assign(new Error("connection refused"), { code: "ECONNREFUSED" }),
+        );
         client.ended(1006, "");
         return;
       }
@@ -90,7 +93,12 @@ class Line extends EventEmitter implements Wire {
   /** The gateway's server is asked to upgrade; its hub takes this line over. */
   accept(server: EventEmitter): void {
     if (this.#isBroken) return;
-    const request = { url: linkPathNaming, headers: {}, rawHeaders: [], socket: { remoteAddress: "127.0.0.1" } };
+    const request = {
+      url: linkPathNaming,
+      headers: {},
+      rawHeaders: [],
+      socket: { remoteAddress: "127.0.0.1" },
+    };
     server.emit("upgrade", request, this, Buffer.alloc(0));
   }
 
@@ -124,7 +132,10 @@ class Line extends EventEmitter implements Wire {
     }
     if (rates.frameLost > 0 && random.fault("frame lost", rates.frameLost)) return;
     if (rates.frameOld > 0 && random.fault("frame of before", rates.frameOld)) {
-      this.#deliver(direction, random.pick("which frame of before", this.#network.remembered[direction]));
+      this.#deliver(
+        direction,
+        random.pick("which frame of before", this.#network.remembered[direction]),
+      );
     }
     if (rates.frameDamaged > 0 && random.fault("frame damaged", rates.frameDamaged)) {
       const damaged = Buffer.from(bytes);
@@ -133,9 +144,11 @@ class Line extends EventEmitter implements Wire {
       this.#deliver(direction, damaged);
       return;
     }
-    const isSwapped = rates.framesSwapped > 0 && random.fault("frames swapped", rates.framesSwapped);
+    const isSwapped =
+      rates.framesSwapped > 0 && random.fault("frames swapped", rates.framesSwapped);
     this.#deliver(direction, bytes, isSwapped);
-    if (rates.frameTwice > 0 && random.fault("frame twice", rates.frameTwice)) this.#deliver(direction, bytes);
+    if (rates.frameTwice > 0 && random.fault("frame twice", rates.frameTwice))
+      this.#deliver(direction, bytes);
   }
 
   #deliver(direction: "up" | "down", bytes: Buffer, isSwapped = false): void {
@@ -183,7 +196,8 @@ class Line extends EventEmitter implements Wire {
     const { delayMs } = this.#network;
     kernel.scheduler.after(delayMs, this.#client.owner, () => this.#client.ended(1006, ""));
     const server = this.#server;
-    if (server !== null) kernel.scheduler.after(delayMs, this.#gateway, () => server.ended(1006, ""));
+    if (server !== null)
+      kernel.scheduler.after(delayMs, this.#gateway, () => server.ended(1006, ""));
   }
 
   died(owner: Owner, isCaughtUp: boolean): void {

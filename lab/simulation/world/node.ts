@@ -21,7 +21,15 @@ export interface NodeFaults {
   slowMs: number; // most that an answer takes; 0: at once
 }
 
-export const noFaults: NodeFaults = { error: 0, silence: 0, lie: 0, aheadBlocks: 0, hides: 0, lagBlocks: 0, slowMs: 0 };
+export const noFaults: NodeFaults = {
+  error: 0,
+  silence: 0,
+  lie: 0,
+  aheadBlocks: 0,
+  hides: 0,
+  lagBlocks: 0,
+  slowMs: 0,
+};
 
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const silenceMs = 5_000;
@@ -79,7 +87,10 @@ export class Node implements RpcEndpoint {
     note(`asks ${method}`, method === "eth_sendRawTransaction" ? String(params[0]).slice(-16) : 0);
     if (error > 0 && random.fault("node error", error)) {
       const isRefused = random.below("refused or failed", 2) === 0;
-      if (isRefused) return Promise.reject(new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { method }));
+      if (isRefused)
+        return Promise.reject(
+          new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { method }),
+        );
       return Promise.resolve({ ok: false, code: -32000, message: "internal error: simulated" });
     }
     if (silence > 0 && random.fault("node silence", silence)) {
@@ -87,7 +98,11 @@ export class Node implements RpcEndpoint {
       if (random.below("silence after", 2) === 1) this.#answer(method, params);
       return new Promise((_, reject) => {
         scheduler.after(silenceMs, owner, () =>
-          reject(new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", { method })),
+          reject(
+            new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", {
+              method,
+            }),
+          ),
         );
       });
     }
@@ -107,7 +122,9 @@ export class Node implements RpcEndpoint {
     if (refusedSend?.isTaken === false) return refusedSend.answer();
     const answer = this.#answer(method, params);
     if (refusedSend !== null) return refusedSend.answer();
-    return answer.ok ? this.#provider.envelope(method, params, answer.result, this.#top.number) : answer;
+    return answer.ok
+      ? this.#provider.envelope(method, params, answer.result, this.#top.number)
+      : answer;
   }
 
   /** The transactions that it kept to itself reach the others. */
@@ -126,12 +143,20 @@ export class Node implements RpcEndpoint {
     const { lie, aheadBlocks } = this.faults;
     const isLie = lie > 0 && kernel.random.fault("node lie", lie);
     if (method === "eth_estimateGas") {
-      return isLie ? lieAboutGas() : this.#estimate(params[0] as { to: string; value: string; data: string });
+      return isLie
+        ? lieAboutGas()
+        : this.#estimate(params[0] as { to: string; value: string; data: string });
     }
     const honest = this.#read(method, params);
     if (isLie) return { ok: true, result: this.#lie(method, params, honest) };
-    const isAhead = aheadBlocks > 0 && method === "eth_getBlockByNumber" && (params[0] === "latest" || params[0] === "finalized");
-    return { ok: true, result: isAhead ? numberedHigher(honest as Record<string, unknown>, aheadBlocks) : honest };
+    const isAhead =
+      aheadBlocks > 0 &&
+      method === "eth_getBlockByNumber" &&
+      (params[0] === "latest" || params[0] === "finalized");
+    return {
+      ok: true,
+      result: isAhead ? numberedHigher(honest as Record<string, unknown>, aheadBlocks) : honest,
+    };
   }
 
   #read(method: string, params: readonly unknown[]): unknown {
@@ -170,7 +195,11 @@ export class Node implements RpcEndpoint {
   /** Transfers of the token, whomever they pay. */
   #logs({ fromBlock, toBlock }: { fromBlock: string; toBlock: string }): readonly unknown[] {
     const found: unknown[] = [];
-    for (let number = Number(fromBlock); number <= Math.min(Number(toBlock), this.#top.number); number += 1) {
+    for (
+      let number = Number(fromBlock);
+      number <= Math.min(Number(toBlock), this.#top.number);
+      number += 1
+    ) {
       const block = this.#chain.blocks[number];
       for (const one of block?.included ?? []) {
         found.push(...placedLogsOf(block as Block, one));
@@ -183,7 +212,9 @@ export class Node implements RpcEndpoint {
     const top = this.#top;
     if (tag === "latest" || tag === "pending") return top;
     const isFinal = tag === "finalized";
-    const number = isFinal ? Math.max(0, top.number - this.#chain.options.confirmations + 1) : Number(tag);
+    const number = isFinal
+      ? Math.max(0, top.number - this.#chain.options.confirmations + 1)
+      : Number(tag);
     return number > top.number ? null : (this.#chain.blocks[number] ?? null);
   }
 
@@ -192,7 +223,8 @@ export class Node implements RpcEndpoint {
     if (tag !== "pending") return this.#purseOf(address, tag).nonce;
     const isHotWallet = address === this.#chain.options.account;
     let { nonce } = this.#chain.purseOf(address, top);
-    while (isHotWallet ? this.#chain.pool.has(nonce) : this.#chain.pools.has(`${address} ${nonce}`)) nonce += 1;
+    while (isHotWallet ? this.#chain.pool.has(nonce) : this.#chain.pools.has(`${address} ${nonce}`))
+      nonce += 1;
     return nonce;
   }
 
@@ -205,11 +237,16 @@ export class Node implements RpcEndpoint {
     const outsider = this.#provider.outsider(hash);
     if (outsider !== null) {
       const theirs = blockJson(this.#blockAt(outsider.number), false);
-      return theirs === null ? null : outsider.receiptIn(theirs as Readonly<Record<string, unknown>>);
+      return theirs === null
+        ? null
+        : outsider.receiptIn(theirs as Readonly<Record<string, unknown>>);
     }
     const block = this.#chain.includedIn(hash);
     if (block === null || block.number > this.#top.number) return null;
-    return receiptJson(block, block.included.find((each) => each.transaction.hash === hash) as Included);
+    return receiptJson(
+      block,
+      block.included.find((each) => each.transaction.hash === hash) as Included,
+    );
   }
 
   #send(raw: string): Envelope {
@@ -221,7 +258,9 @@ export class Node implements RpcEndpoint {
     }
     const answer = this.#chain.offer(transaction);
     note("offered", answer, () => `nonce ${transaction.nonce} ${answer}`);
-    return answer === "accepted" ? { ok: true, result: transaction.hash } : { ok: false, code: -32000, message: texts[answer] };
+    return answer === "accepted"
+      ? { ok: true, result: transaction.hash }
+      : { ok: false, code: -32000, message: texts[answer] };
   }
 
   #estimate({ to, data }: { readonly to: string; readonly data: string }): Envelope {
@@ -233,18 +272,28 @@ export class Node implements RpcEndpoint {
   /** Something else in the same shape. */
   #lie(method: string, params: readonly unknown[], honest: unknown): unknown {
     const turn = kernel.random.below("lie", 4);
-    if (honest === null) return method === "eth_getTransactionReceipt" ? this.#invented(String(params[0])) : null;
+    if (honest === null)
+      return method === "eth_getTransactionReceipt" ? this.#invented(String(params[0])) : null;
     if (method === "eth_getTransactionCount")
-      return quantity(Number(honest) + (turn === 0 ? 40 : turn === 1 ? 1 : -1 * Math.min(1, Number(honest))));
+      return quantity(
+        Number(honest) + (turn === 0 ? 40 : turn === 1 ? 1 : -1 * Math.min(1, Number(honest))),
+      );
     if (method === "eth_getBalance") return quantity(turn < 2 ? 10n ** 24n : 0n);
-    if (method === "eth_maxPriorityFeePerGas") return quantity(kernel.random.pick("tip", [10n ** 13n, 40n * 10n ** 9n, 0n]));
-    if (method === "eth_gasPrice") return quantity(kernel.random.pick("gas price", [10n ** 13n, 40n * 10n ** 9n, 0n]));
+    if (method === "eth_maxPriorityFeePerGas")
+      return quantity(kernel.random.pick("tip", [10n ** 13n, 40n * 10n ** 9n, 0n]));
+    if (method === "eth_gasPrice")
+      return quantity(kernel.random.pick("gas price", [10n ** 13n, 40n * 10n ** 9n, 0n]));
     if (method === "eth_getCode") return honest === "0x" ? "0x6000" : "0x";
     if (method === "eth_call") return word(turn < 2 ? 10n ** 24n : 0n);
-    if (method === "eth_getTransactionReceipt") return lieAboutReceipt(honest as Record<string, unknown>, turn);
+    if (method === "eth_getTransactionReceipt")
+      return lieAboutReceipt(honest as Record<string, unknown>, turn);
     if (method !== "eth_getBlockByNumber") return honest;
     const block = honest as Record<string, unknown>;
-    if (turn === 0) return { ...block, baseFeePerGas: quantity(kernel.random.pick("base fee", [10n ** 13n, 1n])) };
+    if (turn === 0)
+      return {
+        ...block,
+        baseFeePerGas: quantity(kernel.random.pick("base fee", [10n ** 13n, 1n])),
+      };
     if (turn === 1) return { ...block, hash: `0x${"ab".repeat(32)}` };
     if (turn === 3) return { ...block, transactions: [] };
     return numberedHigher(block, kernel.random.pick("ahead by", [1, 2, 50]));
@@ -255,14 +304,24 @@ export class Node implements RpcEndpoint {
     const transaction = [...this.#chain.pool.values()].find((one) => one.hash === hash);
     if (transaction === undefined) return null;
     const { gasLimit, feeMaxWei } = transaction;
-    return receiptJson(this.#top, { transaction, status: 1, gasUsed: gasLimit, gasPriceWei: feeMaxWei });
+    return receiptJson(this.#top, {
+      transaction,
+      status: 1,
+      gasUsed: gasLimit,
+      gasPriceWei: feeMaxWei,
+    });
   }
 }
 
 function receiptJson(block: Block, one: Included): object {
   const { hash, from, to } = one.transaction;
   return {
-    ...{ transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash, status: quantity(one.status) },
+    ...{
+      transactionHash: hash,
+      blockNumber: quantity(block.number),
+      blockHash: block.hash,
+      status: quantity(one.status),
+    },
     ...{ from, to, gasUsed: quantity(one.gasUsed), effectiveGasPrice: quantity(one.gasPriceWei) },
     logs: placedLogsOf(block, one),
   };
@@ -273,7 +332,9 @@ function receiptJson(block: Block, one: Included): object {
  */
 function lieAboutGas(): Envelope {
   const gas = kernel.random.pick("gas", [21_000, 30_000, 41_000, 5_000_000, 0]);
-  return gas === 0 ? { ok: false, code: 3, message: "execution reverted" } : { ok: true, result: quantity(gas) };
+  return gas === 0
+    ? { ok: false, code: 3, message: "execution reverted" }
+    : { ok: true, result: quantity(gas) };
 }
 
 function numberedHigher(block: Record<string, unknown>, blocks: number): unknown {
@@ -301,21 +362,38 @@ function blockJson(block: Block | null, full: boolean): unknown {
 function wordsOf(block: Block, full: boolean): object {
   const transactions = block.included.map(({ transaction: one }) => {
     const { hash, from, to, nonce, valueWei, data } = one;
-    return full ? { hash, from, to, nonce: quantity(nonce), value: quantity(valueWei), input: data } : hash;
+    return full
+      ? { hash, from, to, nonce: quantity(nonce), value: quantity(valueWei), input: data }
+      : hash;
   });
   const { number, hash, parentHash, timestamp, baseFeeWei } = block;
   // One token is all that there is: a bloom of nothing, or of everything.
   const logsBloom = `0x${(block.included.some((one) => logsOf(one).length > 0) ? "f" : "0").repeat(512)}`;
   return {
-    ...{ number: quantity(number), hash, parentHash, timestamp: quantity(timestamp), baseFeePerGas: quantity(baseFeeWei) },
+    ...{
+      number: quantity(number),
+      hash,
+      parentHash,
+      timestamp: quantity(timestamp),
+      baseFeePerGas: quantity(baseFeeWei),
+    },
     ...{ logsBloom, transactions },
   };
 }
 
 /** As a list and a receipt show them. */
 function placedLogsOf(block: Block, one: Included): readonly unknown[] {
-  const place = { blockNumber: quantity(block.number), blockHash: block.hash, transactionHash: one.transaction.hash };
-  return (logsOf(one) as object[]).map((log) => ({ ...log, ...place, transactionIndex: "0x0", removed: false }));
+  const place = {
+    blockNumber: quantity(block.number),
+    blockHash: block.hash,
+    transactionHash: one.transaction.hash,
+  };
+  return (logsOf(one) as object[]).map((log) => ({
+    ...log,
+    ...place,
+    transactionIndex: "0x0",
+    removed: false,
+  }));
 }
 
 function logsOf({ transaction, status }: Included): readonly unknown[] {

@@ -25,7 +25,13 @@ const badRowsMax = 256;
 const badQuestionsFirst = 1_200;
 const badQuestionsEach = 30;
 /** Some passes of the gateway. */
-const passesMs = { evm: 20_000, xrp: 20_000, bitcoinregtest: 20_000, litecoinregtest: 20_000, tron: 40_000 } as const;
+const passesMs = {
+  evm: 20_000,
+  xrp: 20_000,
+  bitcoinregtest: 20_000,
+  litecoinregtest: 20_000,
+  tron: 40_000,
+} as const;
 
 export class Observer {
   readonly #world: Scene;
@@ -57,20 +63,34 @@ export class Observer {
     if (machine === undefined || !kernel.scheduler.current.isAlive) return;
     note("signs", digest.slice(0, 16));
     const isOffered = machine.signer?.signer.run.orders.isWhole === true;
-    this.#world.holds(() => must(!isOffered, "nothing is signed between a recovery's order and its yes", () => machine.name));
+    this.#world.holds(() =>
+      must(
+        !isOffered,
+        "nothing is signed between a recovery's order and its yes",
+        () => machine.name,
+      ),
+    );
     this.#world.holds(() => this.#world.ledgerOf(machine).signs(digest));
   }
 
   /** Something is about to leave the signer, unless it dies in the act. */
   seen(machine: Machine, message: Answer | Push): void {
     if (this.#world.faultInjector.drives.answerDies(machine)) return;
-    const found = message as { withdrawal?: CourierView; withdrawals?: CourierView[]; open?: CourierView[] };
-    for (const view of bySlot([found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())) {
+    const found = message as {
+      withdrawal?: CourierView;
+      withdrawals?: CourierView[];
+      open?: CourierView[];
+    };
+    for (const view of bySlot(
+      [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat(),
+    )) {
       for (const { raw } of view.attempts) if (raw !== undefined) this.#leaves(machine, raw, view);
     }
     const { frames = [] } = message as { frames?: readonly Uint8Array[] };
     for (const frame of frames) {
-      const { head } = JSON.parse(Buffer.from(frame).toString("utf8", envelopeHeaderBytes)) as Statement;
+      const { head } = JSON.parse(
+        Buffer.from(frame).toString("utf8", envelopeHeaderBytes),
+      ) as Statement;
       this.#world.holds(() => this.#world.ledgerOf(machine).states(head));
     }
   }
@@ -84,7 +104,11 @@ export class Observer {
       const { hash, nonce } = this.#world.payments.left(raw, whose);
       note("leaves", nonce, () => `${nonce} ${hash}`);
       this.#leftBy.set(machine.id, [...(this.#leftBy.get(machine.id) ?? []), hash]);
-      must(this.#known.has(hash), "bytes leave after the gateway's database holds their signature", () => hash);
+      must(
+        this.#known.has(hash),
+        "bytes leave after the gateway's database holds their signature",
+        () => hash,
+      );
     });
     this.#world.faultInjector.keep(raw);
   }
@@ -93,9 +117,14 @@ export class Observer {
   committed(tables: ReadonlySet<string>): void {
     const { gateway } = this.#world;
     if (tables.has("signatures")) {
-      for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
+      for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures"))
+        this.#known.add(txHash);
       this.#world.holds(() =>
-        must(!gateway.servesUnpaired, "an unpaired agent does not count any more", () => "it signed once more"),
+        must(
+          !gateway.servesUnpaired,
+          "an unpaired agent does not count any more",
+          () => "it signed once more",
+        ),
       );
     }
     if (tables.has("agents")) {
@@ -104,14 +133,17 @@ export class Observer {
       if (this.#world.plan.liars === "a merchant") this.#world.holds(() => this.#placesAreUsed());
     }
     if (tables.has("jobs")) {
-      for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
+      for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs"))
+        this.#jobs.add(text);
     }
     if (this.#world.plan.bad.length > 0) this.#world.holds(() => this.#badIsBounded());
     if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
     if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
     const { plan, customers, chainFixture } = this.#world;
-    if (plan.isClockWrong) this.#world.holds(() => this.#ends.told(customers.requests, chainFixture.headMs));
-    if (this.#world.plan.deposits.length > 0) this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
+    if (plan.isClockWrong)
+      this.#world.holds(() => this.#ends.told(customers.requests, chainFixture.headMs));
+    if (this.#world.plan.deposits.length > 0)
+      this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
   }
 
   /**
@@ -129,9 +161,16 @@ export class Observer {
     const { gateway, machines } = this.#world;
     const sql = `SELECT nextDepositIndex AS next, (SELECT count(*) FROM depositAddresses d WHERE d.agent = a.id) AS used
         FROM agents a WHERE id = ?`;
-    const [row] = gateway.all<{ readonly next: number; readonly used: number }>(sql, machines[0]?.id ?? "");
+    const [row] = gateway.all<{ readonly next: number; readonly used: number }>(
+      sql,
+      machines[0]?.id ?? "",
+    );
     const say = (): string => `${row?.used} of ${row?.next}`;
-    must(row === undefined || row.next === row.used, "no address is passed over by another agent's word", say);
+    must(
+      row === undefined || row.next === row.used,
+      "no address is passed over by another agent's word",
+      say,
+    );
   }
 
   /**
@@ -140,26 +179,43 @@ export class Observer {
   #badIsBounded(): void {
     const { gateway } = this.#world;
     const rows =
-      gateway.all<{ n: number }>("SELECT (SELECT count(*) FROM faults) + (SELECT count(*) FROM unreadTransactions) AS n")[0]?.n ??
-      0;
+      gateway.all<{ n: number }>(
+        "SELECT (SELECT count(*) FROM faults) + (SELECT count(*) FROM unreadTransactions) AS n",
+      )[0]?.n ?? 0;
     must(rows <= badRowsMax, "one merchant's faults are so many rows at most", () => `${rows}`);
     const questionsMax = badQuestionsFirst + (badQuestionsEach * kernel.scheduler.nowMs) / 60_000;
-    const say = (): string => `${gateway.bad.questions} after ${Math.round(kernel.scheduler.nowMs / 1000)} s`;
-    must(gateway.bad.questions <= questionsMax, "what cannot be read is asked for more and more rarely", say);
+    const say = (): string =>
+      `${gateway.bad.questions} after ${Math.round(kernel.scheduler.nowMs / 1000)} s`;
+    must(
+      gateway.bad.questions <= questionsMax,
+      "what cannot be read is asked for more and more rarely",
+      say,
+    );
   }
 
   /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */
   #ordersAreKept(): void {
     const { gateway, machines } = this.#world;
-    type Row = { readonly id: string; readonly headSeq: number; readonly headHash: string; readonly mark: string };
+    type Row = {
+      readonly id: string;
+      readonly headSeq: number;
+      readonly headHash: string;
+      readonly mark: string;
+    };
     const sql =
       "SELECT id, headSeq, headHash, mark FROM agents JOIN recoveries ON agent = id AND recoveries.ledgerEpoch = agents.ledgerEpoch WHERE headSeq > 0";
     for (const { id, headSeq, headHash, mark } of gateway.all<Row>(sql)) {
       for (const machine of machines.filter((each) => each.id === id)) {
         const { records } = this.#world.ledgerOf(machine);
         if (records[headSeq - 1]?.hash !== headHash) continue;
-        const isItsOwn = records.some((record) => record.kind === "RECOVERED" && record.order.startsWith(mark));
-        must(isItsOwn, "after an order no ledger is acknowledged but the one that it opened", () => `${id}: record ${headSeq}`);
+        const isItsOwn = records.some(
+          (record) => record.kind === "RECOVERED" && record.order.startsWith(mark),
+        );
+        must(
+          isItsOwn,
+          "after an order no ledger is acknowledged but the one that it opened",
+          () => `${id}: record ${headSeq}`,
+        );
       }
     }
   }
@@ -169,7 +225,12 @@ export class Observer {
    */
   #placesStand(): void {
     const { gateway, machines } = this.#world;
-    type Row = { readonly id: string; readonly ledgerEpoch: number; readonly headSeq: number; readonly headHash: string };
+    type Row = {
+      readonly id: string;
+      readonly ledgerEpoch: number;
+      readonly headSeq: number;
+      readonly headHash: string;
+    };
     for (const { id, ledgerEpoch, headSeq, headHash } of gateway.all<Row>(
       "SELECT id, ledgerEpoch, headSeq, headHash FROM agents",
     )) {
@@ -185,9 +246,16 @@ export class Observer {
         }
       }
       type Job = { readonly sequence: number; readonly hash: string };
-      for (const { sequence, hash } of gateway.all<Job>("SELECT sequence, hash FROM jobs WHERE agent = ? AND sequence > 0", id)) {
+      for (const { sequence, hash } of gateway.all<Job>(
+        "SELECT sequence, hash FROM jobs WHERE agent = ? AND sequence > 0",
+        id,
+      )) {
         const place = this.#places.get(`${id} ${ledgerEpoch} ${sequence}`) ?? hash;
-        must(place === hash, "no job has the place of another that was acknowledged", () => `${id}: job ${sequence}`);
+        must(
+          place === hash,
+          "no job has the place of another that was acknowledged",
+          () => `${id}: job ${sequence}`,
+        );
       }
     }
   }
@@ -202,15 +270,19 @@ export class Observer {
   forget(id: string): void {
     this.#leftBy.delete(id);
     this.forgetJobs(id);
-    for (const place of [...this.#places.keys()].filter((each) => each.startsWith(`${id} `))) this.#places.delete(place);
+    for (const place of [...this.#places.keys()].filter((each) => each.startsWith(`${id} `)))
+      this.#places.delete(place);
   }
 
   /** The database was restored: of some jobs only a carrier of frames may know. */
   forgetJobs(id: string): void {
     const { gateway, machines } = this.#world;
-    const known = new Set(gateway.all<{ text: string }>("SELECT text FROM jobs").map(({ text }) => text));
+    const known = new Set(
+      gateway.all<{ text: string }>("SELECT text FROM jobs").map(({ text }) => text),
+    );
     for (const machine of machines.filter((each) => each.id === id)) {
-      for (const record of this.#world.ledgerOf(machine).records) if (record.kind === "REQUESTED") known.add(record.job);
+      for (const record of this.#world.ledgerOf(machine).records)
+        if (record.kind === "REQUESTED") known.add(record.job);
     }
     for (const text of this.#jobs) if (!known.has(text)) this.#outdated.add(jobHashOf(text));
   }
@@ -221,9 +293,16 @@ export class Observer {
    */
   #caughtUpLackNothing(): void {
     const { gateway } = this.#world;
-    for (const { id } of gateway.all<{ id: string }>("SELECT id FROM agents WHERE caughtUp = ?", gateway.run)) {
+    for (const { id } of gateway.all<{ id: string }>(
+      "SELECT id FROM agents WHERE caughtUp = ?",
+      gateway.run,
+    )) {
       const missing = this.missingOf(id);
-      must(missing === undefined, "who counts as caught up has told all that left it", () => `${id}: ${missing}`);
+      must(
+        missing === undefined,
+        "who counts as caught up has told all that left it",
+        () => `${id}: ${missing}`,
+      );
     }
   }
 
@@ -232,7 +311,10 @@ export class Observer {
     const { gateway } = this.#world;
     return {
       moved: this.moved(),
-      unsweptBalances: gateway.all("SELECT address, currency, units FROM unsweptBalances WHERE merchant = ?", merchant),
+      unsweptBalances: gateway.all(
+        "SELECT address, currency, units FROM unsweptBalances WHERE merchant = ?",
+        merchant,
+      ),
       payments: gateway.all(
         `SELECT p.address, p.currency, p.units, p.txHash FROM payments p JOIN transactions t ON t.id = p.transactionId
            WHERE p.final = 1 AND t.merchant = ?`,

@@ -4,19 +4,35 @@
  * to go on without them.
  */
 import type { EndPlan } from "../../../agent/socket/stuck.ts";
-import type { Answer, OperatorView, ReplacementPlan, SignerStatus } from "../../../agent/socket/verbs.ts";
+import type {
+  Answer,
+  OperatorView,
+  ReplacementPlan,
+  SignerStatus,
+} from "../../../agent/socket/verbs.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
 import type { Scene } from "./scene.ts";
 import { stage } from "./setting.ts";
 
-const lookMs = { evm: 2_500, xrp: 2_500, bitcoinregtest: 2_500, litecoinregtest: 2_500, tron: 5_000 } as const;
+const lookMs = {
+  evm: 2_500,
+  xrp: 2_500,
+  bitcoinregtest: 2_500,
+  litecoinregtest: 2_500,
+  tron: 5_000,
+} as const;
 const approver = "ann";
 
 const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);
 
 type TxParams = Readonly<Record<string, string>>;
-type Ask = (machine: Machine, verb: string, body: object, answered?: (answer: Answer) => void) => void;
+type Ask = (
+  machine: Machine,
+  verb: string,
+  body: object,
+  answered?: (answer: Answer) => void,
+) => void;
 
 type Core = NonNullable<Machine["signer"]>["signer"]["core"];
 
@@ -52,7 +68,14 @@ export class Operators {
     const { random } = kernel;
     const { helps } = this.#world.plan;
     if (helps === 0 || !random.fault("an operator helps", helps)) return;
-    const verb = random.pick("how", ["replace", "replace", "cancel", "pause", "resume", "resume"] as const);
+    const verb = random.pick("how", [
+      "replace",
+      "replace",
+      "cancel",
+      "pause",
+      "resume",
+      "resume",
+    ] as const);
     if (verb === "pause" || verb === "resume") {
       this.#ask(machine, "pause", { paused: verb === "pause", approver: "ann" });
       return;
@@ -60,16 +83,23 @@ export class Operators {
     this.#ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
       const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
       const out = withdrawals
-        .filter(({ attempts, state }) => state !== "quarantined" && attempts.some(({ raw }) => raw !== undefined))
+        .filter(
+          ({ attempts, state }) =>
+            state !== "quarantined" && attempts.some(({ raw }) => raw !== undefined),
+        )
         .filter((view) => verb === "cancel" || this.#isGone(view.attempts));
-      if (out.length > 0) this.#manualReplacement(machine, verb, random.pick("which one", out).transactionId);
+      if (out.length > 0)
+        this.#manualReplacement(machine, verb, random.pick("which one", out).transactionId);
     });
   }
 
   /** An operator beside a lying gateway and nodes looks elsewhere whether an attempt is gone. */
   #isGone(attempts: readonly { readonly txHash: string }[]): boolean {
     const { chainFixture, plan } = this.#world;
-    return plan.liars !== "gateway and nodes" || attempts.every(({ txHash }) => chainFixture.isGone(txHash));
+    return (
+      plan.liars !== "gateway and nodes" ||
+      attempts.every(({ txHash }) => chainFixture.isGone(txHash))
+    );
   }
 
   /** Whether the courier and its nodes alone could not be trusted to bring everything to an end. */
@@ -106,12 +136,15 @@ export class Operators {
       // The operator who carries a recovery out decides on withdrawals that it quarantined. A
       // withdrawal whose bytes never left waits for something else.
       if (stuck === null || waiting.has(stuck.state) || this.#followed.has(helped)) return;
-      const why = status?.courier?.waiting.find(({ transactionId }) => transactionId === stuck.transactionId)?.why ?? "";
+      const why =
+        status?.courier?.waiting.find(({ transactionId }) => transactionId === stuck.transactionId)
+          ?.why ?? "";
       if (this.#isHopeless(why, core.book.find(stuck.transactionId)?.job.mode)) {
         this.#manualReplacement(machine, "cancel", stuck.transactionId);
         return;
       }
-      if (!this.#isNeeded || !this.#isGone(core.book.find(stuck.transactionId)?.attempts ?? [])) return;
+      if (!this.#isNeeded || !this.#isGone(core.book.find(stuck.transactionId)?.attempts ?? []))
+        return;
       // On a chain without bids an operator allows one more attempt, each time again.
       const isOnce = this.#world.plan.family !== "tron";
       const done = (): unknown => isOnce && this.#followed.add(helped);
@@ -123,7 +156,8 @@ export class Operators {
   #end(machine: Machine, transactionId: string): void {
     this.#ask(machine, "end", { transactionId, slot: "", approver }, (answer) => {
       const { plan } = answer as unknown as { plan?: EndPlan };
-      if (plan !== undefined) this.#ask(machine, "end", { transactionId, slot: plan.slot, approver });
+      if (plan !== undefined)
+        this.#ask(machine, "end", { transactionId, slot: plan.slot, approver });
     });
   }
 
@@ -133,14 +167,23 @@ export class Operators {
    */
   #isHopeless(why: string, mode: string | undefined): boolean {
     if (this.#world.plan.family !== "tron") return false;
-    return why === "the chain would revert it" || (why === "funds for another attempt" && mode === "sweep");
+    return (
+      why === "the chain would revert it" ||
+      (why === "funds for another attempt" && mode === "sweep")
+    );
   }
 
   /** A slot is used up; of bytes that nobody has here an operator must know the price. */
   cancel(machine: Machine, transactionId: string): void {
     const { openTxParams, namedTxParams } = this.#world.chainFixture;
     const isKnown = kernel.random.below("the price is left open", 2) === 0;
-    this.#manualReplacement(machine, "cancel", transactionId, () => {}, isKnown ? openTxParams : namedTxParams);
+    this.#manualReplacement(
+      machine,
+      "cancel",
+      transactionId,
+      () => {},
+      isKnown ? openTxParams : namedTxParams,
+    );
   }
 
   /**

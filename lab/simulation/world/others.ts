@@ -3,7 +3,10 @@ import { deriveAccounts, namedAccounts, walletOf } from "../../../agent/keystore
 import { families } from "../../../chains/families.ts";
 import { stage } from "./setting.ts";
 
-const walletOfOther = new Map<string, { readonly wallet: string; readonly accounts: ReturnType<typeof namedAccounts> }>();
+const walletOfOther = new Map<
+  string,
+  { readonly wallet: string; readonly accounts: ReturnType<typeof namedAccounts> }
+>();
 
 const firstAddresses = new Map<string, ReadonlySet<string>>();
 
@@ -22,13 +25,22 @@ export function othersAccounts(at: number) {
 }
 
 /** The first of them, as the nodes know it: its hot wallet and the addresses that leave first. */
-export function firstOther(count: number): { readonly hotWallet: string; readonly addresses: ReadonlySet<string> } {
+export function firstOther(count: number): {
+  readonly hotWallet: string;
+  readonly addresses: ReadonlySet<string>;
+} {
   const { accounts } = othersAccounts(0);
-  const idOf = (wanted: string): string => accounts.find(({ purpose }) => purpose === wanted)?.id ?? "";
+  const idOf = (wanted: string): string =>
+    accounts.find(({ purpose }) => purpose === wanted)?.id ?? "";
   const key = `${stage.family} ${count}`;
   const known = firstAddresses.get(key);
   const addresses =
-    known ?? new Set(Array.from({ length: count }, (_, index) => families[stage.family].depositAddress(idOf("deposits"), index)));
+    known ??
+    new Set(
+      Array.from({ length: count }, (_, index) =>
+        families[stage.family].depositAddress(idOf("deposits"), index),
+      ),
+    );
   firstAddresses.set(key, addresses);
   return { hotWallet: idOf("hot"), addresses };
 }

@@ -20,9 +20,12 @@ export function serving({ machines, takeover }: Scene): Scene["machines"] {
 function unfinished(world: Scene): string {
   if (world.payments.foreign.size > 0) return "";
   const { left } = world.actors;
-  const isOpen = (core: Core): boolean => [...core.book.open()].some(({ transactionId }) => !left.has(transactionId));
+  const isOpen = (core: Core): boolean =>
+    [...core.book.open()].some(({ transactionId }) => !left.has(transactionId));
   const busy = serving(world).find(({ signer }) => signer !== null && isOpen(signer.signer.core));
-  return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
+  return busy === undefined || busy.signer?.signer.core.locked !== null
+    ? ""
+    : `${busy.name} has withdrawals open`;
 }
 
 /**
@@ -36,7 +39,10 @@ function isHidden(world: Scene, nonce: number): boolean {
     WHERE s.account = ? AND s.slot = ? AND t.code = 'chain_slot_consumed' AND a.act LIKE 'alarm WATCHER_PAYMENT_FAILED%'`;
   const [failed] = world.gateway.all<{ id: string }>(alarmed, hotWallet, `${nonce}`);
   // While it is open there, an honest courier can still say whose it was.
-  return failed !== undefined && !serving(world).some(({ signer }) => signer?.signer.core.book.openOne(failed.id));
+  return (
+    failed !== undefined &&
+    !serving(world).some(({ signer }) => signer?.signer.core.book.openOne(failed.id))
+  );
 }
 
 /**
@@ -48,7 +54,11 @@ function unnoticed(world: Scene): string {
   const blind = serving(world).find(({ signer }) => {
     const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
     const adopted = accounts?.find(network, hotWallet)?.adopted;
-    return locked === null && adopted !== undefined && nonces.some((nonce) => BigInt(nonce) >= BigInt(adopted));
+    return (
+      locked === null &&
+      adopted !== undefined &&
+      nonces.some((nonce) => BigInt(nonce) >= BigInt(adopted))
+    );
   });
   return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
 }
@@ -59,7 +69,8 @@ function unnoticed(world: Scene): string {
  */
 export function isHeldUp({ gateway, takeover, machines, chainFixture }: Scene): boolean {
   if (takeover.next === null) return false;
-  const sql = "SELECT slot FROM slots JOIN jobs ON jobs.transactionId = slots.transactionId WHERE jobs.agent = ?";
+  const sql =
+    "SELECT slot FROM slots JOIN jobs ON jobs.transactionId = slots.transactionId WHERE jobs.agent = ?";
   const bound = gateway.all<{ slot: string }>(sql, machines[0]?.id ?? "");
   return bound.some(({ slot }) => chainFixture.hasStillToCome(slot));
 }
@@ -82,12 +93,18 @@ export function unshownLock(world: Scene): string {
   const { gateway } = world;
   if (gateway.owner === null || world.faultInjector.isDeceived) return "";
   const locked = serving(world).find(({ id, signer }) => {
-    if (!signer?.signer.core.locked || world.machines.some((other) => other.id === id && other.signer !== signer && other.isOn))
+    if (
+      !signer?.signer.core.locked ||
+      world.machines.some((other) => other.id === id && other.signer !== signer && other.isOn)
+    )
       return false;
-    const sql = "SELECT 1 FROM agents WHERE id = ? AND unpairedAt IS NULL AND lockedCode = '' AND caughtUp NOT IN (?, ?)";
+    const sql =
+      "SELECT 1 FROM agents WHERE id = ? AND unpairedAt IS NULL AND lockedCode = '' AND caughtUp NOT IN (?, ?)";
     return gateway.all(sql, id, catchUp.behind, catchUp.given).length > 0;
   });
-  return locked === undefined ? "" : `${locked.name} is locked: ${locked.signer?.signer.core.locked?.code}`;
+  return locked === undefined
+    ? ""
+    : `${locked.name} is locked: ${locked.signer?.signer.core.locked?.code}`;
 }
 
 /**
@@ -100,14 +117,20 @@ export function heldBackUntilMs(world: Scene): number {
   if (recoveryScenario?.waits || actors.untaken.length > 0 || unnoticed(world) !== "") return 0;
   const machines = serving(world);
   const books = machines.flatMap(({ signer }) => [...(signer?.signer.core.book.open() ?? [])]);
-  const open = [...books.map(({ transactionId }) => transactionId), ...actors.unended.map(({ id }) => id)];
-  const untilOf = (id: string): number => Math.max(0, ...machines.map((one) => world.ledgerOf(one).heldBackUntil(id)));
+  const open = [
+    ...books.map(({ transactionId }) => transactionId),
+    ...actors.unended.map(({ id }) => id),
+  ];
+  const untilOf = (id: string): number =>
+    Math.max(0, ...machines.map((one) => world.ledgerOf(one).heldBackUntil(id)));
   return open.length === 0 ? 0 : Math.max(0, Math.min(...open.map(untilOf)) - begun);
 }
 
 /** Whether a clock was set back behind a ledger: until it comes there, the ledger's time stands. */
 export function isTimeStanding(world: Scene): boolean {
-  return serving(world).some((machine) => (machine.signer?.signer.core.heads.at ?? 0) > machine.clock());
+  return serving(world).some(
+    (machine) => (machine.signer?.signer.core.heads.at ?? 0) > machine.clock(),
+  );
 }
 
 /**
@@ -119,7 +142,9 @@ export function haveFeesRunOut(world: Scene): boolean {
   if (!world.faultInjector.isDeceived || !limit.ok) return false;
   const isSpent = ({ policy, heads }: Core, currency: string): boolean =>
     usedAt(policy, currency, heads.at).feesUnits * 3n > limit.units;
-  const cores = serving(world).flatMap(({ signer }) => (signer === null ? [] : [signer.signer.core]));
+  const cores = serving(world).flatMap(({ signer }) =>
+    signer === null ? [] : [signer.signer.core],
+  );
   return cores.some((core) => Object.keys(currencies).some((currency) => isSpent(core, currency)));
 }
 
@@ -128,5 +153,7 @@ export function haveFeesRunOut(world: Scene): boolean {
  * attempt waits for tomorrow, as `status` says.
  */
 export function isDayUsedUp(world: Scene): boolean {
-  return serving(world).some(({ signer }) => signer !== null && noRoomOf(signer.signer).noRoom !== undefined);
+  return serving(world).some(
+    ({ signer }) => signer !== null && noRoomOf(signer.signer).noRoom !== undefined,
+  );
 }

@@ -93,7 +93,10 @@ export interface DepositOrder {
 }
 
 /** The families with a simulated chain. */
-export type SimulatedFamily = Extract<FamilyName, "evm" | "tron" | "xrp" | "bitcoinregtest" | "litecoinregtest">;
+export type SimulatedFamily = Extract<
+  FamilyName,
+  "evm" | "tron" | "xrp" | "bitcoinregtest" | "litecoinregtest"
+>;
 
 export interface Plan {
   readonly family: SimulatedFamily;

@@ -23,7 +23,10 @@ export function providerNamed(family: Profile["family"], name: string): Provider
 }
 
 /** The providers of a chain's nodes, by a plan: all of them show the same kinds of transactions. */
-export function providersOf({ family, providers }: Pick<Plan, "family" | "providers">): readonly Provider[] {
+export function providersOf({
+  family,
+  providers,
+}: Pick<Plan, "family" | "providers">): readonly Provider[] {
   if (family !== "evm" && family !== "tron") return [];
   const all = providers.map((name) => profileNamed(family, name === "" ? "plain node" : name));
   return ofOneChain(all).map((profile) => new Provider(profile));
@@ -48,15 +51,22 @@ export class Provider {
     if (broken === null || broken.kind === "slow") return;
     const effect = isWrite ? "unknown" : "none";
     if (broken.kind === "cut" || broken.kind === "hang")
-      throw new AgentError("NODE_UNREACHABLE", effect, "connection closed in the middle of an answer", { method });
-    if (broken.kind === "page") throw new AgentError("NODE_HTTP", effect, "HTTP status 502", { method });
+      throw new AgentError(
+        "NODE_UNREACHABLE",
+        effect,
+        "connection closed in the middle of an answer",
+        { method },
+      );
+    if (broken.kind === "page")
+      throw new AgentError("NODE_HTTP", effect, "HTTP status 502", { method });
     throw new AgentError("NODE_ANSWER", effect, "the answer is not JSON", { method });
   }
 
   /** The client asks a read once more where no answer of the node's came. */
   #trouble(isWrite: boolean): BodyTrouble | null {
     const broken = this.#meter.trouble();
-    if (broken === null || isWrite || broken.kind === "hang" || broken.kind === "slow") return broken;
+    if (broken === null || isWrite || broken.kind === "hang" || broken.kind === "slow")
+      return broken;
     this.#turn = this.#meter.begin();
     return this.#meter.trouble();
   }
@@ -72,12 +82,20 @@ export class Provider {
   }
 
   /** The answer to a send in the place of the node's own; `isTaken` where the chain has it. */
-  send(): { readonly isTaken: boolean; readonly answer: () => Envelope; readonly code: string } | null {
+  send(): {
+    readonly isTaken: boolean;
+    readonly answer: () => Envelope;
+    readonly code: string;
+  } | null {
     const trouble = this.#meter.send();
     if (trouble === null) return null;
     const { isTaken = false, refusal, code = "", words = "" } = trouble;
     const refused = refusal === undefined ? null : { refusal, words: refusal.words };
-    return { isTaken, code, answer: () => told(refused, "send") ?? { ok: false, code: -32_000, message: words } };
+    return {
+      isTaken,
+      code,
+      answer: () => told(refused, "send") ?? { ok: false, code: -32_000, message: words },
+    };
   }
 
   /** A transaction that this provider's blocks show beside the chain's own. */
@@ -89,7 +107,13 @@ export class Provider {
   envelope(method: string, params: readonly unknown[], result: unknown, head: number): Envelope {
     const refused = told(refusedAnswer(this.#profile, method, result), method);
     if (refused !== null) return refused;
-    const view = { profile: this.#profile, backend: { behind: 0 }, head, ask: unasked, isOurs: () => true };
+    const view = {
+      profile: this.#profile,
+      backend: { behind: 0 },
+      head,
+      ask: unasked,
+      isOurs: () => true,
+    };
     return { ok: true, result: malform(view, { id: 0, method, params }, result) };
   }
 
@@ -105,7 +129,10 @@ function told(refused: Refused | null, method: string): Envelope | null {
   if (refused === null) return null;
   const { status = 200, code = -32_000 } = refused.refusal;
   const effect = method === "send" ? "unknown" : "none";
-  if (status !== 200) throw new AgentError("NODE_HTTP", effect, `HTTP status ${status}: ${refused.words}`, { method });
+  if (status !== 200)
+    throw new AgentError("NODE_HTTP", effect, `HTTP status ${status}: ${refused.words}`, {
+      method,
+    });
   return { ok: false, code, message: refused.words };
 }
 

@@ -71,9 +71,11 @@ function decode(bytes: Buffer): SignedTransaction | null {
   if (bytes[0] !== 2) return null;
   const list = itemAt(bytes, 1);
   const items: Item[] = [];
-  for (let at = list.start; at < list.end; at = (items.at(-1) as Item).end) items.push(itemAt(bytes, at));
+  for (let at = list.start; at < list.end; at = (items.at(-1) as Item).end)
+    items.push(itemAt(bytes, at));
   if (items.length !== 12 || list.end !== bytes.length) return null;
-  const hex = (index: number): string => bytes.toString("hex", items[index]?.start, items[index]?.end);
+  const hex = (index: number): string =>
+    bytes.toString("hex", items[index]?.start, items[index]?.end);
   const integer = (index: number): bigint => BigInt(`0x${hex(index) || "0"}`);
   const signature = Buffer.from(hex(10).padStart(64, "0") + hex(11).padStart(64, "0"), "hex");
   const signed = bytes.subarray(list.start, (items[8] as Item).end);
@@ -100,7 +102,11 @@ function decode(bytes: Buffer): SignedTransaction | null {
 function paymentOf(to: string, valueWei: bigint, data: string): Payment | null {
   if (data === "") return { contract: "", receiver: to, units: valueWei };
   if (valueWei !== 0n || !data.startsWith("a9059cbb") || data.length !== 136) return null;
-  return { contract: to, receiver: `0x${data.slice(32, 72)}`, units: BigInt(`0x${data.slice(72)}`) };
+  return {
+    contract: to,
+    receiver: `0x${data.slice(32, 72)}`,
+    units: BigInt(`0x${data.slice(72)}`),
+  };
 }
 
 function listHeader(size: number): Buffer {

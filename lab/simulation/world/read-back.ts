@@ -17,7 +17,8 @@ type Asked = Parameters<ReadBack>;
 
 export function readBack(settings: Settings): ReadBack {
   const isSame = readers[stage.family];
-  return (withdrawal, attempt) => Promise.resolve(isSame(settings, withdrawal, attempt) ? "" : "the bytes say something else");
+  return (withdrawal, attempt) =>
+    Promise.resolve(isSame(settings, withdrawal, attempt) ? "" : "the bytes say something else");
 }
 
 const readers = {
@@ -34,33 +35,55 @@ function tokenOf({ currencies }: Settings, { mode, currency }: Asked[0]): string
 function saysTransaction(settings: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
   const read = readRaw(attempt.raw ?? "");
   if (read?.payment == null || read.hash !== attempt.txHash) return false;
-  const isPlaced = read.chainId === settings.chains[withdrawal.chain]?.chainId && `${read.nonce}` === withdrawal.slot;
+  const isPlaced =
+    read.chainId === settings.chains[withdrawal.chain]?.chainId &&
+    `${read.nonce}` === withdrawal.slot;
   if (!isPlaced || attempt.isCancel === true) return isPlaced && isCancel(read);
   const { contract, receiver, units } = read.payment;
   const token = tokenOf(settings, withdrawal).toLowerCase();
-  return contract === token && receiver === withdrawal.address.toLowerCase() && `${units}` === withdrawal.amountUnits;
+  return (
+    contract === token &&
+    receiver === withdrawal.address.toLowerCase() &&
+    `${units}` === withdrawal.amountUnits
+  );
 }
 
 function saysTransfer(settings: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
   const read = readTransfer(attempt.raw ?? "");
-  if (read === null || read.hash !== attempt.txHash || read.owner !== addressHex(withdrawal.account)) return false;
+  if (
+    read === null ||
+    read.hash !== attempt.txHash ||
+    read.owner !== addressHex(withdrawal.account)
+  )
+    return false;
   const token = tokenOf(settings, withdrawal);
   const isToken = read.contract === (token === "" ? "" : addressHex(token));
-  return isToken && read.receiver === addressHex(withdrawal.address) && `${read.units}` === withdrawal.amountUnits;
+  return (
+    isToken &&
+    read.receiver === addressHex(withdrawal.address) &&
+    `${read.units}` === withdrawal.amountUnits
+  );
 }
 
 function saysSequence(_: Settings, withdrawal: Asked[0], attempt: Asked[1]): boolean {
   const read = readSequenceRaw(attempt.raw ?? "");
-  if (read?.payment == null || read.hash !== attempt.txHash || `${read.nonce}` !== withdrawal.slot) return false;
+  if (read?.payment == null || read.hash !== attempt.txHash || `${read.nonce}` !== withdrawal.slot)
+    return false;
   if (attempt.isCancel === true) return isCancel(read);
   const payee = payeeText(withdrawal.address, withdrawal.tag).toLowerCase();
   return read.payment.receiver === payee && `${read.payment.units}` === withdrawal.amountUnits;
 }
 
-function saysCoins(_: Settings, { account, address, amountUnits }: Asked[0], attempt: Asked[1]): boolean {
+function saysCoins(
+  _: Settings,
+  { account, address, amountUnits }: Asked[0],
+  attempt: Asked[1],
+): boolean {
   const read = readCoinRaw(attempt.raw ?? "");
   if (read === null || read.hash !== attempt.txHash) return false;
   const paid = read.outputs.filter(({ script }) => script !== scriptOf(account));
   if (attempt.isCancel === true) return paid.length === 0;
-  return paid.length === 1 && paid[0]?.script === scriptOf(address) && `${paid[0].units}` === amountUnits;
+  return (
+    paid.length === 1 && paid[0]?.script === scriptOf(address) && `${paid[0].units}` === amountUnits
+  );
 }

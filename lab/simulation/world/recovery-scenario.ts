@@ -34,7 +34,8 @@ const tooEarly: ReadonlySet<string> = new Set([
 /** Policy has still to judge it: no operator's turn. */
 const unjudged = "SIGNER_NO_HANDSHAKE";
 /** Both sides may have forgotten a payment of it. */
-const isCompared = ({ state, code }: OperatorView): boolean => state === "held" || code === "RECOVERY_HOLD";
+const isCompared = ({ state, code }: OperatorView): boolean =>
+  state === "held" || code === "RECOVERY_HOLD";
 /** Longer than nodes must agree that a nonce is used before it is called lost. */
 const lateMs = 150_000;
 const hourAndMoreMs = 61 * 60_000;
@@ -87,11 +88,14 @@ export class RecoveryScenario {
    */
   get #unseen(): string {
     const { id, name, signer } = this.#machine;
-    if (this.comparison.explains(signer?.signer.core.locked?.code ?? "")) return `${name} is locked`;
+    if (this.comparison.explains(signer?.signer.core.locked?.code ?? ""))
+      return `${name} is locked`;
     const { records } = this.#world.ledgerOf(this.#machine);
     type Row = { readonly headSeq: number; readonly headHash: string };
     const sql = "SELECT headSeq, headHash FROM agents WHERE id = ? AND headSeq > 0";
-    const lacked = this.#world.gateway.all<Row>(sql, id).find((row) => records[row.headSeq - 1]?.hash !== row.headHash);
+    const lacked = this.#world.gateway
+      .all<Row>(sql, id)
+      .find((row) => records[row.headSeq - 1]?.hash !== row.headHash);
     return lacked === undefined ? "" : `${name} lacks record ${lacked.headSeq} of the gateway's`;
   }
 
@@ -100,7 +104,8 @@ export class RecoveryScenario {
     this.#seen = "nobody has looked yet";
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    const isLate = this.#world.plan.oldBackup !== "" && kernel.random.below("nobody looks for minutes", 3) === 0;
+    const isLate =
+      this.#world.plan.oldBackup !== "" && kernel.random.below("nobody looks for minutes", 3) === 0;
     kernel.scheduler.after(isLate ? lateMs : 0, kernel.scheduler.world, () => this.#lookLater());
   }
 
@@ -137,7 +142,10 @@ export class RecoveryScenario {
     }
     if (this.#endsCopies()) return;
     const { random } = kernel;
-    const isWanted = this.#world.plan.takeover && this.#world.faultInjector.backups.wasGatewayRestored && !takeover.hasBegun;
+    const isWanted =
+      this.#world.plan.takeover &&
+      this.#world.faultInjector.backups.wasGatewayRestored &&
+      !takeover.hasBegun;
     if (isWanted && random.below("another server after the restore", 8) === 0) {
       takeover.begin();
       return;
@@ -171,7 +179,9 @@ export class RecoveryScenario {
     const running = this.#world.machines.filter(({ id, isOn }) => isOn && id === this.#machine.id);
     if (running.length < 2) return false;
     this.#seen = "two of them run";
-    const isLocked = running.some(({ signer }) => signer !== null && signer.signer.core.locked !== null);
+    const isLocked = running.some(
+      ({ signer }) => signer !== null && signer.signer.core.locked !== null,
+    );
     if (!isLocked && kernel.random.below("the copy is found", 6) > 0) return true;
     const ended = kernel.random.pick("which copy is ended", running);
     note("a copy is ended for good", ended.name);
@@ -183,12 +193,16 @@ export class RecoveryScenario {
   #act(machine: Machine, status: SignerStatus, line: AgentLine): void {
     const { takeover } = this.#world;
     const { recovery, locked, ledgerEpoch, handshakeDone } = status;
-    const isConflict = this.#wasRecovered && recovery !== "RECOVERY_OFFERED" && contradictions.has(line.lockedCode);
+    const isConflict =
+      this.#wasRecovered && recovery !== "RECOVERY_OFFERED" && contradictions.has(line.lockedCode);
     if (isConflict && !this.#isFromStepTwo) {
       this.#conflict(machine);
       return;
     }
-    if (status.courier?.linkDetail.includes("WELCOME_STALE") && kernel.random.below("crypto is started again", 4) === 0) {
+    if (
+      status.courier?.linkDetail.includes("WELCOME_STALE") &&
+      kernel.random.below("crypto is started again", 4) === 0
+    ) {
       this.#startAgain(machine);
       return;
     }
@@ -203,7 +217,9 @@ export class RecoveryScenario {
     }
     if (this.#mustOrder(status, line)) {
       // An operator who does not look there orders it in vain, and again.
-      const hasLooked = ledgerEpoch > line.ledgerEpoch && kernel.random.below("nobody looks at the agent's epoch", 3) > 0;
+      const hasLooked =
+        ledgerEpoch > line.ledgerEpoch &&
+        kernel.random.below("nobody looks at the agent's epoch", 3) > 0;
       this.#order(machine, hasLooked ? ledgerEpoch : 0);
       return;
     }
@@ -213,7 +229,13 @@ export class RecoveryScenario {
       this.#goThrough(machine, () => this.#finish(machine));
       return;
     }
-    if (locked !== "" || !handshakeDone || line.lockedCode !== "" || line.notCaughtUp !== "" || ledgerEpoch !== line.ledgerEpoch)
+    if (
+      locked !== "" ||
+      !handshakeDone ||
+      line.lockedCode !== "" ||
+      line.notCaughtUp !== "" ||
+      ledgerEpoch !== line.ledgerEpoch
+    )
       return;
     this.#seen = takeover.isUnderWay ? "another server is to be paired" : "";
     if (!this.#wasRecovered) return;
@@ -226,12 +248,20 @@ export class RecoveryScenario {
     if (machine.signer !== null) machine.signerEnds(machine.signer.owner);
   }
 
-  #mustOrder({ locked, ledgerEpoch }: SignerStatus, { lockedCode, notCaughtUp, ledgerEpoch: granted }: AgentLine): boolean {
+  #mustOrder(
+    { locked, ledgerEpoch }: SignerStatus,
+    { lockedCode, notCaughtUp, ledgerEpoch: granted }: AgentLine,
+  ): boolean {
     const { nowMs } = kernel.scheduler;
     const isOrdered = lockedCode === "RECOVERY_OFFERED";
-    const isHubs = lockedCode.startsWith("HUB_") || lockedCode === "AGENT_BEHIND" || notCaughtUp.includes("HUB_DATABASE_BEHIND");
+    const isHubs =
+      lockedCode.startsWith("HUB_") ||
+      lockedCode === "AGENT_BEHIND" ||
+      notCaughtUp.includes("HUB_DATABASE_BEHIND");
     if (this.#isFromStepTwo) return true;
-    const isDue = isOrdered ? nowMs - this.#orderedAt > patienceMs : locked !== "" || isHubs || ledgerEpoch !== granted;
+    const isDue = isOrdered
+      ? nowMs - this.#orderedAt > patienceMs
+      : locked !== "" || isHubs || ledgerEpoch !== granted;
     if (!isDue) {
       this.#doubtSince = -1;
       return false;
@@ -245,7 +275,10 @@ export class RecoveryScenario {
     this.#world.gateway.command(
       (by) => recoverAgent(by, machine.id, above),
       (said) => {
-        note("agents recover", said === null ? "no answer" : said.ok ? said.ledgerEpoch : said.code);
+        note(
+          "agents recover",
+          said === null ? "no answer" : said.ok ? said.ledgerEpoch : said.code,
+        );
         if (said?.ok !== true) return;
         this.#isFromStepTwo = false;
         this.#orderedAt = kernel.scheduler.nowMs;
@@ -265,29 +298,36 @@ export class RecoveryScenario {
     const shown = this.#shown?.signer === signer ? this.#shown : null;
     this.#shown = null;
     const both = this.comparison.isNeeded || this.#isPastRecovery;
-    actors.ask(machine, "recover", { digest: shown?.digest ?? "", bothRestored: both }, (answer) => {
-      this.#isSlotNobodys = !answer.ok && answer.code === "RECOVERY_SLOT";
-      if (answer.ok) {
-        const { plan, done } = answer as unknown as { plan: RecoveryPlan; done: boolean };
-        if (done) this.#isPastRecovery = false;
-        note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
-        this.comparison.shown(plan);
-        this.#wasRecovered ||= done;
-        if (!done && this.#mayGoOn()) this.#shown = { signer, digest: plan.digest };
-        const isMissed = !done && this.#world.faultInjector.backups.wasGatewayRestored;
-        if (isMissed && kernel.random.below("the shop asks again", 3) === 0) actors.askAgain();
-        return;
-      }
-      if (answer.code === "RECOVERY_BOTH") this.#isPastRecovery = true;
-      else this.#refused("recover", answer.code);
-    });
+    actors.ask(
+      machine,
+      "recover",
+      { digest: shown?.digest ?? "", bothRestored: both },
+      (answer) => {
+        this.#isSlotNobodys = !answer.ok && answer.code === "RECOVERY_SLOT";
+        if (answer.ok) {
+          const { plan, done } = answer as unknown as { plan: RecoveryPlan; done: boolean };
+          if (done) this.#isPastRecovery = false;
+          note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
+          this.comparison.shown(plan);
+          this.#wasRecovered ||= done;
+          if (!done && this.#mayGoOn()) this.#shown = { signer, digest: plan.digest };
+          const isMissed = !done && this.#world.faultInjector.backups.wasGatewayRestored;
+          if (isMissed && kernel.random.below("the shop asks again", 3) === 0) actors.askAgain();
+          return;
+        }
+        if (answer.code === "RECOVERY_BOTH") this.#isPastRecovery = true;
+        else this.#refused("recover", answer.code);
+      },
+    );
   }
 
   /** Section 6. */
   #conflict(machine: Machine): void {
     const { backups, isDeceived } = this.#world.faultInjector;
     const isWhole = backups.wasLedgerAlone && !isDeceived;
-    this.#world.holds(() => must(!isWhole, "a ledger that was restored alone contradicts nothing", () => machine.name));
+    this.#world.holds(() =>
+      must(!isWhole, "a ledger that was restored alone contradicts nothing", () => machine.name),
+    );
     if (this.#world.faultInjector.backups.wasGatewayRestored) this.#giveUp("a contradiction");
     else kernel.scheduler.after(0, kernel.scheduler.world, () => this.#newLedger(machine));
   }
@@ -297,13 +337,23 @@ export class RecoveryScenario {
     note("a new ledger is begun");
     const { id } = machine;
     const { gateway } = this.#world;
-    const [row] = gateway.all<{ ledgerEpoch: number }>("SELECT ledgerEpoch FROM agents WHERE id = ?", id);
+    const [row] = gateway.all<{ ledgerEpoch: number }>(
+      "SELECT ledgerEpoch FROM agents WHERE id = ?",
+      id,
+    );
     if (row === undefined) return;
     machine.isOn = false;
     machine.powerFails();
     this.#world.forgets(machine, () => {
       machine.drive.restore(new Map());
-      const first = { kind: "PAIRED", agent: id, merchant, wallet, ledgerEpoch: 1, gatewayKey: gatewayKey.publicKey } as const;
+      const first = {
+        kind: "PAIRED",
+        agent: id,
+        merchant,
+        wallet,
+        ledgerEpoch: 1,
+        gatewayKey: gatewayKey.publicKey,
+      } as const;
       createLockedLedger(ledgerDisk(`/${machine.name}/ledger`), first, seal);
     });
     this.#isFromStepTwo = true;
@@ -327,7 +377,9 @@ export class RecoveryScenario {
       const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
       const held = withdrawals.filter((view) => isCompared(view) && comparison.isDue(view));
       const quarantined = withdrawals
-        .filter((view) => view.state === "quarantined" && view.code !== unjudged && !isCompared(view))
+        .filter(
+          (view) => view.state === "quarantined" && view.code !== unjudged && !isCompared(view),
+        )
         .sort((a, b) => Number(a.slot) - Number(b.slot));
       const impasse = comparison.impasse(withdrawals);
       if (impasse !== "") {
@@ -339,17 +391,25 @@ export class RecoveryScenario {
       }
       if (comparison.wantsNew(withdrawals)) actors.orderNew();
       if (!comparison.mayEnd(withdrawals)) return;
-      if (held.length + quarantined.length === 0 || kernel.random.below("the rest waits", 4) === 0) done();
+      if (held.length + quarantined.length === 0 || kernel.random.below("the rest waits", 4) === 0)
+        done();
     });
   }
 
   #decide(machine: Machine, view: OperatorView): void {
     const { actors } = this.#world;
     if (view.state === "quarantined" && kernel.random.below("quarantined is refused", 6) === 0) {
-      actors.ask(machine, "refuse", { transactionId: view.transactionId, approver: "ann" }, (answer) => {
-        const isTaken = answer.ok;
-        this.#world.holds(() => must(!isTaken, "a withdrawal with a slot is never refused", () => view.orderId));
-      });
+      actors.ask(
+        machine,
+        "refuse",
+        { transactionId: view.transactionId, approver: "ann" },
+        (answer) => {
+          const isTaken = answer.ok;
+          this.#world.holds(() =>
+            must(!isTaken, "a withdrawal with a slot is never refused", () => view.orderId),
+          );
+        },
+      );
       return;
     }
     if (isCompared(view) && this.comparison.hasPaid(view)) {
@@ -360,16 +420,24 @@ export class RecoveryScenario {
     if (view.state === "held" && !this.comparison.isOutlived) {
       actors.approve(machine, view, (code) => {
         if (code === "JOB_EXPIRED") actors.refuse(machine, view);
-        else this.#world.leap(code === "POLICY_ABOVE_HOUR" ? hourAndMoreMs : dayAndMoreMs, "a limit's time passes");
+        else
+          this.#world.leap(
+            code === "POLICY_ABOVE_HOUR" ? hourAndMoreMs : dayAndMoreMs,
+            "a limit's time passes",
+          );
       });
       return;
     }
     // Whose bytes were never sent, no chain decides.
-    if (view.code === "SLOT_CONTESTED" && kernel.random.below("the chain is not waited for", 4) === 0) {
+    if (
+      view.code === "SLOT_CONTESTED" &&
+      kernel.random.below("the chain is not waited for", 4) === 0
+    ) {
       actors.cancel(machine, view);
       return;
     }
-    if (view.state === "quarantined" || kernel.random.below("held is refused", 4) > 0) actors.approve(machine, view);
+    if (view.state === "quarantined" || kernel.random.below("held is refused", 4) > 0)
+      actors.approve(machine, view);
     else actors.refuse(machine, view);
   }
 
@@ -380,7 +448,8 @@ export class RecoveryScenario {
         this.#refused("finish", answer.code);
         return;
       }
-      if (kernel.random.below("the shop asks again after it", 3) === 0) this.#world.actors.askAgain();
+      if (kernel.random.below("the shop asks again after it", 3) === 0)
+        this.#world.actors.askAgain();
       const { held } = answer as unknown as { held: number };
       // A withdrawal that was left for later may be left for long, because no time ends it.
       if (held === 0 || kernel.random.below("left for long", 2) > 0) return;
@@ -390,7 +459,10 @@ export class RecoveryScenario {
 
   #refused(what: string, code: string): void {
     if (!tooEarly.has(code))
-      this.#world.thrown(kernel.scheduler.world, new Error(`the page does not say what to do: ${what} said ${code}`));
+      this.#world.thrown(
+        kernel.scheduler.world,
+        new Error(`the page does not say what to do: ${what} said ${code}`),
+      );
   }
 
   #giveUp(why: string): void {

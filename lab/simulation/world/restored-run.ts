@@ -17,5 +17,11 @@ export function restoredRunOf(
   { waited, left }: { readonly waited: ReadonlySet<string>; readonly left: ReadonlySet<string> },
 ): RestoredRun | null {
   if (!isIn("both-restored", seed)) return null;
-  return { ...restoredCell(seed - worlds["both-restored"]), restores, hidden, waited: waited.size, left: left.size };
+  return {
+    ...restoredCell(seed - worlds["both-restored"]),
+    restores,
+    hidden,
+    waited: waited.size,
+    left: left.size,
+  };
 }

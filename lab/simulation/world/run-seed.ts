@@ -34,7 +34,10 @@ type Running = Pick<World, "start" | "thrown" | "violation"> & {
 let running: Running | null = null;
 
 /** Runs one seed. */
-export async function runSeed(seed: number, options: RunOptions = { only: null, isReadable: false }): Promise<RunResult> {
+export async function runSeed(
+  seed: number,
+  options: RunOptions = { only: null, isReadable: false },
+): Promise<RunResult> {
   let world: Running | null = null;
   // A stack is worth reading only where somebody reads.
   Error.stackTraceLimit = options.isReadable ? 10 : 0;
@@ -46,7 +49,10 @@ export async function runSeed(seed: number, options: RunOptions = { only: null, 
   await kernel.scheduler.run();
   running = null;
   const { trace, random, scheduler } = kernel;
-  const violation = world.violation === null ? null : { invariant: world.violation.invariant, detail: world.violation.message };
+  const violation =
+    world.violation === null
+      ? null
+      : { invariant: world.violation.invariant, detail: world.violation.message };
   return {
     seed,
     hash: trace.hash,

@@ -46,7 +46,8 @@ export class SequenceChainFixture extends CountedChainFixture {
     txParams: () => {
       const { random } = kernel;
       const newest = this.evm.top.number + ledgersBefore;
-      const lastLedger = newest + random.pick("hostile end", [20, 20, 20, 1, 0, -1, 4, 1_000, 1_000_000]);
+      const lastLedger =
+        newest + random.pick("hostile end", [20, 20, 20, 1, 0, -1, 4, 1_000, 1_000_000]);
       return { feeDrops: random.pick("hostile fee", hostileFees), lastLedger: `${lastLedger}` };
     },
     hurried: () => ({ ...this.#fair(), feeDrops: kernel.random.pick("hurried fee", ["12", "9"]) }),
@@ -67,7 +68,14 @@ export class SequenceChainFixture extends CountedChainFixture {
   protected override foreignOf(hash: string, nonce: number): SequenceTransaction {
     const elsewhere = "rrrrrrrrrrrrrrrrrrrrBZbvji";
     return {
-      ...{ hash: hash.slice(2).toUpperCase(), from: hotWallet.toLowerCase(), chainId: 0, nonce, tipWei: 0n, feeMaxWei: 12n },
+      ...{
+        hash: hash.slice(2).toUpperCase(),
+        from: hotWallet.toLowerCase(),
+        chainId: 0,
+        nonce,
+        tipWei: 0n,
+        feeMaxWei: 12n,
+      },
       ...{ gasLimit: 1n, to: elsewhere.toLowerCase(), valueWei: 1n, data: "0x", payment: null },
       shown: { kind: "Payment", account: hotWallet, destination: elsewhere, tag: "" },
     };

@@ -45,7 +45,12 @@ export class SequenceNode implements RpcEndpoint {
   #hidden: SequenceTransaction[] = [];
   #calls = 0;
 
-  constructor(chain: Chain, account: string, rejects: (receiver: string) => boolean, onCircle: (owner: Owner) => void) {
+  constructor(
+    chain: Chain,
+    account: string,
+    rejects: (receiver: string) => boolean,
+    onCircle: (owner: Owner) => void,
+  ) {
     this.#chain = chain;
     this.#account = account;
     this.#rejects = rejects;
@@ -65,20 +70,29 @@ export class SequenceNode implements RpcEndpoint {
     note(`asks ${method}`, isWrite ? String(fields.tx_blob).slice(-16) : 0);
     if (error > 0 && random.fault("node error", error)) {
       const isRefused = random.below("refused or failed", 2) === 0;
-      if (isRefused) return Promise.reject(new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { method }));
+      if (isRefused)
+        return Promise.reject(
+          new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { method }),
+        );
       return Promise.resolve(failed("internal", "simulated"));
     }
     if (silence > 0 && random.fault("node silence", silence)) {
       if (random.below("silence after", 2) === 1) this.#answer(method, fields);
       return new Promise((_, reject) => {
         scheduler.after(silenceMs, owner, () =>
-          reject(new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", { method })),
+          reject(
+            new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", {
+              method,
+            }),
+          ),
         );
       });
     }
     if (slowMs === 0) return Promise.resolve(this.#answer(method, fields));
     return new Promise((resolve) => {
-      scheduler.after(random.below("node delay", slowMs), owner, () => resolve(this.#answer(method, fields)));
+      scheduler.after(random.below("node delay", slowMs), owner, () =>
+        resolve(this.#answer(method, fields)),
+      );
     });
   }
 
@@ -149,38 +163,73 @@ export class SequenceNode implements RpcEndpoint {
     const block = this.#blockAt(index) ?? this.#blockBefore(index);
     if (block === null) return failed("lgrNotFound", "ledgerNotFound");
     const { number, hash, parentHash, timestamp } = block;
-    const names = { ledger_index: number + ledgersBefore, ledger_hash: hexOf(hash), validated: true };
-    return told({ ...names, ledger: { parent_hash: hexOf(parentHash), close_time: timestamp - epochSeconds } });
+    const names = {
+      ledger_index: number + ledgersBefore,
+      ledger_hash: hexOf(hash),
+      validated: true,
+    };
+    return told({
+      ...names,
+      ledger: { parent_hash: hexOf(parentHash), close_time: timestamp - epochSeconds },
+    });
   }
 
   /** The account in a ledger of before the run; nodes of every second chain do not keep them. */
   #accountBefore(address: string, index: number): Told {
     const { nonce } = this.#chain.options;
-    if (nonce % 2 === 1 || address !== this.#account) return failed("lgrNotFound", "ledgerNotFound");
+    if (nonce % 2 === 1 || address !== this.#account)
+      return failed("lgrNotFound", "ledgerNotFound");
     const names = { validated: true, ledger_index: index };
-    if (index < nonce) return { ok: false, error: "actNotFound", words: "actNotFound: Account not found.", result: names };
-    return told({ ...names, account_data: { Account: address, Sequence: nonce, Balance: "1", OwnerCount: 0, Flags: 0 } });
+    if (index < nonce)
+      return {
+        ok: false,
+        error: "actNotFound",
+        words: "actNotFound: Account not found.",
+        result: names,
+      };
+    return told({
+      ...names,
+      account_data: { Account: address, Sequence: nonce, Balance: "1", OwnerCount: 0, Flags: 0 },
+    });
   }
 
   #accountInfo(address: string, index: unknown): Told {
-    if (typeof index === "number" && index < ledgersBefore) return this.#accountBefore(address, index);
+    if (typeof index === "number" && index < ledgersBefore)
+      return this.#accountBefore(address, index);
     const block = this.#blockAt(index);
     if (block === null) return failed("lgrNotFound", "ledgerNotFound");
     const isOpen = index === "current";
-    const names = isOpen ? { validated: false } : { validated: true, ledger_index: block.number + ledgersBefore };
+    const names = isOpen
+      ? { validated: false }
+      : { validated: true, ledger_index: block.number + ledgersBefore };
     if (address !== this.#account) {
       const Flags = this.#rejects(address) ? authorizesDeposits : 0;
       const Balance = `${receiversDrops + reserveDrops}`;
-      return told({ ...names, account_data: { Account: address, Sequence: 7, Balance, OwnerCount: 0, Flags } });
+      return told({
+        ...names,
+        account_data: { Account: address, Sequence: 7, Balance, OwnerCount: 0, Flags },
+      });
     }
-    const data = { Account: address, Sequence: block.nonce, Balance: `${block.nativeWei}`, OwnerCount: 0, Flags: 0 };
-    return told({ ...names, account_data: data, ...(isOpen ? { queue_data: this.#queue(block.nonce) } : {}) });
+    const data = {
+      Account: address,
+      Sequence: block.nonce,
+      Balance: `${block.nativeWei}`,
+      OwnerCount: 0,
+      Flags: 0,
+    };
+    return told({
+      ...names,
+      account_data: data,
+      ...(isOpen ? { queue_data: this.#queue(block.nonce) } : {}),
+    });
   }
 
   #queue(nonce: number): Json {
     let next = nonce;
     while (this.#chain.pool.has(next)) next += 1;
-    return next === nonce ? { txn_count: 0 } : { txn_count: next - nonce, lowest_sequence: nonce, highest_sequence: next - 1 };
+    return next === nonce
+      ? { txn_count: 0 }
+      : { txn_count: next - nonce, lowest_sequence: nonce, highest_sequence: next - 1 };
   }
 
   #history({ account, ledger_index_min: min, ledger_index_max: max, forward }: Json): Told {
@@ -195,7 +244,8 @@ export class SequenceNode implements RpcEndpoint {
         return { meta, tx, validated: true };
       }),
     );
-    const isWhole = Number(min) < 0 && account === this.#account && this.#chain.options.nonce % 2 === 0;
+    const isWhole =
+      Number(min) < 0 && account === this.#account && this.#chain.options.nonce % 2 === 0;
     const all = isWhole ? [this.#creation(), ...listed] : listed;
     const transactions = forward === true ? all : all.reverse();
     return told({
@@ -211,8 +261,18 @@ export class SequenceNode implements RpcEndpoint {
     const drops = `${reserveDrops}`;
     const fields = { Account: this.#account, Balance: drops };
     const node = { CreatedNode: { LedgerEntryType: "AccountRoot", NewFields: fields } };
-    const meta = { TransactionResult: "tesSUCCESS", delivered_amount: drops, AffectedNodes: [node] };
-    const from = { Account: outsider, Destination: this.#account, Amount: drops, Fee: "12", Sequence: 1 };
+    const meta = {
+      TransactionResult: "tesSUCCESS",
+      delivered_amount: drops,
+      AffectedNodes: [node],
+    };
+    const from = {
+      Account: outsider,
+      Destination: this.#account,
+      Amount: drops,
+      Fee: "12",
+      Sequence: 1,
+    };
     const tx = { ...from, TransactionType: "Payment", hash: "C0".repeat(32), ledger_index: nonce };
     return { meta, tx, validated: true };
   }
@@ -224,7 +284,9 @@ export class SequenceNode implements RpcEndpoint {
       return told({ ...transactionJson(block, one), validated: true });
     }
     const isWaiting = [...this.#chain.pool.values()].some((one) => one.hash === hash);
-    return isWaiting ? told({ hash, validated: false }) : failed("txnNotFound", "Transaction not found.");
+    return isWaiting
+      ? told({ hash, validated: false })
+      : failed("txnNotFound", "Transaction not found.");
   }
 
   #submit(raw: string): Told {
@@ -245,16 +307,25 @@ export class SequenceNode implements RpcEndpoint {
     const { random } = kernel;
     const turn = random.below("lie", 4);
     if (method === "fee")
-      return told({ drops: { base_fee: "10", open_ledger_fee: random.pick("fee", ["90000", "10", "5000"]) } });
-    if (method === "tx" && (!honest.ok || honest.result.validated !== true)) return this.#invented(String(fields.transaction));
+      return told({
+        drops: { base_fee: "10", open_ledger_fee: random.pick("fee", ["90000", "10", "5000"]) },
+      });
+    if (method === "tx" && (!honest.ok || honest.result.validated !== true))
+      return this.#invented(String(fields.transaction));
     if (!honest.ok) return honest;
     const { result } = honest;
-    if (method === "tx") return turn === 0 ? failed("txnNotFound", "Transaction not found.") : lieAboutMeta(result, turn);
+    if (method === "tx")
+      return turn === 0
+        ? failed("txnNotFound", "Transaction not found.")
+        : lieAboutMeta(result, turn);
     if (method === "account_info") return lieAboutAccount(result, turn);
-    if (method === "account_tx") return told({ ...result, transactions: turn < 2 ? [] : halfOf(result.transactions) });
+    if (method === "account_tx")
+      return told({ ...result, transactions: turn < 2 ? [] : halfOf(result.transactions) });
     if (method === "ledger") {
       if (turn === 0) return told({ ...result, ledger_hash: "AB".repeat(32) });
-      return fields.ledger_index === "validated" ? numberedHigher(result, random.pick("ahead by", [1, 2, 50])) : honest;
+      return fields.ledger_index === "validated"
+        ? numberedHigher(result, random.pick("ahead by", [1, 2, 50]))
+        : honest;
     }
     return honest;
   }
@@ -263,7 +334,12 @@ export class SequenceNode implements RpcEndpoint {
   #invented(hash: string): Told {
     const waiting = [...this.#chain.pool.values()].find((one) => one.hash === hash);
     if (waiting === undefined) return failed("txnNotFound", "Transaction not found.");
-    const one: Included = { transaction: waiting, status: 1, gasUsed: 1n, gasPriceWei: waiting.feeMaxWei };
+    const one: Included = {
+      transaction: waiting,
+      status: 1,
+      gasUsed: 1n,
+      gasPriceWei: waiting.feeMaxWei,
+    };
     return told({ ...transactionJson(this.#top, one), validated: true });
   }
 }
@@ -278,7 +354,13 @@ function failed(error: string, words: string): Told {
 
 function submitted(result: string, hash: string): Told {
   const isTaken = result === "tesSUCCESS";
-  return told({ engine_result: result, tx_json: { hash }, applied: isTaken, kept: isTaken, queued: false });
+  return told({
+    engine_result: result,
+    tx_json: { hash },
+    applied: isTaken,
+    kept: isTaken,
+    queued: false,
+  });
 }
 
 function hexOf(text: string): string {
@@ -299,7 +381,10 @@ function lieAboutAccount(result: Json, turn: number): Told {
   const sequence = Math.max(1, Number(data.Sequence) + kernel.random.pick("sequence", [40, 1, -1]));
   if (turn < 2) return told({ ...result, account_data: { ...data, Sequence: sequence } });
   if (turn === 2)
-    return told({ ...result, account_data: { ...data, Balance: kernel.random.pick("balance", ["0", `${10n ** 15n}`]) } });
+    return told({
+      ...result,
+      account_data: { ...data, Balance: kernel.random.pick("balance", ["0", `${10n ** 15n}`]) },
+    });
   return told({ ...result, account_data: { ...data, Flags: authorizesDeposits } });
 }
 
@@ -326,7 +411,10 @@ function transactionJson(block: Block, { transaction, status }: Included): Json 
     },
   });
   const received = isPaid ? [root(destination, receiversDrops, receiversDrops + valueWei)] : [];
-  const nodes = [root(account, receiversDrops, receiversDrops - feeMaxWei - (isPaid ? valueWei : 0n)), ...received];
+  const nodes = [
+    root(account, receiversDrops, receiversDrops - feeMaxWei - (isPaid ? valueWei : 0n)),
+    ...received,
+  ];
   return {
     ...{ TransactionType: kind, Account: account, Fee: `${feeMaxWei}`, Sequence: nonce, hash },
     ...(kind === "Payment" ? { Destination: destination, Amount: `${valueWei}` } : {}),

@@ -43,20 +43,40 @@ export function readSequenceRaw(raw: string): SequenceTransaction | null {
 }
 
 function readHex(hex: string): SequenceTransaction | null {
-  const { TxnSignature: signature, ...fields } = decode(hex) as Readonly<Record<string, string | number>>;
-  const { Account: account, TransactionType: kind, Destination: destination = "", DestinationTag: tag = "" } = fields;
+  const { TxnSignature: signature, ...fields } = decode(hex) as Readonly<
+    Record<string, string | number>
+  >;
+  const {
+    Account: account,
+    TransactionType: kind,
+    Destination: destination = "",
+    DestinationTag: tag = "",
+  } = fields;
   if (kind !== "Payment" && kind !== "AccountSet") return null;
   const unsigned = Buffer.concat([Buffer.from("STX\0"), Buffer.from(encode(fields), "hex")]);
   if (signerOf(half(unsigned), String(signature)) !== fields.SigningPubKey) return null;
-  const shown = { kind, account: String(account), destination: String(destination), tag: String(tag) } as const;
+  const shown = {
+    kind,
+    account: String(account),
+    destination: String(destination),
+    tag: String(tag),
+  } as const;
   const from = shown.account.toLowerCase();
   const units = BigInt(fields.Amount ?? 0);
-  const receiver = kind === "Payment" ? payeeText(shown.destination, shown.tag).toLowerCase() : from;
+  const receiver =
+    kind === "Payment" ? payeeText(shown.destination, shown.tag).toLowerCase() : from;
   return {
     hash: half(Buffer.concat([Buffer.from("TXN\0"), Buffer.from(hex, "hex")]))
       .toString("hex")
       .toUpperCase(),
-    ...{ from, chainId: 0, nonce: Number(fields.Sequence), tipWei: 0n, feeMaxWei: BigInt(fields.Fee ?? 0), gasLimit: 1n },
+    ...{
+      from,
+      chainId: 0,
+      nonce: Number(fields.Sequence),
+      tipWei: 0n,
+      feeMaxWei: BigInt(fields.Fee ?? 0),
+      gasLimit: 1n,
+    },
     ...{ to: receiver, valueWei: units, data: "0x", payment: { contract: "", receiver, units } },
     lastBlock: Number(fields.LastLedgerSequence) - ledgersBefore,
     shown,
@@ -76,7 +96,9 @@ function signerOf(digest: Buffer, signature: string): string {
   const integers: Buffer[] = [];
   for (let at = 2; at < der.length; at += 2 + (der[at + 1] ?? 0))
     integers.push(der.subarray(at + 2, at + 2 + (der[at + 1] ?? 0)));
-  const pair = Buffer.concat(integers.map((one) => Buffer.from(one.toString("hex").padStart(64, "0").slice(-64), "hex")));
+  const pair = Buffer.concat(
+    integers.map((one) => Buffer.from(one.toString("hex").padStart(64, "0").slice(-64), "hex")),
+  );
   const point = recover(digest, pair, 0) ?? recover(digest, pair, 1);
   if (point === null) return "";
   const sign = ((point[64] ?? 0) & 1) === 0 ? "02" : "03";

@@ -19,11 +19,21 @@ type Turned = Pick<Plan, "rates" | "orders" | "rules" | "refusing" | "recoverySc
 
 export function sequences<P extends Turned>(plan: P, random: Random): P {
   const rates = Object.fromEntries(
-    Object.entries(plan.rates).map(([kind, rate]) => [kind, absent.has(kind as FaultKind) ? 0 : rate]),
+    Object.entries(plan.rates).map(([kind, rate]) => [
+      kind,
+      absent.has(kind as FaultKind) ? 0 : rate,
+    ]),
   ) as Rates;
   return {
     ...plan,
-    ...{ family: "xrp", rates, orders: ordersOf(plan.orders, random), deposits: [], confirmations: 1, saysFinal: false },
+    ...{
+      family: "xrp",
+      rates,
+      orders: ordersOf(plan.orders, random),
+      deposits: [],
+      confirmations: 1,
+      saysFinal: false,
+    },
     blockMs: random.pick("ledgers come every", [2_000, 3_000, 4_000]),
     firstNonce: 80_000_000 + random.below("the account's ledger", 1_000_000),
     nodes: random.pick("nodes of it", [1, 1, 2, 2, 3]),
@@ -40,14 +50,26 @@ export function sequences<P extends Turned>(plan: P, random: Random): P {
 function ordersOf(orders: readonly Order[], random: Random): readonly Order[] {
   const all = orders.map((order): Order => {
     const address = random.pick("receiver", sequenceReceivers);
-    return { ...order, currency: "xrp", address, tag: random.pick("tag", tags), units: unitsOf(order.amount, "xrp") };
+    return {
+      ...order,
+      currency: "xrp",
+      address,
+      tag: random.pick("tag", tags),
+      units: unitsOf(order.amount, "xrp"),
+    };
   });
   const [first, ...rest] = all;
   if (first === undefined || random.below("the same with another tag", 3) === 0) return all;
   const { amount, units, address } = first;
   const others = tags.filter((tag) => tag !== first.tag);
   const twins = (rest.length === 0 ? [{ ...first, orderId: "order-2" }] : rest).map(
-    (order, at): Order => ({ ...order, amount, units, address, tag: [...new Set(others)][at % 4] ?? "" }),
+    (order, at): Order => ({
+      ...order,
+      amount,
+      units,
+      address,
+      tag: [...new Set(others)][at % 4] ?? "",
+    }),
   );
   return [first, ...twins];
 }

@@ -5,7 +5,11 @@
  * begins.
  */
 
-import type { CourierSettings, PolicySettings, SignerSettings } from "../../../agent/config/settings.ts";
+import type {
+  CourierSettings,
+  PolicySettings,
+  SignerSettings,
+} from "../../../agent/config/settings.ts";
 import { deriveAccounts, namedAccounts, walletOf } from "../../../agent/keystore/nodes.ts";
 import { Secret } from "../../../agent/keystore/secret.ts";
 import { LedgerSeal } from "../../../agent/ledger/seal.ts";
@@ -35,7 +39,13 @@ export const gatewayUrl = "http://127.0.0.1:9";
  * outlives a short sleep, since most of such a run would be handshakes otherwise. A longer sleep
  * ends it.
  */
-export const linkDeadMs = { evm: 14_000, xrp: 14_000, bitcoinregtest: 14_000, litecoinregtest: 14_000, tron: 100_000 } as const;
+export const linkDeadMs = {
+  evm: 14_000,
+  xrp: 14_000,
+  bitcoinregtest: 14_000,
+  litecoinregtest: 14_000,
+  tron: 100_000,
+} as const;
 
 /** The seal of every ledger, since a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
@@ -57,7 +67,13 @@ interface Currency {
 
 const seed = Uint8Array.from({ length: 64 }, (_, index) => index);
 
-function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract: string, fees: Fees) {
+function stageOf(
+  family: SimulatedFamily,
+  chainId: ChainId,
+  coin: Coin,
+  contract: string,
+  fees: Fees,
+) {
   const ownAccounts = deriveAccounts(seed, [family]);
   const accounts = namedAccounts(ownAccounts);
   const network = networkOf({ family, chainId });
@@ -74,14 +90,20 @@ function stageOf(family: SimulatedFamily, chainId: ChainId, coin: Coin, contract
     } as Readonly<Record<string, Currency>>,
     pairedCurrencies: [
       { id: coin.id, network, contract: "", decimal: coin.decimal, maxFee: fees.maxFee },
-      ...(contract === "" ? [] : [{ id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee }]),
+      ...(contract === ""
+        ? []
+        : [{ id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee }]),
     ] as readonly PairedCurrency[],
     /** One wallet; every agent has a signer key of its own. */
     vaultOf(signerSeed: number): Vault {
       const known = vaults.get(signerSeed);
       if (known !== undefined) return known;
       const made = unlockVault({
-        ...{ wallet: walletOf(ownAccounts), networks: [network], accounts: deriveAccounts(seed, [family]) },
+        ...{
+          wallet: walletOf(ownAccounts),
+          networks: [network],
+          accounts: deriveAccounts(seed, [family]),
+        },
         signerSeed: new Secret(new Uint8Array(32).fill(signerSeed)),
       });
       vaults.set(signerSeed, made);
@@ -108,22 +130,50 @@ const made = new Map<SimulatedFamily, Stage>();
 /** A call of a token's contract on Tron costs some TRX, and several of them in a day. */
 const stages: Readonly<Record<SimulatedFamily, () => Stage>> = {
   evm: () =>
-    stageOf("evm", 31_337, { id: "eth", name: "Ether", decimal: 18 }, "0xdAC17F958D2ee523a2206206994597C13D831ec7", {
-      ...{ maxFee: "0.01", maxFeePerDay: "0.2" },
-    }),
+    stageOf(
+      "evm",
+      31_337,
+      { id: "eth", name: "Ether", decimal: 18 },
+      "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+      {
+        ...{ maxFee: "0.01", maxFeePerDay: "0.2" },
+      },
+    ),
   tron: () =>
-    stageOf("tron", "0x94a9059e", { id: "trx", name: "Tron", decimal: 6 }, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", {
-      ...{ maxFee: "60", maxFeePerDay: "1200" },
-    }),
+    stageOf(
+      "tron",
+      "0x94a9059e",
+      { id: "trx", name: "Tron", decimal: 6 },
+      "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t",
+      {
+        ...{ maxFee: "60", maxFeePerDay: "1200" },
+      },
+    ),
   bitcoinregtest: () =>
-    stageOf("bitcoinregtest", "0f9188f13cb7b2c71f2a335e3a4fc328", { id: "btc", name: "Bitcoin", decimal: 8 }, "", {
-      ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
-    }),
+    stageOf(
+      "bitcoinregtest",
+      "0f9188f13cb7b2c71f2a335e3a4fc328",
+      { id: "btc", name: "Bitcoin", decimal: 8 },
+      "",
+      {
+        ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
+      },
+    ),
   litecoinregtest: () =>
-    stageOf("litecoinregtest", "530827f38f93b43ed12af0b3ad25a288", { id: "ltc", name: "Litecoin", decimal: 8 }, "", {
-      ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
+    stageOf(
+      "litecoinregtest",
+      "530827f38f93b43ed12af0b3ad25a288",
+      { id: "ltc", name: "Litecoin", decimal: 8 },
+      "",
+      {
+        ...{ maxFee: "0.0005", maxFeePerDay: "0.05" },
+      },
+    ),
+  xrp: () =>
+    stageOf("xrp", 1, { id: "xrp", name: "XRP", decimal: 6 }, "", {
+      maxFee: "0.0005",
+      maxFeePerDay: "0.02",
     }),
-  xrp: () => stageOf("xrp", 1, { id: "xrp", name: "XRP", decimal: 6 }, "", { maxFee: "0.0005", maxFeePerDay: "0.02" }),
 };
 
 function stageFor(family: SimulatedFamily): Stage {
@@ -134,12 +184,32 @@ function stageFor(family: SimulatedFamily): Stage {
 
 /** The run that goes on. */
 export let stage: Stage = stageFor("evm");
-export let { chainId, network, contract, hotWallet, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage;
+export let {
+  chainId,
+  network,
+  contract,
+  hotWallet,
+  wallet,
+  accounts,
+  ownAccounts,
+  currencies,
+  pairedCurrencies,
+} = stage;
 
 /** A run of this family begins. */
 export function settle(family: SimulatedFamily): void {
   stage = stageFor(family);
-  ({ chainId, network, contract, hotWallet, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage);
+  ({
+    chainId,
+    network,
+    contract,
+    hotWallet,
+    wallet,
+    accounts,
+    ownAccounts,
+    currencies,
+    pairedCurrencies,
+  } = stage);
 }
 
 export function vaultOf(signerSeed: number): Vault {
@@ -169,10 +239,19 @@ export function policyOf(plan: Plan): PolicySettings {
   // Low enough for a hostile courier to reach; honest ones would have to wait for tomorrow.
   const isTaken = plan.rates.hostileCourier > 0;
   const feePerDay = isTaken && stage.family === "evm" ? { maxFeePerDay: "0.012" } : {};
-  const manualReplace = plan.manualReplaceAbove === "" ? {} : { manualReplaceAbove: plan.manualReplaceAbove };
+  const manualReplace =
+    plan.manualReplaceAbove === "" ? {} : { manualReplaceAbove: plan.manualReplaceAbove };
   const sweeps = plan.maxTopUp === "" ? {} : { sweeps: { maxTopUp: plan.maxTopUp } };
   const allowed = plan.liars === "gateway and courier" ? { allow: allowedTo(plan) } : {};
-  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...manualReplace, ...sweeps, ...allowed };
+  return {
+    ...policies[plan.policy],
+    ...stage.fees,
+    ...feePerDay,
+    ...rules[plan.rules],
+    ...manualReplace,
+    ...sweeps,
+    ...allowed,
+  };
 }
 
 /** The only destinations where gateway and courier lie together: all of the family but one. */
@@ -213,7 +292,10 @@ function confirmationsOf({ saysFinal, confirmations }: Plan): number | "finalize
 
 export function courierSettings(plan: Plan): Pick<CourierSettings, "chains" | "currencies"> {
   const confirmations = confirmationsOf(plan);
-  return { chains: { [chainName]: { ...chainOf(plan), nodes: nodeUrls(plan), confirmations } }, currencies };
+  return {
+    chains: { [chainName]: { ...chainOf(plan), nodes: nodeUrls(plan), confirmations } },
+    currencies,
+  };
 }
 
 export function gatewayConfig(plan: Plan): GatewayConfig {
@@ -227,27 +309,56 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     minWithdrawAmount: "0.01",
     enabled: true,
     depositOnly: false,
-    ...{ preset: "", market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
+    ...{
+      preset: "",
+      market: "",
+      listUnpriced: false,
+      sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" },
+    },
   };
   const confirmations = confirmationsOf(plan);
   return {
     listen: { host: "127.0.0.1", port: 0, tls: null },
     ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },
     chains: {
-      [chainName]: { family: stage.family, chainId, preset: "", explorer: "", network, nodes, agentNodes: nodes, confirmations },
+      [chainName]: {
+        family: stage.family,
+        chainId,
+        preset: "",
+        explorer: "",
+        network,
+        nodes,
+        agentNodes: nodes,
+        confirmations,
+      },
     },
     currencies: {
       [coin.id]: { ...coin, symbol: coin.id.toUpperCase(), contract: "", ...common },
-      ...(contract === "" ? {} : { usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common } }),
+      ...(contract === ""
+        ? {}
+        : {
+            usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
+          }),
     },
     prices: priceSettings({}, {}, 0),
     books: { hour: 3 },
     limits: {
-      ...{ readsPerSecond: 1000, writesPerSecond: 1000, burst: 10, failedAuthPerTenMinutes: 1000, pairingsPerMinute: 1000 },
+      ...{
+        readsPerSecond: 1000,
+        writesPerSecond: 1000,
+        burst: 10,
+        failedAuthPerTenMinutes: 1000,
+        pairingsPerMinute: 1000,
+      },
       payerReadsPerSecond: 1000,
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
-    lifetimes: { depositMinutes: plan.depositMinutes, confirmingHours: 0, withdrawalHours: 24, approvalDays: 7 },
+    lifetimes: {
+      depositMinutes: plan.depositMinutes,
+      confirmingHours: 0,
+      withdrawalHours: 24,
+      approvalDays: 7,
+    },
     sweepsAtOnce: 4,
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
     ...{ logLevel: "silent", alerts: null, metrics: null },

@@ -55,7 +55,9 @@ class Statement {
   }
 
   all(...values: Value[]): unknown {
-    return this.#ask(this.#kept.all, values, () => this.#raw.all(...values).map((cells) => this.#row(cells)));
+    return this.#ask(this.#kept.all, values, () =>
+      this.#raw.all(...values).map((cells) => this.#row(cells)),
+    );
   }
 
   run(...values: Value[]): ReturnType<ReturnType<Raw["prepare"]>["run"]> {
@@ -70,7 +72,8 @@ class Statement {
   #row(cells: unknown): unknown {
     if (this.#columns.length === 0) return cells;
     const row: Record<string, Value> = { ...this.#blank };
-    for (let at = 0; at < this.#columns.length; at += 1) row[this.#columns[at] as string] = (cells as Value[])[at] as Value;
+    for (let at = 0; at < this.#columns.length; at += 1)
+      row[this.#columns[at] as string] = (cells as Value[])[at] as Value;
     return row;
   }
 
@@ -96,11 +99,16 @@ export class Tables {
 
   constructor() {
     this.#raw.exec(schema);
-    const rows = this.#raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[];
+    const rows = this.#raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as {
+      name: string;
+    }[];
     this.#tables = rows.map(({ name }) => ({ name, writes: 0, isEmpty: true }));
-    const triggers = this.#raw.prepare("SELECT tbl_name AS name, sql FROM sqlite_schema WHERE type = 'trigger'").all();
+    const triggers = this.#raw
+      .prepare("SELECT tbl_name AS name, sql FROM sqlite_schema WHERE type = 'trigger'")
+      .all();
     for (const { name, sql } of triggers as { name: string; sql: string }[])
-      for (const [, into = ""] of sql.matchAll(/INSERT(?: OR \w+)? INTO (\w+)/g)) this.#triggered.push({ name, into });
+      for (const [, into = ""] of sql.matchAll(/INSERT(?: OR \w+)? INTO (\w+)/g))
+        this.#triggered.push({ name, into });
   }
 
   prepare(sql: string): Statement {
@@ -112,7 +120,9 @@ export class Tables {
     const takesBack = /^\s*ROLLBACK\b/.test(sql);
     // A trigger writes into another table than the statement names.
     const also = this.#triggered.flatMap(({ name, into }) => (name === written ? into : []));
-    const writes = takesBack ? this.#tables : this.#tables.filter(({ name }) => name === written || also.includes(name));
+    const writes = takesBack
+      ? this.#tables
+      : this.#tables.filter(({ name }) => name === written || also.includes(name));
     const made = new Statement(this.#raw.prepare(sql), isRead ? named : [], writes);
     this.#statements.set(sql, made);
     return made;
@@ -132,7 +142,10 @@ export class Tables {
 
   backup(): Backup {
     return new Map(
-      this.#tables.map(({ name }) => [name, this.prepare(`SELECT * FROM ${name}`).all() as Record<string, Value>[]]),
+      this.#tables.map(({ name }) => [
+        name,
+        this.prepare(`SELECT * FROM ${name}`).all() as Record<string, Value>[],
+      ]),
     );
   }
 
@@ -143,7 +156,9 @@ export class Tables {
       for (const row of each) {
         const columns = Object.keys(row);
         const marks = columns.map(() => "?").join(", ");
-        this.prepare(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${marks})`).run(...Object.values(row));
+        this.prepare(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${marks})`).run(
+          ...Object.values(row),
+        );
       }
     }
     this.exec("PRAGMA foreign_keys = ON");

@@ -10,13 +10,26 @@ import { createKey } from "../../../gateway/auth/keys.ts";
 import { unpairAgent } from "../../../gateway/operator/accounts.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../../protocol/envelope.ts";
 import { openGrant, parseSealedGrant } from "../../../protocol/grant.ts";
-import { accountDigestOf, parseApiKey, sealTranscript, signTranscript } from "../../../protocol/pairing.ts";
+import {
+  accountDigestOf,
+  parseApiKey,
+  sealTranscript,
+  signTranscript,
+} from "../../../protocol/pairing.ts";
 import { must } from "../invariants/violation.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
 import { canCompare, showsAll } from "./plan.ts";
 import type { Scene } from "./scene.ts";
-import { accounts, merchant, network, ownAccounts, pairedCurrencies, vaultOf, wallet } from "./setting.ts";
+import {
+  accounts,
+  merchant,
+  network,
+  ownAccounts,
+  pairedCurrencies,
+  vaultOf,
+  wallet,
+} from "./setting.ts";
 
 const keySeed = 2;
 const linkSeed = new Uint8Array(32).fill(keySeed + 100);
@@ -94,7 +107,8 @@ export class Takeover {
           return;
         }
         const isRefused = said?.code === "GATEWAY_AGENT_NOT_CAUGHT_UP";
-        if (isRefused && this.#mayBeGone && kernel.random.below("the old server is gone", 3) === 0) this.#ends(old);
+        if (isRefused && this.#mayBeGone && kernel.random.below("the old server is gone", 3) === 0)
+          this.#ends(old);
         this.#later(() => this.#release());
       },
     );
@@ -107,7 +121,10 @@ export class Takeover {
   get #mayBeGone(): boolean {
     const { faultInjector, payments, plan, chainFixture } = this.#world;
     // Without counts, only nodes that show all that left tell people what was forgotten.
-    const isKnown = chainFixture.evm === null ? payments.isShown && showsAll(plan) : payments.isShown || !showsAll(plan);
+    const isKnown =
+      chainFixture.evm === null
+        ? payments.isShown && showsAll(plan)
+        : payments.isShown || !showsAll(plan);
     return !faultInjector.backups.wasGatewayRestored || (canCompare(plan) && isKnown);
   }
 
@@ -123,7 +140,11 @@ export class Takeover {
 
   #lacksNothing(old: Machine): void {
     const missing = this.#world.observer.missingOf(old.id);
-    must(missing === undefined, "who is released by the guard has told all that left it", () => `${old.id}: ${missing}`);
+    must(
+      missing === undefined,
+      "who is released by the guard has told all that left it",
+      () => `${old.id}: ${missing}`,
+    );
   }
 
   /**
@@ -133,7 +154,12 @@ export class Takeover {
   #pair(): void {
     const { gateway } = this.#world;
     if (this.#apiKey === "") {
-      const key = { merchant, scopes: ["agent:pair"], profile: "compatible", alg: "HS256" } as const;
+      const key = {
+        merchant,
+        scopes: ["agent:pair"],
+        profile: "compatible",
+        alg: "HS256",
+      } as const;
       gateway.command(
         (by) => by.store.write((database) => createKey(database, key, by)),
         (made) => {
@@ -170,21 +196,36 @@ export class Takeover {
       ...{ version: 1, keyId, gatewayFingerprint: fingerprint },
       ...{ signerKey: publicKeyHex(signer), linkKey: publicKeyHex(linkKey), wallet },
       ...{ networks: [network], accounts },
-      ...{ currencies: pairedCurrencies, nonce: kernel.random.bytes("pairing nonce", 32).toString("hex") },
+      ...{
+        currencies: pairedCurrencies,
+        nonce: kernel.random.bytes("pairing nonce", 32).toString("hex"),
+      },
       at: this.#world.gateway.clock(),
     });
     const proofs = proveAccounts(ownAccounts, accountDigestOf(transcript));
     const proven = { signerSignature: signTranscript(transcript, signer), proofs };
-    return { transcript, body: Buffer.from(JSON.stringify(sealTranscript(transcript, { secret, linkKey, proven }))) };
+    return {
+      transcript,
+      body: Buffer.from(JSON.stringify(sealTranscript(transcript, { secret, linkKey, proven }))),
+    };
   }
 
   #begin(id: string, ledgerEpoch: number): void {
     if (this.#next !== null) return;
     note("another server is paired", ledgerEpoch);
     const { gateway } = this.#world;
-    const [row] = gateway.all<{ lockedCode: string }>("SELECT lockedCode FROM agents WHERE id = ?", id);
+    const [row] = gateway.all<{ lockedCode: string }>(
+      "SELECT lockedCode FROM agents WHERE id = ?",
+      id,
+    );
     const isMarked = !this.isCatchUpSkipped || row?.lockedCode === "RECOVERY_OFFERED";
-    this.#world.holds(() => must(isMarked, "who follows a server that has not caught up begins with a recovery", () => id));
+    this.#world.holds(() =>
+      must(
+        isMarked,
+        "who follows a server that has not caught up begins with a recovery",
+        () => id,
+      ),
+    );
     this.#next = this.#world.addMachine("c", id, keySeed);
     this.#next.pair(ledgerEpoch);
     this.#next.startSigner();

@@ -63,7 +63,11 @@ const energyOfHolder = 64_285n;
 export const energyOfNew = 130_285n;
 const resultBytes = 64;
 const dayMs = 86_400_000;
-const firstPurse: Purse = { sun: 1_000_000n * 10n ** 6n, units: 1_000_000n * 10n ** 6n, isActive: true };
+const firstPurse: Purse = {
+  sun: 1_000_000n * 10n ** 6n,
+  units: 1_000_000n * 10n ** 6n,
+  isActive: true,
+};
 const emptyPurse: Purse = { sun: 0n, units: 0n, isActive: false };
 /** Blocks of before the run begins, above those that are solidified. */
 const earlierBlocks = 2;
@@ -97,7 +101,8 @@ export class TronChain {
     this.options = options;
     const { solidLag, slotMs, startedAt, account } = options;
     const count = solidLag + earlierBlocks;
-    for (let back = count; back >= 0; back -= 1) this.#add([], new Map([[account, firstPurse]]), startedAt - back * slotMs);
+    for (let back = count; back >= 0; back -= 1)
+      this.#add([], new Map([[account, firstPurse]]), startedAt - back * slotMs);
   }
 
   get top(): TronBlock {
@@ -132,10 +137,28 @@ export class TronChain {
   /** Somebody pays a deposit address, with the next block. */
   payIn(hash: string, receiver: string, contract: string, units: bigint): void {
     this.outside.add(hash);
-    const data = contract === "" ? "" : `a9059cbb${receiver.slice(2).padStart(64, "0")}${units.toString(16).padStart(64, "0")}`;
+    const data =
+      contract === ""
+        ? ""
+        : `a9059cbb${receiver.slice(2).padStart(64, "0")}${units.toString(16).padStart(64, "0")}`;
     this.#incoming.push({
-      ...{ hash, bytes: 0, owner: `41${"0d".repeat(20)}`, signer: "", refBlockBytes: "", refBlockHash: "" },
-      ...{ expirationMs: Number.MAX_SAFE_INTEGER, timestampMs: 0, feeLimitSun: 0n, contract, receiver, units, data },
+      ...{
+        hash,
+        bytes: 0,
+        owner: `41${"0d".repeat(20)}`,
+        signer: "",
+        refBlockBytes: "",
+        refBlockHash: "",
+      },
+      ...{
+        expirationMs: Number.MAX_SAFE_INTEGER,
+        timestampMs: 0,
+        feeLimitSun: 0n,
+        contract,
+        receiver,
+        units,
+        data,
+      },
     });
   }
 
@@ -143,7 +166,14 @@ export class TronChain {
   outgoingOutside(hash: string): void {
     this.outside.add(hash);
     this.#incoming.push({
-      ...{ hash, bytes: 0, owner: this.options.account, signer: "", refBlockBytes: "", refBlockHash: "" },
+      ...{
+        hash,
+        bytes: 0,
+        owner: this.options.account,
+        signer: "",
+        refBlockBytes: "",
+        refBlockHash: "",
+      },
       ...{ expirationMs: Number.MAX_SAFE_INTEGER, timestampMs: 0, feeLimitSun: 0n, contract: "" },
       ...{ receiver: `41${"fe".repeat(20)}`, units: 1n, data: "" },
     });
@@ -153,19 +183,25 @@ export class TronChain {
   offer(transfer: SignedTransfer): Taken {
     this.#offered.set(transfer.hash, transfer);
     if (transfer.owner !== transfer.signer) return "SIGERROR";
-    if (this.pool.has(transfer.hash) || this.includedIn(transfer.hash) !== null) return "DUP_TRANSACTION_ERROR";
+    if (this.pool.has(transfer.hash) || this.includedIn(transfer.hash) !== null)
+      return "DUP_TRANSACTION_ERROR";
     const why = this.#refusal(transfer, this.top);
     if (why !== null) return why;
-    if (this.#carryOut(transfer, new Map(this.top.purses), false) === null) return "CONTRACT_VALIDATE_ERROR";
+    if (this.#carryOut(transfer, new Map(this.top.purses), false) === null)
+      return "CONTRACT_VALIDATE_ERROR";
     this.pool.set(transfer.hash, transfer);
     return "SUCCESS";
   }
 
   /** The reason of a block after `parent` not to take it. */
-  #refusal({ refBlockBytes, refBlockHash, expirationMs }: SignedTransfer, parent: TronBlock): Taken | null {
+  #refusal(
+    { refBlockBytes, refBlockHash, expirationMs }: SignedTransfer,
+    parent: TronBlock,
+  ): Taken | null {
     const low = Number.parseInt(refBlockBytes, 16);
     const wanted = parent.number - ((((parent.number - low) % 65_536) + 65_536) % 65_536);
-    const isKnown = this.options.isAnyReference || this.blocks[wanted]?.id.slice(16, 32) === refBlockHash;
+    const isKnown =
+      this.options.isAnyReference || this.blocks[wanted]?.id.slice(16, 32) === refBlockHash;
     if (!isKnown) return "TAPOS_ERROR";
     const isLate = expirationMs <= parent.timestampMs || expirationMs > parent.timestampMs + dayMs;
     return isLate ? "TRANSACTION_EXPIRATION_ERROR" : null;
@@ -222,14 +258,16 @@ export class TronChain {
     if (this.oldRate > 0) {
       for (const transfer of this.#offered.values()) {
         const isOut = transfer.owner === transfer.signer && this.includedIn(transfer.hash) === null;
-        if (isOut && random.fault("the branch has what had expired", this.oldRate)) this.pool.set(transfer.hash, transfer);
+        if (isOut && random.fault("the branch has what had expired", this.oldRate))
+          this.pool.set(transfer.hash, transfer);
       }
     }
     for (const { timestampMs } of gone) this.mine(timestampMs);
   }
 
   forget(): void {
-    for (const hash of this.pool.keys()) if (kernel.random.below("forgets this one", 2) === 0) this.pool.delete(hash);
+    for (const hash of this.pool.keys())
+      if (kernel.random.below("forgets this one", 2) === 0) this.pool.delete(hash);
   }
 
   /** The block of the present chain that holds a transaction. */
@@ -257,7 +295,9 @@ export class TronChain {
     const { owner, contract, receiver, units, feeLimitSun } = transfer;
     const purse = purses.get(owner) ?? emptyPurse;
     const isNew = contract === "" && purses.get(receiver)?.isActive !== true;
-    const bandwidthSun = isNew ? createAccountSun + activationSun : BigInt(transfer.bytes + resultBytes) * byteSun;
+    const bandwidthSun = isNew
+      ? createAccountSun + activationSun
+      : BigInt(transfer.bytes + resultBytes) * byteSun;
     if (purse.sun < bandwidthSun + (contract === "" ? units : 0n)) return null;
     if (contract === "") {
       purses.set(owner, { ...purse, sun: purse.sun - bandwidthSun - units });
@@ -267,12 +307,18 @@ export class TronChain {
     const left = purse.sun - bandwidthSun;
     const affordable = smaller(feeLimitSun, left) / this.energySun;
     const energy = this.energyFor(receiver, purses);
-    const reverts = purse.units < units || (isForGood && this.revertRate > 0 && kernel.random.fault("revert", this.revertRate));
+    const reverts =
+      purse.units < units ||
+      (isForGood && this.revertRate > 0 && kernel.random.fault("revert", this.revertRate));
     const isShort = energy > affordable;
     const energyFee = (isShort ? affordable : energy) * this.energySun;
     const ret = isShort ? "OUT_OF_ENERGY" : reverts ? "REVERT" : "SUCCESS";
     const isPaid = ret === "SUCCESS";
-    purses.set(owner, { ...purse, sun: left - energyFee, units: purse.units - (isPaid ? units : 0n) });
+    purses.set(owner, {
+      ...purse,
+      sun: left - energyFee,
+      units: purse.units - (isPaid ? units : 0n),
+    });
     if (isPaid) receive(purses, transfer);
     return { transfer, ret, feeSun: bandwidthSun + energyFee };
   }
@@ -282,7 +328,9 @@ export class TronChain {
     const parentId = number === 0 ? "0".repeat(64) : this.top.id;
     const text = `${number} ${parentId} ${timestampMs} ${this.#salt} ${done.map((one) => one.transfer.hash + one.ret).join()}`;
     const body =
-      number === 0 ? this.options.genesis.padStart(48, "0") : createHash("sha256").update(text).digest("hex").slice(16);
+      number === 0
+        ? this.options.genesis.padStart(48, "0")
+        : createHash("sha256").update(text).digest("hex").slice(16);
     const block: TronBlock = {
       ...{ number, id: number.toString(16).padStart(16, "0") + body, parentId, timestampMs, done },
       purses: done.length === 0 && number > 0 ? this.top.purses : purses,
@@ -290,7 +338,11 @@ export class TronChain {
     this.blocks.push(block);
     this.topEver = Math.max(this.topEver, number);
     for (const { transfer } of done) this.placeOf.set(transfer.hash, number);
-    note("block", done.length, () => `${number} ${done.map((one) => `${one.transfer.hash.slice(0, 8)} ${one.ret}`).join()}`);
+    note(
+      "block",
+      done.length,
+      () => `${number} ${done.map((one) => `${one.transfer.hash.slice(0, 8)} ${one.ret}`).join()}`,
+    );
     this.onBlock(block);
   }
 }

@@ -15,8 +15,23 @@ import { noTronFaults, TronNode } from "./tron-node.ts";
 import { addressHex, readTransfer } from "./tron-raw.ts";
 
 const minuteMs = 60_000;
-const haltsMs = [5_000, 20_000, minuteMs, 4 * minuteMs, 6 * minuteMs, 9 * minuteMs, 3 * 60 * minuteMs] as const;
-const jamsMs = [minuteMs, 4 * minuteMs, 5 * minuteMs, 6 * minuteMs, 9 * minuteMs, 15 * minuteMs] as const;
+const haltsMs = [
+  5_000,
+  20_000,
+  minuteMs,
+  4 * minuteMs,
+  6 * minuteMs,
+  9 * minuteMs,
+  3 * 60 * minuteMs,
+] as const;
+const jamsMs = [
+  minuteMs,
+  4 * minuteMs,
+  5 * minuteMs,
+  6 * minuteMs,
+  9 * minuteMs,
+  15 * minuteMs,
+] as const;
 /** The part of a halt that the machines are awake; they sleep for the rest. */
 const awakeMs = 30_000;
 const sleepsMs = [30_000, minuteMs, 3 * minuteMs, 5 * minuteMs, 8 * minuteMs] as const;
@@ -30,11 +45,26 @@ const lifetimeMs = 300_000;
 /** The most that a sweep of coins may leave. */
 const restSun = 2_000_000n;
 /** How far a made-up chain may be ahead. */
-const aheadsMs = [0, 60_000, 4 * minuteMs, 8 * minuteMs, 9 * minuteMs, 30 * minuteMs, 24 * 60 * minuteMs] as const;
+const aheadsMs = [
+  0,
+  60_000,
+  4 * minuteMs,
+  8 * minuteMs,
+  9 * minuteMs,
+  30 * minuteMs,
+  24 * 60 * minuteMs,
+] as const;
 const openTxParams = Object.fromEntries(
-  ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun", "energy", "byteSun", "activationSun"].map(
-    (name) => [name, ""],
-  ),
+  [
+    "refBlockBytes",
+    "refBlockHash",
+    "timestampMs",
+    "expirationMs",
+    "feeLimitSun",
+    "energy",
+    "byteSun",
+    "activationSun",
+  ].map((name) => [name, ""]),
 );
 
 export class TronChainFixture implements ChainFixture {
@@ -55,15 +85,29 @@ export class TronChainFixture implements ChainFixture {
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
     const isFalse = plan.liars === "gateway and nodes";
     const options = {
-      ...{ genesis: String(chainId).slice(2), account: addressHex(hotWallet), contract: addressHex(contract) },
-      ...{ solidLag: plan.confirmations, slotMs: plan.blockMs, startedAt: begun, isAnyReference: isFalse },
+      ...{
+        genesis: String(chainId).slice(2),
+        account: addressHex(hotWallet),
+        contract: addressHex(contract),
+      },
+      ...{
+        solidLag: plan.confirmations,
+        slotMs: plan.blockMs,
+        startedAt: begun,
+        isAnyReference: isFalse,
+      },
     };
     this.#chain = new TronChain(options);
     this.#shown = isFalse ? new TronChain(options) : this.#chain;
     const refusing = plan.refusing === "" ? "" : addressHex(plan.refusing);
     const providers = providersOf(plan);
     this.#nodes = nodeUrls(plan).map((url, at) => {
-      const node = new TronNode(this.#shown, (receiver) => receiver === refusing, onCircle, providers[at]);
+      const node = new TronNode(
+        this.#shown,
+        (receiver) => receiver === refusing,
+        onCircle,
+        providers[at],
+      );
       kernel.nodes.set(url, node);
       return node;
     });
@@ -79,8 +123,14 @@ export class TronChainFixture implements ChainFixture {
   get explorer(): Explorer {
     const blocks = this.#chain.blocks.slice(this.#chain.solidNumber + 1);
     const seen = blocks.flatMap(({ done }) => done.map(({ transfer }) => transfer.hash));
-    const young = [...seen, ...this.#chain.pool.keys()].filter((hash) => !this.#chain.outside.has(hash));
-    return { young, dear: [], hasPaid: (address, units) => this.money.hasPaid(addressHex(address), units) };
+    const young = [...seen, ...this.#chain.pool.keys()].filter(
+      (hash) => !this.#chain.outside.has(hash),
+    );
+    return {
+      young,
+      dear: [],
+      hasPaid: (address, units) => this.money.hasPaid(addressHex(address), units),
+    };
   }
 
   get outside(): ReadonlySet<string> {
@@ -99,15 +149,32 @@ export class TronChainFixture implements ChainFixture {
     noHash: "ab".repeat(32),
     txParams: () => {
       const { random } = kernel;
-      const fair = this.#fair(random.pick("hostile stamp", [0, 0, 0, -lifetimeMs, 1, 3_600_000, 20 * 3_600_000]));
+      const fair = this.#fair(
+        random.pick("hostile stamp", [0, 0, 0, -lifetimeMs, 1, 3_600_000, 20 * 3_600_000]),
+      );
       const lives = {
         expirationMs: `${Number(fair.timestampMs) + random.pick("hostile life", [lifetimeMs, lifetimeMs, 600_000, 1, 86_400_000])}`,
       };
-      const limits = { feeLimitSun: random.pick("hostile limit", ["0", "1000000", "16285625", "59000000", "15000000000", "07"]) };
+      const limits = {
+        feeLimitSun: random.pick("hostile limit", [
+          "0",
+          "1000000",
+          "16285625",
+          "59000000",
+          "15000000000",
+          "07",
+        ]),
+      };
       return { ...fair, ...lives, ...(random.below("names a limit", 2) === 0 ? limits : {}) };
     },
-    hurried: () => ({ ...this.#fair(0), feeLimitSun: kernel.random.pick("hurried limit", ["16285625", "2000000"]) }),
-    fair: (contract) => ({ ...this.#fair(0), ...(contract === "" ? { feeLimitSun: "0", energy: "0" } : {}) }),
+    hurried: () => ({
+      ...this.#fair(0),
+      feeLimitSun: kernel.random.pick("hurried limit", ["16285625", "2000000"]),
+    }),
+    fair: (contract) => ({
+      ...this.#fair(0),
+      ...(contract === "" ? { feeLimitSun: "0", energy: "0" } : {}),
+    }),
   };
 
   /** As an honest courier would, for a token. */
@@ -115,7 +182,10 @@ export class TronChainFixture implements ChainFixture {
     const { number, id, timestampMs } = this.#chain.solid;
     const timestamp = timestampMs + laterMs;
     return {
-      ...{ refBlockBytes: `${number % 65_536}`, refBlockHash: `${BigInt(`0x${id.slice(16, 32)}`)}` },
+      ...{
+        refBlockBytes: `${number % 65_536}`,
+        refBlockHash: `${BigInt(`0x${id.slice(16, 32)}`)}`,
+      },
       ...{
         timestampMs: `${timestamp}`,
         expirationMs: `${timestamp + lifetimeMs}`,
@@ -150,9 +220,13 @@ export class TronChainFixture implements ChainFixture {
   #invent(): void {
     const { random } = kernel;
     this.#aheadMs = Math.max(this.#aheadMs, random.pick("their chain is ahead by", aheadsMs));
-    this.#shown.skipRate = random.pick("what their blocks leave out", [10_000, 10_000, 10_000, 3_000]);
+    this.#shown.skipRate = random.pick(
+      "what their blocks leave out",
+      [10_000, 10_000, 10_000, 3_000],
+    );
     if (random.below("their pool forgets", 3) === 0) this.#shown.pool.clear();
-    if (random.below("another branch of theirs", 6) === 0) this.#shown.reorganise(this.#shown.options.solidLag);
+    if (random.below("another branch of theirs", 6) === 0)
+      this.#shown.reorganise(this.#shown.options.solidLag);
   }
 
   begin({ rates }: Plan): void {
@@ -162,7 +236,12 @@ export class TronChainFixture implements ChainFixture {
     this.#chain.oldRate = rates.branchesOld;
     const liar = random.below("which node lies", this.#nodes.length);
     for (const [index, node] of this.#nodes.entries()) {
-      node.faults = { ...noTronFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
+      node.faults = {
+        ...noTronFaults,
+        error: rates.nodeErrors,
+        silence: rates.nodeSilence,
+        hides: rates.nodeHides,
+      };
       if (this.#nodes.length > 1 && index === liar && rates.nodeLies > 0) {
         node.faults.lie = rates.nodeLies;
         node.faults.isHasty = random.below("calls all of it solidified", 3) === 0;
@@ -176,18 +255,29 @@ export class TronChainFixture implements ChainFixture {
     const chain = this.#chain;
     if (this.#shown !== chain && random.below("they invent something", 20) === 0) this.#invent();
     if (strikes("poolForgets", "the pool forgets")) chain.forget();
-    if (strikes("reorganisation", "reorganisation")) chain.reorganise(random.between("depth", 1, chain.options.solidLag));
-    if (strikes("feeSpikes", "energy's price rises")) chain.energySun = energySunUsual * BigInt(random.pick("spike", [1, 2, 4]));
+    if (strikes("reorganisation", "reorganisation"))
+      chain.reorganise(random.between("depth", 1, chain.options.solidLag));
+    if (strikes("feeSpikes", "energy's price rises"))
+      chain.energySun = energySunUsual * BigInt(random.pick("spike", [1, 2, 4]));
     if (strikes("foreignOutgoing", "a foreign transaction")) this.outgoingElsewhere();
     if (strikes("nodeLags", "a node lags")) {
-      random.pick("which node", this.#nodes).faults.lagBlocks = random.pick("lags by", [0, 1, 2, 3, 10, 60]);
+      random.pick("which node", this.#nodes).faults.lagBlocks = random.pick(
+        "lags by",
+        [0, 1, 2, 3, 10, 60],
+      );
     }
     if (strikes("receiptsMissing", "receipts are missing")) {
       const { faults } = random.pick("whose receipts", this.#nodes);
-      faults.receiptsLag = random.pick("receipts come late by", [0, 1, 3, chain.options.solidLag + 3]);
+      faults.receiptsLag = random.pick("receipts come late by", [
+        0,
+        1,
+        3,
+        chain.options.solidLag + 3,
+      ]);
       faults.hasNoIndex = random.below("an index is gone", 4) === 0;
     }
-    if (strikes("chainJams", "blocks take nothing")) chain.jammedUntilMs = kernel.scheduler.nowMs + random.pick("jam", jamsMs);
+    if (strikes("chainJams", "blocks take nothing"))
+      chain.jammedUntilMs = kernel.scheduler.nowMs + random.pick("jam", jamsMs);
     if (strikes("sleeps", "machines sleep")) this.#sleep(random.pick("sleep", sleepsMs));
     if (strikes("chainHalts", "the chain halts")) this.#halt(random.pick("halt", haltsMs));
   }
@@ -199,7 +289,8 @@ export class TronChainFixture implements ChainFixture {
     this.#chain.haltedUntilMs = scheduler.nowMs + ms;
     if (ms > 2 * awakeMs) {
       scheduler.after(awakeMs, scheduler.world, () => {
-        if (this.#chain.haltedUntilMs > scheduler.nowMs) this.#world?.leap(ms - 2 * awakeMs, "most of a halt passes");
+        if (this.#chain.haltedUntilMs > scheduler.nowMs)
+          this.#world?.leap(ms - 2 * awakeMs, "most of a halt passes");
       });
     }
   }
@@ -255,7 +346,8 @@ export class TronChainFixture implements ChainFixture {
     const transfer = raw === "" ? this.money.transferOf(txHash) : readTransfer(raw);
     if (transfer === undefined || transfer === null) return false;
     // On a made-up chain only the attempt's own end is nobody's invention.
-    if (this.#shown !== this.#chain) return begun + kernel.scheduler.nowMs > transfer.expirationMs + marginMs;
+    if (this.#shown !== this.#chain)
+      return begun + kernel.scheduler.nowMs > transfer.expirationMs + marginMs;
     return this.money.isGone(transfer);
   }
 
@@ -281,7 +373,8 @@ export class TronChainFixture implements ChainFixture {
     this.#chain.oldRate = 10_000;
     this.#chain.reorganise(solidLag);
     for (const transfer of this.money.heldBytes()) this.#chain.offer(transfer);
-    for (let count = 0; count <= solidLag + 1 && !isOver(); count += 1) this.#chain.mine(this.#chain.top.timestampMs + slotMs);
+    for (let count = 0; count <= solidLag + 1 && !isOver(); count += 1)
+      this.#chain.mine(this.#chain.top.timestampMs + slotMs);
   }
 
   hasStillToCome(): boolean {

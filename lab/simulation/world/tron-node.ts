@@ -9,7 +9,14 @@ import { kernel, note, type RpcEndpoint } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { type NodeFaults, noFaults } from "./node.ts";
 import { type Provider, providerNamed } from "./provider.ts";
-import { activationSun, byteSun, createAccountSun, type Done, type TronBlock, type TronChain } from "./tron-chain.ts";
+import {
+  activationSun,
+  byteSun,
+  createAccountSun,
+  type Done,
+  type TronBlock,
+  type TronChain,
+} from "./tron-chain.ts";
 import { readTransfer, type SignedTransfer } from "./tron-raw.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -41,7 +48,8 @@ const texts: Readonly<Record<string, string>> = {
   TAPOS_ERROR: "Tapos check error.",
   TRANSACTION_EXPIRATION_ERROR: "Transaction expired",
   SIGERROR: "Validate signature error: sig error",
-  CONTRACT_VALIDATE_ERROR: "Contract validate error : Validate TransferContract error, balance is not sufficient.",
+  CONTRACT_VALIDATE_ERROR:
+    "Contract validate error : Validate TransferContract error, balance is not sufficient.",
   BANDWITH_ERROR: "Account resource insufficient error.",
 };
 const hexText = (text: string): string => Buffer.from(text, "utf8").toString("hex");
@@ -80,17 +88,29 @@ export class TronNode implements RpcEndpoint {
       this.#onCircle(owner);
       return new Promise(() => {});
     }
-    note(`asks ${path}`, isWrite ? String(fields.transaction).slice(-16) : String(fields.num ?? fields.value ?? "").slice(0, 16));
+    note(
+      `asks ${path}`,
+      isWrite
+        ? String(fields.transaction).slice(-16)
+        : String(fields.num ?? fields.value ?? "").slice(0, 16),
+    );
     if (error > 0 && random.fault("node error", error)) {
       const isRefused = random.below("refused or failed", 2) === 0;
-      if (isRefused) return Promise.reject(new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { path }));
+      if (isRefused)
+        return Promise.reject(
+          new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { path }),
+        );
       return Promise.resolve({ Error: "class java.lang.NullPointerException : simulated" });
     }
     if (silence > 0 && random.fault("node silence", silence)) {
       if (random.below("silence after", 2) === 1) this.#answer(path, fields);
       return new Promise((_, reject) => {
         scheduler.after(silenceMs, owner, () =>
-          reject(new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", { path })),
+          reject(
+            new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", {
+              path,
+            }),
+          ),
         );
       });
     }
@@ -105,7 +125,8 @@ export class TronNode implements RpcEndpoint {
   async #provided(path: string, fields: Json, isWrite: boolean): Promise<unknown> {
     this.#provider.begin(path, isWrite);
     const refused = isWrite ? this.#provider.send() : null;
-    if (refused !== null) return { result: false, code: refused.code, message: hexText(refused.code) };
+    if (refused !== null)
+      return { result: false, code: refused.code, message: hexText(refused.code) };
     const answer = this.#answer(path, fields);
     return this.#provider.fields(path, answer, this.#top(path.split("/")[1] as Room).number);
   }
@@ -129,21 +150,27 @@ export class TronNode implements RpcEndpoint {
     if (verb === "broadcasthex") return this.#send(String(fields.transaction));
     const honest = this.#read(room as Room, verb, fields);
     const { lie } = this.faults;
-    return lie > 0 && kernel.random.fault("node lie", lie) ? this.#lie(verb, fields, honest) : honest;
+    return lie > 0 && kernel.random.fault("node lie", lie)
+      ? this.#lie(verb, fields, honest)
+      : honest;
   }
 
   #read(room: Room, verb: string, fields: Json): unknown {
     const top = this.#top(room);
     switch (verb) {
       case "getblock":
-        return headJson(fields.id_or_num === undefined ? top : this.#blockAt(Number(fields.id_or_num), top));
+        return headJson(
+          fields.id_or_num === undefined ? top : this.#blockAt(Number(fields.id_or_num), top),
+        );
       case "getblockbynum":
         return blockJson(this.#blockAt(Number(fields.num), top));
       case "gettransactioninfobyid":
         return this.#receipt(String(fields.value), top);
       case "gettransactioninfobyblocknum": {
         const block = this.#blockAt(Number(fields.num), top);
-        return block === null || this.#hasNoReceipts(block) ? [] : block.done.map((one) => receiptJson(block, one));
+        return block === null || this.#hasNoReceipts(block)
+          ? []
+          : block.done.map((one) => receiptJson(block, one));
       }
       case "getaccount":
         return this.#account(String(fields.address), top);
@@ -168,7 +195,10 @@ export class TronNode implements RpcEndpoint {
   #receipt(hash: string, top: TronBlock): Json {
     const block = this.#chain.includedIn(hash);
     const done = this.#chain.doneOf(hash);
-    return block === null || done === null || block.number > top.number || this.#hasNoReceipts(block)
+    return block === null ||
+      done === null ||
+      block.number > top.number ||
+      this.#hasNoReceipts(block)
       ? {}
       : receiptJson(block, done);
   }
@@ -182,11 +212,17 @@ export class TronNode implements RpcEndpoint {
   #trial({ contract_address: contract, data }: Json, top: TronBlock): Json {
     const text = String(data);
     const argument = `41${text.slice(32, 72)}`;
-    if (contract !== this.#chain.options.contract) return { result: { code: "CONTRACT_VALIDATE_ERROR", message: "" } };
+    if (contract !== this.#chain.options.contract)
+      return { result: { code: "CONTRACT_VALIDATE_ERROR", message: "" } };
     const done = { result: { result: true }, transaction: { ret: [{}] } };
-    if (text.startsWith("313ce567")) return { ...done, energy_used: 900, constant_result: [word(6n)] };
+    if (text.startsWith("313ce567"))
+      return { ...done, energy_used: 900, constant_result: [word(6n)] };
     if (text.startsWith("70a08231")) {
-      return { ...done, energy_used: 900, constant_result: [word(this.#chain.purseOf(argument, top).units)] };
+      return {
+        ...done,
+        energy_used: 900,
+        constant_result: [word(this.#chain.purseOf(argument, top).units)],
+      };
     }
     if (this.#rejects(argument)) return revertedTrial;
     const energy = Number(this.#chain.energyFor(argument, top.purses));
@@ -195,13 +231,17 @@ export class TronNode implements RpcEndpoint {
 
   #send(raw: string): Json {
     const transfer = readTransfer(raw);
-    if (transfer === null) return { result: false, code: "OTHER_ERROR", message: hexText("no transaction") };
+    if (transfer === null)
+      return { result: false, code: "OTHER_ERROR", message: hexText("no transaction") };
     const txid = transfer.hash;
     if (this.faults.hides > 0 && kernel.random.fault("node hides", this.faults.hides)) {
       this.#hidden.push(transfer);
       return { result: true, code: "SUCCESS", txid };
     }
-    const answer = this.#offered.has(txid) && !this.#chain.pool.has(txid) ? this.#again(transfer) : this.#chain.offer(transfer);
+    const answer =
+      this.#offered.has(txid) && !this.#chain.pool.has(txid)
+        ? this.#again(transfer)
+        : this.#chain.offer(transfer);
     this.#offered.add(txid);
     note("offered", answer, () => `${txid.slice(0, 8)} ${answer}`);
     if (answer === "SUCCESS") return { result: true, code: "SUCCESS", txid };
@@ -221,15 +261,21 @@ export class TronNode implements RpcEndpoint {
   #lie(verb: string, fields: Json, honest: unknown): unknown {
     const { random } = kernel;
     const turn = random.below("lie", 4);
-    if (verb === "gettransactioninfobyid") return this.#lieAboutReceipt(String(fields.value), honest as Json, turn);
+    if (verb === "gettransactioninfobyid")
+      return this.#lieAboutReceipt(String(fields.value), honest as Json, turn);
     if (verb === "getblock") return lieAboutHead(honest as Json, turn);
     if (verb === "getblockbynum") return this.#lieAboutBlock(honest as Json, turn);
     if (verb === "getaccount") return { ...(honest as Json), balance: turn < 2 ? 0 : 10 ** 15 };
-    if (verb === "getchainparameters") return parametersJson(random.pick("energy's price", [1n, 100_000n]));
+    if (verb === "getchainparameters")
+      return parametersJson(random.pick("energy's price", [1n, 100_000n]));
     if (verb !== "triggerconstantcontract") return honest;
     if (turn === 0) return revertedTrial;
     const { energy_used: energy } = honest as { energy_used?: number };
-    return { ...(honest as Json), energy_used: Math.floor((energy ?? 0) * (turn === 1 ? 10 : 0.4)), constant_result: [word(1n)] };
+    return {
+      ...(honest as Json),
+      energy_used: Math.floor((energy ?? 0) * (turn === 1 ? 10 : 0.4)),
+      constant_result: [word(1n)],
+    };
   }
 
   #lieAboutReceipt(hash: string, honest: Json, turn: number): Json {
@@ -243,15 +289,24 @@ export class TronNode implements RpcEndpoint {
     if (turn === 0) return {};
     if (turn === 1) return { ...honest, blockNumber: Number(honest.blockNumber) - 1 };
     const { result, receipt, ...others } = honest;
-    if (result === "FAILED") return { ...others, receipt: { ...(receipt as Json), result: "SUCCESS" } };
-    return { ...others, result: "FAILED", receipt: { ...(receipt as Json), result: "OUT_OF_ENERGY" }, log: [] };
+    if (result === "FAILED")
+      return { ...others, receipt: { ...(receipt as Json), result: "SUCCESS" } };
+    return {
+      ...others,
+      result: "FAILED",
+      receipt: { ...(receipt as Json), result: "OUT_OF_ENERGY" },
+      log: [],
+    };
   }
 
   #lieAboutBlock(honest: Json, turn: number): Json {
     if (turn < 2) return withoutTransactions(honest);
     const [waiting] = this.#chain.pool.values();
     if (turn === 2 && waiting !== undefined && honest.blockID !== undefined) {
-      return { ...honest, transactions: [transactionJson({ transfer: waiting, ret: "SUCCESS", feeSun: 1n })] };
+      return {
+        ...honest,
+        transactions: [transactionJson({ transfer: waiting, ret: "SUCCESS", feeSun: 1n })],
+      };
     }
     return lieAboutHead(honest, turn);
   }
@@ -264,10 +319,14 @@ const revertedTrial: Json = {
 
 /** Long past everything that was ever signed, or another block. */
 function lieAboutHead(honest: Json, turn: number): Json {
-  const { block_header: header, blockID: id } = honest as { block_header?: { raw_data: Json }; blockID?: string };
+  const { block_header: header, blockID: id } = honest as {
+    block_header?: { raw_data: Json };
+    blockID?: string;
+  };
   if (header === undefined || id === undefined) return honest;
   const raw = header.raw_data;
-  if (turn === 3) return { ...honest, blockID: `${id.slice(0, 62)}${id.endsWith("00") ? "11" : "00"}` };
+  if (turn === 3)
+    return { ...honest, blockID: `${id.slice(0, 62)}${id.endsWith("00") ? "11" : "00"}` };
   const timestamp = Number(raw.timestamp) + kernel.random.pick("ahead by", aheadMs);
   return { ...honest, block_header: { raw_data: { ...raw, timestamp } } };
 }
@@ -277,7 +336,13 @@ function withoutTransactions({ transactions, ...others }: Json): Json {
 }
 
 function invented(id: string, block: TronBlock): Json {
-  return { id, blockNumber: block.number, blockTimeStamp: block.timestampMs, fee: 1, receipt: { net_usage: 345 } };
+  return {
+    id,
+    blockNumber: block.number,
+    blockTimeStamp: block.timestampMs,
+    fee: 1,
+    receipt: { net_usage: 345 },
+  };
 }
 
 function parametersJson(energySun: bigint): Json {
@@ -287,7 +352,9 @@ function parametersJson(energySun: bigint): Json {
     getCreateAccountFee: createAccountSun,
     getCreateNewAccountFeeInSystemContract: activationSun,
   };
-  return { chainParameter: Object.entries(figures).map(([key, value]) => ({ key, value: Number(value) })) };
+  return {
+    chainParameter: Object.entries(figures).map(([key, value]) => ({ key, value: Number(value) })),
+  };
 }
 
 const told = { head: new WeakMap<TronBlock, Json>(), whole: new WeakMap<TronBlock, Json>() };
@@ -298,14 +365,20 @@ function headJson(block: TronBlock | null): Json {
   const known = told.head.get(block);
   if (known !== undefined) return known;
   const { number, id, parentId, timestampMs: timestamp } = block;
-  const made = { blockID: id, block_header: { raw_data: { number, parentHash: parentId, timestamp } } };
+  const made = {
+    blockID: id,
+    block_header: { raw_data: { number, parentHash: parentId, timestamp } },
+  };
   told.head.set(block, made);
   return made;
 }
 
 function blockJson(block: TronBlock | null): Json {
   if (block === null || block.done.length === 0) return headJson(block);
-  const known = told.whole.get(block) ?? { ...headJson(block), transactions: block.done.map(transactionJson) };
+  const known = told.whole.get(block) ?? {
+    ...headJson(block),
+    transactions: block.done.map(transactionJson),
+  };
   told.whole.set(block, known);
   return known;
 }
@@ -317,16 +390,29 @@ function transactionJson({ transfer, ret }: Done): Json {
     ? { owner_address: owner, to_address: receiver, amount: Number(units) }
     : { owner_address: owner, contract_address: contract, data };
   const type = isCoin ? "TransferContract" : "TriggerSmartContract";
-  return { ret: [{ contractRet: ret }], txID: hash, raw_data: { contract: [{ type, parameter: { value } }] } };
+  return {
+    ret: [{ contractRet: ret }],
+    txID: hash,
+    raw_data: { contract: [{ type, parameter: { value } }] },
+  };
 }
 
 function receiptJson(block: TronBlock, { transfer, ret, feeSun }: Done): Json {
   const { hash, owner, contract, receiver, units } = transfer;
   const isCall = contract !== "";
-  const topics = [transferTopic, owner.slice(2).padStart(64, "0"), receiver.slice(2).padStart(64, "0")];
+  const topics = [
+    transferTopic,
+    owner.slice(2).padStart(64, "0"),
+    receiver.slice(2).padStart(64, "0"),
+  ];
   const log = { address: contract.slice(2), topics, data: word(units) };
   return {
-    ...{ id: hash, fee: Number(feeSun), blockNumber: block.number, blockTimeStamp: block.timestampMs },
+    ...{
+      id: hash,
+      fee: Number(feeSun),
+      blockNumber: block.number,
+      blockTimeStamp: block.timestampMs,
+    },
     receipt: isCall ? { result: ret } : {},
     ...(isCall && ret === "SUCCESS" ? { log: [log] } : {}),
     ...(ret === "SUCCESS" ? {} : { result: "FAILED" }),

@@ -42,7 +42,8 @@ export function readTransfer(raw: string): SignedTransfer | null {
 
 /** The 21 bytes of an address in its usual spelling, hex. */
 export function addressHex(address: string): string {
-  const found = hexOf.get(address) ?? Buffer.from(base58.decode(address).subarray(0, 21)).toString("hex");
+  const found =
+    hexOf.get(address) ?? Buffer.from(base58.decode(address).subarray(0, 21)).toString("hex");
   hexOf.set(address, found);
   return found;
 }
@@ -55,23 +56,44 @@ function decode(bytes: Buffer): SignedTransfer | null {
   const call = fieldsOf(blob(fieldsOf(blob(packed, 2)), 2));
   const paid = paidBy(number(packed, 1), call);
   const digest = createHash("sha256").update(rawData).digest();
-  const publicKey = signature.length === 65 ? recover(digest, signature.subarray(0, 64), signature[64] === 27 ? 0 : 1) : null;
+  const publicKey =
+    signature.length === 65
+      ? recover(digest, signature.subarray(0, 64), signature[64] === 27 ? 0 : 1)
+      : null;
   if (paid === null || publicKey === null) return null;
   return {
     ...{ hash: digest.toString("hex"), bytes: bytes.length, owner: blob(call, 1).toString("hex") },
     signer: `41${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString("hex")}`,
     ...{ refBlockBytes: blob(raw, 1).toString("hex"), refBlockHash: blob(raw, 4).toString("hex") },
-    ...{ expirationMs: Number(number(raw, 8)), timestampMs: Number(number(raw, 14)), feeLimitSun: number(raw, 18) },
+    ...{
+      expirationMs: Number(number(raw, 8)),
+      timestampMs: Number(number(raw, 14)),
+      feeLimitSun: number(raw, 18),
+    },
     ...paid,
   };
 }
 
-function paidBy(type: bigint, call: Fields): Pick<SignedTransfer, "contract" | "receiver" | "units" | "data"> | null {
-  if (type === 1n) return { contract: "", receiver: blob(call, 2).toString("hex"), units: number(call, 3), data: "" };
+function paidBy(
+  type: bigint,
+  call: Fields,
+): Pick<SignedTransfer, "contract" | "receiver" | "units" | "data"> | null {
+  if (type === 1n)
+    return {
+      contract: "",
+      receiver: blob(call, 2).toString("hex"),
+      units: number(call, 3),
+      data: "",
+    };
   const data = blob(call, 4).toString("hex");
   if (type !== 31n || !data.startsWith("a9059cbb") || data.length !== 136) return null;
   const receiver = `41${data.slice(32, 72)}`;
-  return { contract: blob(call, 2).toString("hex"), receiver, units: BigInt(`0x${data.slice(72)}`), data };
+  return {
+    contract: blob(call, 2).toString("hex"),
+    receiver,
+    units: BigInt(`0x${data.slice(72)}`),
+    data,
+  };
 }
 
 function blob(fields: Fields, field: number): Buffer {

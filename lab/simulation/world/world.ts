@@ -98,12 +98,18 @@ export class World implements Scene {
     this.plan = drawPlan(kernel.random, seed);
     const { plan } = this;
     settle(plan.family);
-    const onCircle = (owner: Owner): void => this.thrown(owner, new Error("it asks the nodes in a circle"));
+    const onCircle = (owner: Owner): void =>
+      this.thrown(owner, new Error("it asks the nodes in a circle"));
     this.chainFixture = fixtureOf(plan, onCircle);
     this.net = new Network(plan.rates, plan.linkSlowMs);
     kernel.dialler = this.net;
     this.gateway = new Gateway({
-      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.observer.committed(tables) },
+      ...{
+        plan,
+        net: this.net,
+        verdict: () => this.#commitVerdict(),
+        committed: (tables) => this.observer.committed(tables),
+      },
       thrown: (owner, error) => this.thrown(owner, error),
       liesNow: () => this.isFaulty && (plan.unnamed === "gateway" || plan.unnamed === "both"),
     });
@@ -139,7 +145,12 @@ export class World implements Scene {
       thrown: (owner, error) => this.thrown(owner, error),
     });
     const ledger = new DurableLedger({
-      ...{ name, policy: termsOf(this.plan), decimals: decimalsOf(currencies), coinDecimal: stage.coin.decimal },
+      ...{
+        name,
+        policy: termsOf(this.plan),
+        decimals: decimalsOf(currencies),
+        coinDecimal: stage.coin.decimal,
+      },
       atMax: () => this.#atMax,
       endMax: () => this.#atMax + endsMsMax,
       isGatewayHonest: true,
@@ -151,7 +162,8 @@ export class World implements Scene {
       },
       isGenuine: (job) => this.observer.isGenuine(job),
       isTrue: (end, txHashes) => this.#mayBeFalse || this.payments.isEnd(end, txHashes),
-      mayBeAhead: () => this.#mayBeFalse || this.payments.foreign.size > 0 || this.faultInjector.backups.wasUsed,
+      mayBeAhead: () =>
+        this.#mayBeFalse || this.payments.foreign.size > 0 || this.faultInjector.backups.wasUsed,
       isVoid: (txHash, raw) => this.chainFixture.isVoid(txHash, raw),
       isHonest: this.plan.rates.hostileCourier === 0,
       isPlaced: (txHash) => this.#mayBeFalse || this.chainFixture.wasPlaced(txHash),
@@ -159,7 +171,9 @@ export class World implements Scene {
     });
     machine.drive.onDurable = (file, bytes) => {
       if (!file.endsWith(".jsonl")) return;
-      this.holds(() => (bytes === null ? ledger.reread(machine.drive.durableFiles()) : ledger.take(bytes)));
+      this.holds(() =>
+        bytes === null ? ledger.reread(machine.drive.durableFiles()) : ledger.take(bytes),
+      );
     };
     machine.drive.onLost = () => this.holds(() => ledger.reread(machine.drive.durableFiles()));
     this.machines.push(machine);
@@ -187,7 +201,8 @@ export class World implements Scene {
     const machine = this.addMachine("a", "aa".repeat(8), 1);
     machine.pair(1);
     this.gateway.admit(machine, 1);
-    if (this.plan.liars === "a merchant") for (let at = 0; at < falseAgents; at += 1) new FalseAgent(this, at).begin();
+    if (this.plan.liars === "a merchant")
+      for (let at = 0; at < falseAgents; at += 1) new FalseAgent(this, at).begin();
     this.gateway.start();
     machine.startSigner();
     machine.startCourier();
@@ -217,7 +232,11 @@ export class World implements Scene {
       machine.signerEnds(owner);
       return;
     }
-    if (machine?.drive.hasHole === true && error instanceof AgentError && error.code === "LEDGER_DAMAGED") {
+    if (
+      machine?.drive.hasHole === true &&
+      error instanceof AgentError &&
+      error.code === "LEDGER_DAMAGED"
+    ) {
       this.faultInjector.leaveToActors(machine);
       return;
     }
@@ -250,7 +269,9 @@ export class World implements Scene {
   }
 
   machineOf(owner: Owner): Machine | undefined {
-    return this.machines.find((machine) => machine.signer?.owner === owner || machine.starting === owner);
+    return this.machines.find(
+      (machine) => machine.signer?.owner === owner || machine.starting === owner,
+    );
   }
 
   #commitVerdict(): CommitVerdict {
@@ -267,9 +288,18 @@ export class World implements Scene {
   }
 
   #calmEarly(): void {
-    if ((this.recoveryScenario !== null && this.recoveryScenario.waits !== "") || this.faultInjector.backups.isAwaited) return;
+    if (
+      (this.recoveryScenario !== null && this.recoveryScenario.waits !== "") ||
+      this.faultInjector.backups.isAwaited
+    )
+      return;
     const last = Math.max(...this.plan.orders.map((order) => order.atMs));
-    if (this.isFaulty && kernel.scheduler.nowMs > last && this.actors.open() === "" && this.customers.open() === "")
+    if (
+      this.isFaulty &&
+      kernel.scheduler.nowMs > last &&
+      this.actors.open() === "" &&
+      this.customers.open() === ""
+    )
       this.#calmDown();
   }
 
@@ -291,16 +321,24 @@ export class World implements Scene {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
     this.observer.settled();
     // The shop goes on: that is what must not be signed any more.
-    if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.actors.orderOnceMore();
+    if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign))
+      this.actors.orderOnceMore();
     const waits = this.recoveryScenario?.waits || pendingWorkOf(this);
     const [restMs, mostMs] =
-      this.recoveryScenario === null ? [restlessMs, calmMsMax] : [recoveryScenarioMs, recoveryScenarioMsMax];
+      this.recoveryScenario === null
+        ? [restlessMs, calmMsMax]
+        : [recoveryScenarioMs, recoveryScenarioMsMax];
     const unshown = unshownLock(this);
     if (unshown === "" && (waits === "" || (!this.faultInjector.mustSettle && calmMs > restMs))) {
       this.#end();
       return;
     }
-    if (this.plan.unnamed === "both" && waits !== "" && calmMs > watchedMs && this.#hoursWaited < hoursMax) {
+    if (
+      this.plan.unnamed === "both" &&
+      waits !== "" &&
+      calmMs > watchedMs &&
+      this.#hoursWaited < hoursMax
+    ) {
       this.#hoursWaited += 1;
       this.leap(almostHourMs, "an hour passes in which nobody shows the coin");
       this.#calmSince = kernel.scheduler.nowMs;
@@ -308,7 +346,10 @@ export class World implements Scene {
     }
     if (isTimeStanding(this)) this.#stoodMs += calmCheckMs;
     if (calmMs < mostMs + this.#stoodMs) return;
-    if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
+    if (unshown !== "")
+      this.violated(
+        new Violation("an agent that has stopped itself shows at its gateway", unshown),
+      );
     if (!this.faultInjector.mustSettle) return;
     // In a market that rose each order may cost more than half of a day's fees, and an attempt that
     // died counts in the day for as long as its end is not sure.
@@ -322,7 +363,8 @@ export class World implements Scene {
     if (leftMs > 0) {
       this.leap(leftMs, "a limit's time passes");
       this.#calmSince = kernel.scheduler.nowMs;
-    } else if (leftMs <= -mostMs) this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
+    } else if (leftMs <= -mostMs)
+      this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
   }
 
   /** Every actor that kept bytes publishes all of them now; then the run is over. */
@@ -331,17 +373,28 @@ export class World implements Scene {
     if (!this.faultInjector.mayLock) {
       for (const { name, signer } of serving(this)) {
         const locked = signer?.signer.core.locked;
-        if (locked) this.violated(new Violation("no agent stops without a reason", `${name}: ${locked.code} ${locked.detail}`));
+        if (locked)
+          this.violated(
+            new Violation(
+              "no agent stops without a reason",
+              `${name}: ${locked.code} ${locked.detail}`,
+            ),
+          );
       }
     }
     const carried = rates.frameLost + rates.framesSwapped + rates.frameOld + rates.hostileCourier;
     // Another merchant's agent may say so of itself.
-    const isWhole = !this.faultInjector.backups.wasUsed && carried === 0 && this.plan.liars !== "a merchant";
-    const [alarm] = this.gateway.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm HUB_DATABASE_BEHIND'");
-    if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
+    const isWhole =
+      !this.faultInjector.backups.wasUsed && carried === 0 && this.plan.liars !== "a merchant";
+    const [alarm] = this.gateway.all<{ detail: string }>(
+      "SELECT detail FROM audit WHERE act = 'alarm HUB_DATABASE_BEHIND'",
+    );
+    if (isWhole && alarm !== undefined)
+      this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
     this.chainFixture.finish(() => this.violation !== null);
     this.holds(() => this.payments.told(this.observer.told()));
-    if (this.faultInjector.mustSettle) this.holds(() => this.payments.sweeps.ends(this.customers.paid));
+    if (this.faultInjector.mustSettle)
+      this.holds(() => this.payments.sweeps.ends(this.customers.paid));
     for (const machine of serving(this)) {
       this.holds(() => this.#remembers(machine));
       this.holds(() => this.#closes(machine));
@@ -356,10 +409,18 @@ export class World implements Scene {
   #closes({ name, signer }: Machine): void {
     const { book, locked, accounts } = signer?.signer.core ?? {};
     const account = accounts?.find(network, hotWallet);
-    const isOver = book?.openCount === 0 && locked === null && this.actors.open() === "" && !this.recoveryScenario?.isBeyond;
+    const isOver =
+      book?.openCount === 0 &&
+      locked === null &&
+      this.actors.open() === "" &&
+      !this.recoveryScenario?.isBeyond;
     if (account === undefined || !isOver || this.payments.foreign.size > 0) return;
     const unended = this.chainFixture.unended(account.next);
-    must(unended === "", "every slot below the next one ends on chain", () => `${name}: ${unended}`);
+    must(
+      unended === "",
+      "every slot below the next one ends on chain",
+      () => `${name}: ${unended}`,
+    );
   }
 
   /**
@@ -372,7 +433,11 @@ export class World implements Scene {
     if (book === undefined || records.some(({ kind }) => kind === "RECOVERED")) return;
     for (const record of records) {
       if (record.kind !== "REQUESTED") continue;
-      must(book.stateOf(record.transactionId) !== undefined, "what was asked for once is known permanently", () => machine.name);
+      must(
+        book.stateOf(record.transactionId) !== undefined,
+        "what was asked for once is known permanently",
+        () => machine.name,
+      );
     }
   }
 }
@@ -380,7 +445,9 @@ export class World implements Scene {
 function fixtureOf(plan: Plan, onCircle: (owner: Owner) => void): ChainFixture {
   if (plan.family === "tron") return new TronChainFixture(plan, onCircle);
   if (stage.isOfCoins) return new CoinChainFixture(plan, onCircle);
-  return plan.family === "xrp" ? new SequenceChainFixture(plan, onCircle) : new CountedChainFixture(plan, onCircle);
+  return plan.family === "xrp"
+    ? new SequenceChainFixture(plan, onCircle)
+    : new CountedChainFixture(plan, onCircle);
 }
 
 /**
@@ -388,7 +455,9 @@ function fixtureOf(plan: Plan, onCircle: (owner: Owner) => void): ChainFixture {
  * gateway's, another one is an operator's, whatever the configuration says.
  */
 function termsOf(plan: Plan): ReturnType<typeof policyOf> {
-  return plan.liars === "gateway and nodes" ? { ...policyOf(plan), manualReplaceAbove: "0" } : policyOf(plan);
+  return plan.liars === "gateway and nodes"
+    ? { ...policyOf(plan), manualReplaceAbove: "0" }
+    : policyOf(plan);
 }
 
 function decimalsOf(all: typeof currencies): Readonly<Record<string, number>> {

@@ -6,7 +6,15 @@ import type { Random } from "../kernel/random.ts";
 import { bothLie } from "./both-lie.ts";
 import { coins, onLitecoin } from "./coins.ts";
 import { besideWrongClock, wrongClock } from "./gateway-clock.ts";
-import { badItems, type DepositOrder, type FaultKind, type Order, type Plan, type Rates, type SimulatedFamily } from "./plan.ts";
+import {
+  badItems,
+  type DepositOrder,
+  type FaultKind,
+  type Order,
+  type Plan,
+  type Rates,
+  type SimulatedFamily,
+} from "./plan.ts";
 import { restoredCell } from "./restored-cells.ts";
 import { sequences } from "./sequences.ts";
 import { unitsOf } from "./units.ts";
@@ -37,7 +45,13 @@ const brief: readonly FaultKind[] = [
   ...(["signerDies", "courierDies", "gatewayDies", "lineCut", "lineSlow", "slowDisk"] as const),
   ...(["nodeErrors", "nodeSlow", "reorganisation", "feeSpikes", "minerStale"] as const),
 ];
-const passing: readonly FaultKind[] = [...brief, "nodeHides", "nodeLags", "poolForgets", "blocksSkip"];
+const passing: readonly FaultKind[] = [
+  ...brief,
+  "nodeHides",
+  "nodeLags",
+  "poolForgets",
+  "blocksSkip",
+];
 
 type Drawn = Omit<Plan, "isForged" | "isRestoredAgain" | "providers">;
 
@@ -48,7 +62,11 @@ export function isIn(world: WorldName, seed: number): boolean {
 }
 
 /** The plan that chance drew, as it is in the world of its seed. */
-export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, "isForged" | "providers"> {
+export function inWorld(
+  drawn: Drawn,
+  seed: number,
+  random: Random,
+): Omit<Plan, "isForged" | "providers"> {
   const plan = { ...drawn, isRestoredAgain: false };
   if (isIn("lying-node", seed)) return lyingNode(plan, random);
   if (isIn("sweeps", seed)) return withDeposits(plan, random);
@@ -62,14 +80,18 @@ export function inWorld(drawn: Drawn, seed: number, random: Random): Omit<Plan, 
   if (isIn("one-bad-among-many", seed)) return oneBadAmongMany(plan, random);
   if (isIn("gateway-clock", seed)) return gatewayClock(plan, random);
   if (isIn("two-merchants", seed)) return twoMerchants(plan, random);
-  if (isIn("shop-cancels", seed)) return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
+  if (isIn("shop-cancels", seed))
+    return { ...plan, cancels: random.between("the shop cancels how often", 300, 3_000) };
   return isIn("waiting", seed) ? withCustomers(waiting(plan, random), random) : plan;
 }
 
 function lyingNode<P extends Drawn>(plan: P, random: Random): P {
   return {
     ...plan,
-    rates: { ...limitedTo(plan.rates, passing), nodeLies: random.between("how often the node lies", 2_000, 10_000) },
+    rates: {
+      ...limitedTo(plan.rates, passing),
+      nodeLies: random.between("how often the node lies", 2_000, 10_000),
+    },
     ...{ nodes: 2, recoveryScenario: false, takeover: false, oldBackup: "" },
     // Long enough for a second and a third attempt under the lies.
     faultsMs: random.between("the node lies for", 20, 240) * 500,
@@ -80,10 +102,16 @@ function lyingNode<P extends Drawn>(plan: P, random: Random): P {
  * Ledger and database are restored together, and the database alone once more when that was
  * recovered: it counts to the epoch of that recovery a second time.
  */
-function sameEpoch<P extends Drawn>(plan: P, random: Random): P & { readonly isRestoredAgain: true } {
+function sameEpoch<P extends Drawn>(
+  plan: P,
+  random: Random,
+): P & { readonly isRestoredAgain: true } {
   return {
     ...plan,
-    rates: { ...limitedTo(plan.rates, brief), bothRestored: random.between("how soon both are restored", 800, 3_000) },
+    rates: {
+      ...limitedTo(plan.rates, brief),
+      bothRestored: random.between("how soon both are restored", 800, 3_000),
+    },
     ...{ recoveryScenario: true, takeover: false, oldBackup: "", rules: "", isRestoredAgain: true },
     faultsMs: random.between("long enough for two recoveries", 120, 240) * 500,
   };
@@ -109,8 +137,19 @@ function bothRestored<P extends Drawn>(drawn: P, seed: number, random: Random): 
   const isCounted = family === "evm" || family === "xrp";
   return {
     ...turned,
-    rates: { ...limitedTo(turned.rates, brief), bothRestored: random.between("how soon both are restored", 800, 3_000) },
-    ...{ takeover: false, oldBackup: "", rules: "", helps: 0, refusing: "", deposits: [], policy: "wide" },
+    rates: {
+      ...limitedTo(turned.rates, brief),
+      bothRestored: random.between("how soon both are restored", 800, 3_000),
+    },
+    ...{
+      takeover: false,
+      oldBackup: "",
+      rules: "",
+      helps: 0,
+      refusing: "",
+      deposits: [],
+      policy: "wide",
+    },
     ...{ manualReplaceAbove: "", recoveryScenario: isRecovered },
     isUnseen: !isCounted && random.below("bytes that no node shows", unseenOf) === 0,
     faultsMs:
@@ -121,17 +160,26 @@ function bothRestored<P extends Drawn>(drawn: P, seed: number, random: Random): 
 }
 
 /** The plan of a family that chance drew for another one. */
-const turnedTo: Readonly<Record<SimulatedFamily, <P extends Drawn>(plan: P, random: Random) => P>> = {
-  evm: (plan) => plan,
-  tron: (plan, random) => waiting(plan, random),
-  xrp: (plan, random) => sequences(plan, random),
-  bitcoinregtest: (plan, random) => coins(plan, random),
-  litecoinregtest: (plan, random) => onLitecoin(coins(plan, random)),
-};
+const turnedTo: Readonly<Record<SimulatedFamily, <P extends Drawn>(plan: P, random: Random) => P>> =
+  {
+    evm: (plan) => plan,
+    tron: (plan, random) => waiting(plan, random),
+    xrp: (plan, random) => sequences(plan, random),
+    bitcoinregtest: (plan, random) => coins(plan, random),
+    litecoinregtest: (plan, random) => onLitecoin(coins(plan, random)),
+  };
 
 /** Events of the signer's machine while gateway and courier lie together. */
 const machines: readonly FaultKind[] = [
-  ...(["signerDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "slowDisk"] as const),
+  ...([
+    "signerDies",
+    "powerFails",
+    "syncFails",
+    "writeFails",
+    "shortWrites",
+    "diskFills",
+    "slowDisk",
+  ] as const),
 ];
 
 /**
@@ -145,7 +193,13 @@ function twoLiars<P extends Drawn>(plan: P, random: Random): P {
   const orders = family === "evm" ? plan.orders : ordersOf(plan.orders, random);
   return {
     ...plan,
-    ...{ liars: "gateway and courier", family, policy, orders, rates: limitedTo(plan.rates, machines) },
+    ...{
+      liars: "gateway and courier",
+      family,
+      policy,
+      orders,
+      rates: limitedTo(plan.rates, machines),
+    },
     ...{ recoveryScenario: false, takeover: false, oldBackup: "", deposits: [], nodes: 1 },
     rules: plan.rules === "destinations" ? "" : plan.rules,
     manualReplaceAbove: family === "evm" ? "" : random.pick("signs again above", ["", "", "0.2"]),
@@ -155,7 +209,16 @@ function twoLiars<P extends Drawn>(plan: P, random: Random): P {
 /** Beside a chain that is made up. */
 const besideFalse: readonly FaultKind[] = [
   ...machines,
-  ...(["courierDies", "gatewayDies", "lineCut", "lineSlow", "nodeErrors", "nodeSlow", "nodeSilence", "operatorSlow"] as const),
+  ...([
+    "courierDies",
+    "gatewayDies",
+    "lineCut",
+    "lineSlow",
+    "nodeErrors",
+    "nodeSlow",
+    "nodeSilence",
+    "operatorSlow",
+  ] as const),
   ...(["ordersRepeated", "ordersAltered", "sleeps", "poolForgets"] as const),
 ];
 
@@ -170,11 +233,28 @@ function falseChain<P extends Drawn>(plan: P, random: Random): P {
   const orders = manyOf(drawn.orders, random);
   return {
     ...drawn,
-    ...{ liars: "gateway and nodes", nodesFrom: random.pick("whose nodes", ["gateway", ""] as const), orders },
-    ...{ blockMs: 12_000, confirmations: 5, nodes: random.pick("false nodes", [1, 2, 3]), deposits: [] },
+    ...{
+      liars: "gateway and nodes",
+      nodesFrom: random.pick("whose nodes", ["gateway", ""] as const),
+      orders,
+    },
+    ...{
+      blockMs: 12_000,
+      confirmations: 5,
+      nodes: random.pick("false nodes", [1, 2, 3]),
+      deposits: [],
+    },
     rates: { ...limitedTo(rates, besideFalse), sleeps: rates.sleeps || 300, gatewayClockJumps: 0 },
-    ...{ policy: random.pick("policy", ["narrow", "narrow", "daily", "wide"] as const), refusing: "", recoveryScenario: false },
-    ...{ manualReplaceAbove: "", helps: random.pick("people help how often", [0, 3_000, 8_000]), rules: "" },
+    ...{
+      policy: random.pick("policy", ["narrow", "narrow", "daily", "wide"] as const),
+      refusing: "",
+      recoveryScenario: false,
+    },
+    ...{
+      manualReplaceAbove: "",
+      helps: random.pick("people help how often", [0, 3_000, 8_000]),
+      rules: "",
+    },
     faultsMs: random.pick("they lie for minutes", [8, 16, 24]) * 60_000,
   };
 }
@@ -196,10 +276,19 @@ function unnamedCoins<P extends Drawn>(plan: P, random: Random): P {
     "powerFails",
     "ordersRepeated",
   ];
-  const hostileCourier = unnamed === "courier" ? random.between("the courier lies how often", 2_000, 8_000) : 0;
+  const hostileCourier =
+    unnamed === "courier" ? random.between("the courier lies how often", 2_000, 8_000) : 0;
   return {
     ...drawn,
-    ...{ unnamed, recoveryScenario: false, takeover: false, oldBackup: "", helps: 0, cancels: 0, policy: "wide" },
+    ...{
+      unnamed,
+      recoveryScenario: false,
+      takeover: false,
+      oldBackup: "",
+      helps: 0,
+      cancels: 0,
+      policy: "wide",
+    },
     rates: { ...limitedTo(drawn.rates, kinds), hostileCourier },
     faultsMs: random.pick("they lie for seconds", [16, 32, 64]) * 1_000,
   };
@@ -207,7 +296,14 @@ function unnamedCoins<P extends Drawn>(plan: P, random: Random): P {
 
 /** On each family in turn of chance; requests that nobody pays where deposits are asked for. */
 function gatewayClock<P extends Drawn>(plan: P, random: Random): P {
-  const family = random.pick("family under a wrong clock", ["evm", "evm", "evm", "tron", "xrp", "bitcoinregtest"] as const);
+  const family = random.pick("family under a wrong clock", [
+    "evm",
+    "evm",
+    "evm",
+    "tron",
+    "xrp",
+    "bitcoinregtest",
+  ] as const);
   const turned = {
     ...{ evm: withDeposits(plan, random), tron: waiting(plan, random) },
     ...{ xrp: sequences(plan, random), bitcoinregtest: coins(plan, random) },
@@ -253,7 +349,10 @@ function manyOf(orders: readonly Order[], random: Random): readonly Order[] {
 
 function limitedTo(rates: Rates, kinds: readonly FaultKind[]): Rates {
   return Object.fromEntries(
-    Object.entries(rates).map(([kind, rate]) => [kind, kinds.includes(kind as FaultKind) ? rate : 0]),
+    Object.entries(rates).map(([kind, rate]) => [
+      kind,
+      kinds.includes(kind as FaultKind) ? rate : 0,
+    ]),
   ) as Rates;
 }
 
@@ -268,27 +367,83 @@ function withDeposits<P extends Drawn>(plan: P, random: Random): P {
     const currency = random.pick("deposited", ["eth", "usdt", "usdt"] as const);
     const amount = `0.${6 + index}`;
     return {
-      ...{ orderId: `deposit-${index + 1}`, currency, amount, units: BigInt(6 + index) * 10n ** (currency === "eth" ? 17n : 5n) },
+      ...{
+        orderId: `deposit-${index + 1}`,
+        currency,
+        amount,
+        units: BigInt(6 + index) * 10n ** (currency === "eth" ? 17n : 5n),
+      },
       atMs: 500 + random.below("deposit at", Math.floor(faultsMs / 2)),
       // The rest comes while the sweep of the first part is on its way, or after it.
-      moreMs: random.below("more comes", 3) === 0 ? random.between("more comes after", 10, 60) * 500 : 0,
+      moreMs:
+        random.below("more comes", 3) === 0 ? random.between("more comes after", 10, 60) * 500 : 0,
     };
   });
   return {
     ...plan,
     rates: { ...limitedTo(plan.rates, passing), feeSpikes: 0 },
-    ...{ recoveryScenario: false, takeover: false, oldBackup: "", rules: "", policy: "wide", refusing: "", helps: 0 },
+    ...{
+      recoveryScenario: false,
+      takeover: false,
+      oldBackup: "",
+      rules: "",
+      policy: "wide",
+      refusing: "",
+      helps: 0,
+    },
     ...{ deposits, faultsMs },
   };
 }
 
 /** The faults of the plan that also exist on a chain without counts. */
 const carried: readonly FaultKind[] = [
-  ...(["signerDies", "courierDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "clockJumps"] as const),
-  ...(["slowDisk", "gatewayDies", "commitFails", "gatewayClockJumps", "gatewayRestored", "ledgerRestored"] as const),
-  ...(["lineCut", "lineHangs", "lineSlow", "frameLost", "frameTwice", "frameOld", "framesSwapped", "frameDamaged"] as const),
-  ...(["nodeErrors", "nodeSilence", "nodeLies", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
-  ...(["reverts", "blocksSkip", "feeSpikes", "foreignOutgoing", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
+  ...([
+    "signerDies",
+    "courierDies",
+    "powerFails",
+    "syncFails",
+    "writeFails",
+    "shortWrites",
+    "diskFills",
+    "clockJumps",
+  ] as const),
+  ...([
+    "slowDisk",
+    "gatewayDies",
+    "commitFails",
+    "gatewayClockJumps",
+    "gatewayRestored",
+    "ledgerRestored",
+  ] as const),
+  ...([
+    "lineCut",
+    "lineHangs",
+    "lineSlow",
+    "frameLost",
+    "frameTwice",
+    "frameOld",
+    "framesSwapped",
+    "frameDamaged",
+  ] as const),
+  ...([
+    "nodeErrors",
+    "nodeSilence",
+    "nodeLies",
+    "nodeHides",
+    "nodeLags",
+    "nodeSlow",
+    "poolForgets",
+    "reorganisation",
+  ] as const),
+  ...([
+    "reverts",
+    "blocksSkip",
+    "feeSpikes",
+    "foreignOutgoing",
+    "ordersRepeated",
+    "ordersAltered",
+    "operatorSlow",
+  ] as const),
   ...(["timeLeaps", "hostileCourier"] as const),
 ];
 /** The first three receivers of the other family, as this one spells them. */
@@ -297,7 +452,10 @@ export const waitingReceivers = [
   "TFTsyAaajS3DTEbekme2wm9fNcypguDHp4",
   "TPBivseBCFmG8AEL38DJ4hxrFMQteENxDz",
 ] as const;
-const slotOf = { short: { blockMs: 3_000, confirmations: 19 }, long: { blockMs: 20_000, confirmations: 3 } } as const;
+const slotOf = {
+  short: { blockMs: 3_000, confirmations: 19 },
+  long: { blockMs: 20_000, confirmations: 3 },
+} as const;
 /**
  * Blocks below the head that are not solidified, by the time between two: about a minute. Most
  * blocks hold nothing and are read all the same, so the chain's own three seconds come seldom.
@@ -313,7 +471,9 @@ const slots = [
 function waiting<P extends Drawn>(plan: P, random: Random): P {
   const drawn = limitedTo(plan.rates, carried);
   const of = (kind: FaultKind, share: number, least: number, most: number): number =>
-    random.below(`waiting with ${kind}`, share) === 0 ? random.between(`rate of ${kind}`, least, most) : 0;
+    random.below(`waiting with ${kind}`, share) === 0
+      ? random.between(`rate of ${kind}`, least, most)
+      : 0;
   const rates: Rates = {
     ...drawn,
     chainHalts: of("chainHalts", 3, 50, 300),
@@ -351,9 +511,34 @@ const customersOf = 4;
  */
 const swept: readonly FaultKind[] = [
   ...passing,
-  ...(["powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "lineHangs", "frameLost", "frameTwice"] as const),
-  ...(["framesSwapped", "frameDamaged", "nodeSilence", "nodeLies", "reverts", "ordersRepeated", "operatorSlow"] as const),
-  ...(["chainHalts", "chainJams", "sleeps", "branchesOld", "receiptsMissing", "timeLeaps", "hostileCourier"] as const),
+  ...([
+    "powerFails",
+    "syncFails",
+    "writeFails",
+    "shortWrites",
+    "diskFills",
+    "lineHangs",
+    "frameLost",
+    "frameTwice",
+  ] as const),
+  ...([
+    "framesSwapped",
+    "frameDamaged",
+    "nodeSilence",
+    "nodeLies",
+    "reverts",
+    "ordersRepeated",
+    "operatorSlow",
+  ] as const),
+  ...([
+    "chainHalts",
+    "chainJams",
+    "sleeps",
+    "branchesOld",
+    "receiptsMissing",
+    "timeLeaps",
+    "hostileCourier",
+  ] as const),
   ...(["commitFails", "frameOld", "ordersAltered"] as const),
 ];
 
@@ -367,11 +552,16 @@ function withCustomers<P extends Drawn>(plan: P, random: Random): P {
   const deposits = Array.from({ length: count }, (_, index): DepositOrder => {
     const currency = random.pick("deposited", ["trx", "usdt", "usdt"] as const);
     const [amount, units] =
-      currency === "trx" ? [`${20 + index}`, BigInt(20 + index) * 10n ** 6n] : [`0.${6 + index}`, BigInt(6 + index) * 10n ** 5n];
+      currency === "trx"
+        ? [`${20 + index}`, BigInt(20 + index) * 10n ** 6n]
+        : [`0.${6 + index}`, BigInt(6 + index) * 10n ** 5n];
     return {
       ...{ orderId: `deposit-${index + 1}`, currency, amount, units },
       atMs: 500 + random.below("deposit at", 60_000),
-      moreMs: random.below("more comes", 3) === 0 ? random.between("more comes after", 10, 200) * 1_000 : 0,
+      moreMs:
+        random.below("more comes", 3) === 0
+          ? random.between("more comes after", 10, 200) * 1_000
+          : 0,
     };
   });
   return {
@@ -389,7 +579,19 @@ function ordersOf(orders: readonly Order[], random: Random): readonly Order[] {
     return { ...order, currency, address, units: unitsOf(order.amount, currency) };
   });
   const [first, second, ...rest] = all;
-  if (first === undefined || second === undefined || random.below("the same once more", 3) === 0) return all;
+  if (first === undefined || second === undefined || random.below("the same once more", 3) === 0)
+    return all;
   const { currency, amount, units, address } = first;
-  return [first, { ...second, currency, amount, units, address, atMs: first.atMs + random.below("soon after", 2_000) }, ...rest];
+  return [
+    first,
+    {
+      ...second,
+      currency,
+      amount,
+      units,
+      address,
+      atMs: first.atMs + random.below("soon after", 2_000),
+    },
+    ...rest,
+  ];
 }

@@ -28,7 +28,14 @@ export async function playBooks(story: Story, shop: Shop, agent: FixtureAgent): 
   await world.closeBooks();
   const amount = await story.difference(hot, "eth");
   const taken = { network: networks.ethereum, address: hot, currency: "eth", decimal: 18, amount };
-  fine(takeIn(world.store, { ...taken, operator: "Nora", reason: "a test of the wallet's owner", nowMs: world.nowMs }));
+  fine(
+    takeIn(world.store, {
+      ...taken,
+      operator: "Nora",
+      reason: "a test of the wallet's owner",
+      nowMs: world.nowMs,
+    }),
+  );
   story.grant("eth", swept, "0.00002");
   await world.settle();
   await world.closeBooks();

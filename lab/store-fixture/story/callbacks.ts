@@ -19,9 +19,20 @@ export function addReceivers(story: Story, shop: Shop): void {
   const { world } = story;
   const settings = world.config.callbacks;
   const add = (path: string, events: readonly EventType[] = []): string =>
-    fine(addCallback(world.operator(), { merchant: shop.merchantId, url: `${site}/${path}`, events }, settings)).callbackId;
+    fine(
+      addCallback(
+        world.operator(),
+        { merchant: shop.merchantId, url: `${site}/${path}`, events },
+        settings,
+      ),
+    ).callbackId;
   add("all");
-  add("fails", ["deposit.completed", "withdrawal.completed", "withdrawal.failed", "deposit.expired"]);
+  add("fails", [
+    "deposit.completed",
+    "withdrawal.completed",
+    "withdrawal.failed",
+    "deposit.expired",
+  ]);
   add("gone", ["deposit.completed"]);
   add("paused", ["withdrawal.failed", "deposit.expired"]);
   const removed = add("removed", ["deposit.detected"]);
@@ -47,6 +58,9 @@ export async function playCallbacks(story: Story, shop: Shop): Promise<void> {
   await world.tell();
   const all = story.callbacks(shop).find(({ url }) => url === `${site}/all`)?.callbackId ?? "";
   fine(rotateCallback(world.operator(), all));
-  const taken = { send: async () => ({ status: 200, answer: "ok", retryAfter: undefined, durationMs: 5 }), close: () => {} };
+  const taken = {
+    send: async () => ({ status: 200, answer: "ok", retryAfter: undefined, durationMs: 5 }),
+    close: () => {},
+  };
   fine(await testCallback(world.operator(), all, taken));
 }

@@ -11,7 +11,11 @@ const hourMs = 3_600_000;
 
 export async function playDeposits(story: Story, shop: Shop, agent: FixtureAgent): Promise<void> {
   const { world } = story;
-  const page = { shownName: "Harbour", contact: "help@harbour.example", origins: ["https://harbour.example"] };
+  const page = {
+    shownName: "Harbour",
+    contact: "help@harbour.example",
+    origins: ["https://harbour.example"],
+  };
   fine(changePage(world.operator(), shop.merchantId, page));
   await playPaid(story, shop);
   await playEnded(story, shop);
@@ -22,17 +26,29 @@ export async function playDeposits(story: Story, shop: Shop, agent: FixtureAgent
 /** Paid in time: exactly, too much, within the tolerance, by a contract, and in several parts. */
 async function playPaid(story: Story, shop: Shop): Promise<void> {
   const { world } = story;
-  const order = (currency: string, amount: string, orderId: string, more: object = {}): Promise<Deposit> =>
-    story.deposit(shop, { currency, amount, orderId, ...more });
+  const order = (
+    currency: string,
+    amount: string,
+    orderId: string,
+    more: object = {},
+  ): Promise<Deposit> => story.deposit(shop, { currency, amount, orderId, ...more });
   const exact = await order("eth", "0.5", "in-exact", {
     metadata: { cart: "a-17", note: "gift, wrapped" },
     returnUrl: "https://harbour.example/thanks",
   });
   const over = await order("usdt-erc20", "25", "in-over");
   const short = await order("usdt-erc20", "30", "in-tolerance");
-  const parts = await order("usdt-erc20", "60", "in-parts", { tolerancePercent: "0", expiresInMinutes: 180 });
+  const parts = await order("usdt-erc20", "60", "in-parts", {
+    tolerancePercent: "0",
+    expiresInMinutes: 180,
+  });
   const contract = await order("eth", "0.3", "in-contract");
-  const fiat = await story.deposit(shop, { currency: "eth", fiatCurrency: "USD", fiatAmount: "300", orderId: "in-fiat" });
+  const fiat = await story.deposit(shop, {
+    currency: "eth",
+    fiatCurrency: "USD",
+    fiatAmount: "300",
+    orderId: "in-fiat",
+  });
   const gone = await order(goneCurrency, "20", "in-gone");
   const [tron, trx, btc] = [
     await order("usdt-trc20", "45", "in-trc20"),
@@ -59,8 +75,12 @@ async function playPaid(story: Story, shop: Shop): Promise<void> {
 /** Not paid, paid in part, late, in another coin, or in a block that went away. */
 async function playEnded(story: Story, shop: Shop): Promise<void> {
   const { world } = story;
-  const order = (currency: string, amount: string, orderId: string, more: object = {}): Promise<Deposit> =>
-    story.deposit(shop, { currency, amount, orderId, ...more });
+  const order = (
+    currency: string,
+    amount: string,
+    orderId: string,
+    more: object = {},
+  ): Promise<Deposit> => story.deposit(shop, { currency, amount, orderId, ...more });
   const never = await order("eth", "1", "in-never", { metadata: { cart: "a-18" } });
   const partly = await order("usdt-erc20", "50", "in-partly");
   const late = await order("usdt-erc20", "12", "in-late");
@@ -86,7 +106,13 @@ async function playEnded(story: Story, shop: Shop): Promise<void> {
   const by = world.operator();
   fine(creditDeposit(by, credited.id, { reason: "agreed by phone", isShortFine: true }));
   fine(noteDeposit(by, partly.id, "the customer wants it back"));
-  fine(creditPayments(by, wanted.id, { payments: [stray], reason: "paid to the wrong address", isShortFine: false }));
+  fine(
+    creditPayments(by, wanted.id, {
+      payments: [stray],
+      reason: "paid to the wrong address",
+      isShortFine: false,
+    }),
+  );
   await order("eth", "1", "in-never", { renew: never.id });
   await world.settle();
 }
@@ -97,7 +123,12 @@ async function playTags(story: Story, shop: Shop, agent: FixtureAgent): Promise<
   const hot = agent.hot(networks.xrp);
   const tagged = await story.deposit(shop, { currency: "xrp", amount: "100", orderId: "in-tag" });
   await story.deposit(shop, { currency: "xrp", amount: "75", orderId: "in-tag-unpaid" });
-  const wanted = await story.deposit(shop, { currency: "xrp", amount: "40", orderId: "in-tag-mistyped", expiresInMinutes: 600 });
+  const wanted = await story.deposit(shop, {
+    currency: "xrp",
+    amount: "40",
+    orderId: "in-tag-mistyped",
+    expiresInMinutes: 600,
+  });
   await world.settle(1);
   story.pay(tagged, "xrp", "100");
   const mistyped = story.pay({ address: hot, tag: "12345" }, "xrp", "40");

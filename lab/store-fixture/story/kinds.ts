@@ -16,14 +16,28 @@ export async function playKinds(story: Story) {
   story.grant("eth", hot, "4");
   const given = [];
   for (let number = 1; number <= 7; number += 1)
-    given.push(await story.deposit(shop, { currency, amount: "150", orderId: `in-${number}`, expiresInMinutes: 60 }));
+    given.push(
+      await story.deposit(shop, {
+        currency,
+        amount: "150",
+        orderId: `in-${number}`,
+        expiresInMinutes: 60,
+      }),
+    );
   await world.settle(1);
-  story.block("ethereum", ...given.map((one, index) => story.paid(one, currency, "150", 50 + index)));
+  story.block(
+    "ethereum",
+    ...given.map((one, index) => story.paid(one, currency, "150", 50 + index)),
+  );
   await world.settle();
-  const own = (await story.sweeps()).filter(({ from, to, status }) => status === 0 && (from === hot || to === hot));
+  const own = (await story.sweeps()).filter(
+    ({ from, to, status }) => status === 0 && (from === hot || to === hot),
+  );
   const sweeps = own.filter(({ kind }) => kind === "sweep");
   const topUpOf = (index: number): Outgoing => {
-    const found = own.find(({ kind, sweep }) => kind === "topup" && sweep === sweeps[index]?.transactionId);
+    const found = own.find(
+      ({ kind, sweep }) => kind === "topup" && sweep === sweeps[index]?.transactionId,
+    );
     if (found === undefined) throw new Error(`sweep ${index} has no top-up`);
     return { ...story.outgoingOf(found), from: hot };
   };

@@ -7,16 +7,31 @@ import { networks } from "../setting.ts";
 import type { Deposit, ListedSweep, Outgoing, Shop, SignedAttempt, Story } from "../story.ts";
 import { fine } from "./fine.ts";
 
-export async function playOpen(story: Story, shop: Shop, agent: FixtureAgent, others: readonly ChainPayment[]): Promise<void> {
+export async function playOpen(
+  story: Story,
+  shop: Shop,
+  agent: FixtureAgent,
+  others: readonly ChainPayment[],
+): Promise<void> {
   const { world } = story;
   const sweep = await playOpenSweeps(story, shop, agent);
-  await story.deposit(shop, { currency: "eth", amount: "0.7", orderId: "now-ending", expiresInMinutes: 60 });
+  await story.deposit(shop, {
+    currency: "eth",
+    amount: "0.7",
+    orderId: "now-ending",
+    expiresInMinutes: 60,
+  });
   const ending = world.nowMs + 60 * 60_000;
   const withdrawal = await playOpenWithdrawals(story, shop, agent);
   const seen = await playOpenDeposits(story, shop);
   // The last block has a payment of each kind in it; it is not final.
   const sent = [withdrawal, sweep].map(({ out, signed }) => story.included(agent, out, signed));
-  story.block("ethereum", ...others, ...sent, ...seen.map(([deposit, amount]) => story.paid(deposit, "usdt-erc20", amount, 41)));
+  story.block(
+    "ethereum",
+    ...others,
+    ...sent,
+    ...seen.map(([deposit, amount]) => story.paid(deposit, "usdt-erc20", amount, 41)),
+  );
   // Its time is over, and the block of its end is not final.
   world.nowMs = Math.max(world.nowMs, ending + 60_000);
   await world.pass();
@@ -27,10 +42,18 @@ export async function playOpen(story: Story, shop: Shop, agent: FixtureAgent, ot
 async function playLast(story: Story, shop: Shop): Promise<void> {
   const { world } = story;
   const small = await story.records(shop, "transactionType=1&orderId=in-late");
-  fine(orderSweep(world.operator(), world.config, small.transactions[0]?.depositAddress ?? "", "usdt-erc20"));
+  fine(
+    orderSweep(
+      world.operator(),
+      world.config,
+      small.transactions[0]?.depositAddress ?? "",
+      "usdt-erc20",
+    ),
+  );
   const failing = story.callbacks(shop).find(({ url }) => url.endsWith("/paused"));
   const by = { ...world.operator(), actor: "operator Orhan" };
-  if (failing !== undefined) world.store.write((database) => pause(database, by, failing.callbackId));
+  if (failing !== undefined)
+    world.store.write((database) => pause(database, by, failing.callbackId));
 }
 
 interface Sent {
@@ -44,7 +67,11 @@ async function playOpenWithdrawals(story: Story, shop: Shop, agent: FixtureAgent
     story.withdraw(shop, { currency, amount, orderId, metadata: { open: orderId } });
   const held = await order("now-held");
   await agent.decide(held.id, "held", "POLICY_HOLD_ABOVE");
-  const manual = await story.withdraw(shop, { currency: "eth", amount: "0.01", orderId: "now-manual" }, "manual");
+  const manual = await story.withdraw(
+    shop,
+    { currency: "eth", amount: "0.01", orderId: "now-manual" },
+    "manual",
+  );
   await agent.decide(manual.id, "held", "POLICY_MANUAL");
   await agent.decide((await order("now-approved")).id, "approved");
   const stuck = await order("now-stuck");
@@ -74,22 +101,32 @@ async function playOpenWithdrawals(story: Story, shop: Shop, agent: FixtureAgent
 async function playOpenSweeps(story: Story, shop: Shop, agent: FixtureAgent): Promise<Sent> {
   const { world } = story;
   for (const number of [1, 2, 3, 4]) {
-    const paid = await story.deposit(shop, { currency: "eth", amount: "0.2", orderId: `now-swept-${number}` });
+    const paid = await story.deposit(shop, {
+      currency: "eth",
+      amount: "0.2",
+      orderId: `now-swept-${number}`,
+    });
     await world.settle(1);
     story.pay(paid, "eth", "0.2", 30 + number);
   }
   await world.settle();
   const isOpen = ({ kind, currency, stage, from }: ListedSweep): boolean =>
     kind === "sweep" && currency === "eth" && stage === "queued" && story.isOf(agent, from);
-  const [first, second, third] = (await story.sweeps()).filter(isOpen).map((one) => story.outgoingOf(one));
-  if (first === undefined || second === undefined || third === undefined) throw new Error("too few sweeps wait");
+  const [first, second, third] = (await story.sweeps())
+    .filter(isOpen)
+    .map((one) => story.outgoingOf(one));
+  if (first === undefined || second === undefined || third === undefined)
+    throw new Error("too few sweeps wait");
   await agent.decide(first.id, "approved", "", first.to);
   await story.sign(agent, first);
   await story.send(agent, second);
   return { out: third, signed: await story.send(agent, third) };
 }
 
-async function playOpenDeposits(story: Story, shop: Shop): Promise<readonly (readonly [Deposit, string])[]> {
+async function playOpenDeposits(
+  story: Story,
+  shop: Shop,
+): Promise<readonly (readonly [Deposit, string])[]> {
   const { world } = story;
   const order = (orderId: string, currency = "usdt-erc20", amount = "30") =>
     story.deposit(shop, { currency, amount, orderId, expiresInMinutes: 1_440 });
@@ -97,7 +134,12 @@ async function playOpenDeposits(story: Story, shop: Shop): Promise<readonly (rea
   const seen = await order("now-seen");
   const confirming = await order("now-confirming");
   const mill = story.shop("Mill Market");
-  await story.deposit(mill, { currency: "eth", amount: "0.1", orderId: "mill-now", expiresInMinutes: 1_440 });
+  await story.deposit(mill, {
+    currency: "eth",
+    amount: "0.1",
+    orderId: "mill-now",
+    expiresInMinutes: 1_440,
+  });
   await order("now-waiting-eth", "eth", "2");
   await order("now-waiting-xrp", "xrp", "20");
   await order("now-waiting-tron", "usdt-trc20", "20");

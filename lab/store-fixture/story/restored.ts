@@ -23,7 +23,11 @@ export async function playRestored(story: Story): Promise<void> {
   await world.settle();
   const copy = `${world.config.database}.copy`;
   backUp(world.store, copy, world.nowMs, false);
-  const forgotten = await story.deposit(mill, { currency: "usdt-erc20", amount: "40", orderId: "mill-4" });
+  const forgotten = await story.deposit(mill, {
+    currency: "usdt-erc20",
+    amount: "40",
+    orderId: "mill-4",
+  });
   const { database } = world.config;
   await world.stop();
   for (const rest of ["", "-wal", "-shm"]) rmSync(`${database}${rest}`, { force: true });
@@ -34,14 +38,28 @@ export async function playRestored(story: Story): Promise<void> {
   // The customer pays the address that the database forgot, and the shop orders again.
   const hash = story.pay(forgotten, "usdt-erc20", "40");
   await world.settle();
-  const again = await story.deposit(mill, { currency: "usdt-erc20", amount: "40", orderId: "mill-4", metadata: { table: "7" } });
-  const crediting = { payments: [hash], reason: "the address of before the restore", isShortFine: false };
+  const again = await story.deposit(mill, {
+    currency: "usdt-erc20",
+    amount: "40",
+    orderId: "mill-4",
+    metadata: { table: "7" },
+  });
+  const crediting = {
+    payments: [hash],
+    reason: "the address of before the restore",
+    isShortFine: false,
+  };
   fine(creditPayments(world.operator(), again.id, crediting));
   // Nobody has claimed this one yet.
   const { id } = accountOf("evm");
   story.pay({ address: familyOf(networks.ethereum).depositAddress(id, 9), tag: "" }, "eth", "0.75");
   for (const deposit of early.slice(0, 2)) story.pay(deposit, "eth", "0.25");
-  await story.deposit(mill, { currency: "btc", amount: "0.02", orderId: "mill-5", expiresInMinutes: 10 });
+  await story.deposit(mill, {
+    currency: "btc",
+    amount: "0.02",
+    orderId: "mill-5",
+    expiresInMinutes: 10,
+  });
   await world.settle();
   // The owner, whose keys no agent has, takes coins out of an address.
   story.drop("eth", early[0]?.address ?? "", "0.1");
@@ -57,8 +75,14 @@ function accountOf(family: "evm" | "bitcoin") {
 
 function openMill(story: Story): Shop {
   const accounts = (["evm", "bitcoin"] as const).map(accountOf);
-  const receiving = accounts.map(({ id: xpub, family, firstDepositAddress }) => ({ family, xpub, firstDepositAddress }));
-  const made = fine(createReceiver(story.world.operator(), { name: "Mill Market", language: "tr" }, ...receiving));
+  const receiving = accounts.map(({ id: xpub, family, firstDepositAddress }) => ({
+    family,
+    xpub,
+    firstDepositAddress,
+  }));
+  const made = fine(
+    createReceiver(story.world.operator(), { name: "Mill Market", language: "tr" }, ...receiving),
+  );
   const shop = { ...made, name: "Mill Market" };
   story.shops.set(shop.name, shop);
   return shop;

@@ -18,7 +18,14 @@ export async function playSweeps(story: Story, shop: Shop, agent: FixtureAgent):
   await sweepWithTopUp(story, agent, "eur-erc20");
   await playEndedSweeps(story, agent);
   const trx = await story.records(shop, "transactionType=1&orderId=in-trx");
-  fine(orderSweep(world.operator(), world.config, trx.transactions[0]?.depositAddress ?? "", undefined));
+  fine(
+    orderSweep(
+      world.operator(),
+      world.config,
+      trx.transactions[0]?.depositAddress ?? "",
+      undefined,
+    ),
+  );
   await world.settle();
   const wished = await pick(story, "sweep", "trx");
   await story.carryOut(agent, story.outgoingOf(wished));
@@ -27,9 +34,14 @@ export async function playSweeps(story: Story, shop: Shop, agent: FixtureAgent):
 }
 
 /** The newest open sweep or top-up of a currency that is not signed. */
-async function pick(story: Story, kind: ListedSweep["kind"], currency: string): Promise<ListedSweep> {
+async function pick(
+  story: Story,
+  kind: ListedSweep["kind"],
+  currency: string,
+): Promise<ListedSweep> {
   const found = (await story.sweeps()).filter(
-    (one) => one.kind === kind && one.currency === currency && one.status === 0 && one.stage === "queued",
+    (one) =>
+      one.kind === kind && one.currency === currency && one.status === 0 && one.stage === "queued",
   );
   const oldest = found.at(-1);
   if (oldest === undefined) throw new Error(`no ${kind} of ${currency} waits`);
@@ -37,14 +49,19 @@ async function pick(story: Story, kind: ListedSweep["kind"], currency: string): 
 }
 
 async function topUpOf(story: Story, sweep: ListedSweep): Promise<ListedSweep> {
-  const found = (await story.sweeps()).find(({ kind, sweep: of }) => kind === "topup" && of === sweep.transactionId);
+  const found = (await story.sweeps()).find(
+    ({ kind, sweep: of }) => kind === "topup" && of === sweep.transactionId,
+  );
   if (found === undefined) throw new Error(`${sweep.transactionId} needs no top-up`);
   return found;
 }
 
 async function sweepWithTopUp(story: Story, agent: FixtureAgent, currency: string): Promise<void> {
   const sweep = await pick(story, "sweep", currency);
-  await story.carryOut(agent, { ...story.outgoingOf(await topUpOf(story, sweep)), from: agent.hot(sweep.network) });
+  await story.carryOut(agent, {
+    ...story.outgoingOf(await topUpOf(story, sweep)),
+    from: agent.hot(sweep.network),
+  });
   await story.carryOut(agent, story.outgoingOf(sweep));
 }
 
@@ -55,7 +72,9 @@ async function playEndedSweeps(story: Story, agent: FixtureAgent): Promise<void>
   await story.carryOut(agent, story.outgoingOf(await topUpOf(story, poor)), { isReverted: true });
   await agent.decide(poor.transactionId, "expired", "JOB_EXPIRED");
   // A sweep that costs its fee and moves nothing.
-  await story.carryOut(agent, story.outgoingOf(await pick(story, "sweep", "eth")), { isReverted: true });
+  await story.carryOut(agent, story.outgoingOf(await pick(story, "sweep", "eth")), {
+    isReverted: true,
+  });
   // Two with slots that the chain does not reach: one is ended by the agent's operator.
   const beyond = [await pick(story, "sweep", "eth")];
   for (const sweep of beyond) {
@@ -72,5 +91,6 @@ async function playEndedSweeps(story: Story, agent: FixtureAgent): Promise<void>
   world.sleep(15 * minuteMs);
   await world.settle();
   await agent.decide(ended.transactionId, "expired", "JOB_EXPIRED");
-  if (ended.network !== networks.ethereum) throw new Error("only a chain with slots has such sweeps");
+  if (ended.network !== networks.ethereum)
+    throw new Error("only a chain with slots has such sweeps");
 }

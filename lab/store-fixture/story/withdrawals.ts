@@ -8,7 +8,11 @@ import { fine } from "./fine.ts";
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
-export async function playWithdrawals(story: Story, shop: Shop, agent: FixtureAgent): Promise<void> {
+export async function playWithdrawals(
+  story: Story,
+  shop: Shop,
+  agent: FixtureAgent,
+): Promise<void> {
   await playPaidOut(story, shop, agent);
   await playFailed(story, shop, agent);
   await playUnsigned(story, shop, agent);
@@ -19,9 +23,16 @@ export async function playWithdrawals(story: Story, shop: Shop, agent: FixtureAg
 
 /** Completed: automatic, approved by a person, a refund, and one on each chain. */
 async function playPaidOut(story: Story, shop: Shop, agent: FixtureAgent): Promise<void> {
-  const order = (currency: string, amount: string, orderId: string, more: object = {}): Promise<Outgoing> =>
-    story.withdraw(shop, { currency, amount, orderId, ...more });
-  await story.carryOut(agent, await order("eth", "0.05", "out-auto", { metadata: { payout: "week 5" } }));
+  const order = (
+    currency: string,
+    amount: string,
+    orderId: string,
+    more: object = {},
+  ): Promise<Outgoing> => story.withdraw(shop, { currency, amount, orderId, ...more });
+  await story.carryOut(
+    agent,
+    await order("eth", "0.05", "out-auto", { metadata: { payout: "week 5" } }),
+  );
   await story.carryOut(agent, await order("usdt-erc20", "3", "out-token"));
   await story.carryOut(agent, await order(goneCurrency, "8", "out-gone"));
   await story.carryOut(agent, await order("usdt-trc20", "16", "out-trc20"));
@@ -30,7 +41,11 @@ async function playPaidOut(story: Story, shop: Shop, agent: FixtureAgent): Promi
   const { transactions } = await story.records(shop, "transactionType=1&orderId=in-partly");
   const refund = { refundOf: transactions[0]?.transactionId };
   await story.carryOut(agent, await order("usdt-erc20", "10", "out-refund", refund));
-  const manual = await story.withdraw(shop, { currency: "eth", amount: "0.02", orderId: "out-manual" }, "manual");
+  const manual = await story.withdraw(
+    shop,
+    { currency: "eth", amount: "0.02", orderId: "out-manual" },
+    "manual",
+  );
   await agent.decide(manual.id, "held", "POLICY_MANUAL");
   story.world.sleep(10 * minuteMs);
   // A person at the agent names the receiver.
@@ -50,13 +65,23 @@ async function playFailed(story: Story, shop: Shop, agent: FixtureAgent): Promis
   await world.settle();
   const cancelled = await order("out-cancelled-there");
   const signed = await story.send(agent, cancelled);
-  const cancel = await story.sign(agent, cancelled, { attempt: 2, slot: signed.slot, cancel: true });
+  const cancel = await story.sign(agent, cancelled, {
+    attempt: 2,
+    slot: signed.slot,
+    cancel: true,
+  });
   const hot = agent.hot(networks.ethereum);
   story.include(agent, cancelled, cancel, { to: hot, contract: "", units: 0n });
   await world.settle();
   const consumed = await order("out-consumed");
   const lost = await story.send(agent, consumed);
-  story.block("ethereum", { from: hot, slot: lost.slot, to: story.customer(networks.ethereum, 50), units: 1_000n, fee: 21_000n });
+  story.block("ethereum", {
+    from: hot,
+    slot: lost.slot,
+    to: story.customer(networks.ethereum, 50),
+    units: 1_000n,
+    fee: 21_000n,
+  });
   await world.settle();
 }
 
@@ -83,7 +108,8 @@ async function playUnsigned(story: Story, shop: Shop, agent: FixtureAgent): Prom
 /** A chain without slots: an attempt that no block takes any more, and another after it. */
 async function playVoid(story: Story, shop: Shop, agent: FixtureAgent): Promise<void> {
   const { world } = story;
-  const order = (orderId: string): Promise<Outgoing> => story.withdraw(shop, { currency: "trx", amount: "20", orderId });
+  const order = (orderId: string): Promise<Outgoing> =>
+    story.withdraw(shop, { currency: "trx", amount: "20", orderId });
   const ended = await order("out-void");
   await story.send(agent, ended);
   const again = await order("out-void-again");
@@ -108,8 +134,17 @@ async function playAssigned(story: Story, shop: Shop, agent: FixtureAgent): Prom
   await agent.decide(failed.id, "refused", "POLICY_ABOVE_DAY");
   const open = await order("out-assigned-open", "9");
   const recalled = await order("out-assigned-recalled", "9.5");
-  const paid = [failed, open, recalled].map(({ to, units }) => ({ from: hot, to, contract, units, fee: 50_000n }));
-  const hashes = story.block("ethereum", ...paid.map((one) => ({ ...one, slot: story.skipSlot(networks.ethereum, hot) })));
+  const paid = [failed, open, recalled].map(({ to, units }) => ({
+    from: hot,
+    to,
+    contract,
+    units,
+    fee: 50_000n,
+  }));
+  const hashes = story.block(
+    "ethereum",
+    ...paid.map((one) => ({ ...one, slot: story.skipSlot(networks.ethereum, hot) })),
+  );
   await world.settle();
   const judge = world.judgeOf("ethereum");
   for (const [index, { id }] of [failed, open, recalled].entries()) {
@@ -118,8 +153,18 @@ async function playAssigned(story: Story, shop: Shop, agent: FixtureAgent): Prom
   }
   await agent.decide(open.id, "refused", "SHOP_CANCELLED");
   // Nobody explains this one.
-  const foreign = { from: hot, to: story.customer(networks.ethereum, 60), units: 5_000_000n, fee: 21_000n };
+  const foreign = {
+    from: hot,
+    to: story.customer(networks.ethereum, 60),
+    units: 5_000_000n,
+    fee: 21_000n,
+  };
   story.block("ethereum", { ...foreign, slot: story.skipSlot(networks.ethereum, hot) });
-  story.block("tron", { from: agent.hot(networks.tron), to: story.customer(networks.tron, 60), units: 3_000_000n, fee: 1_000n });
+  story.block("tron", {
+    from: agent.hot(networks.tron),
+    to: story.customer(networks.tron, 60),
+    units: 3_000_000n,
+    fee: 1_000n,
+  });
   await world.settle();
 }

@@ -34,7 +34,8 @@ export const madeup: Named<"madeup"> = {
   addressSpace: `${namespace}:`,
   isTxHash: (text) => /^[0-9a-f]{64}$/.test(text),
   readPin: () => null,
-  parseAddress: (text) => (isAddress(text) ? { ok: true, address: text } : refuse("ADDRESS_FORMAT", text)),
+  parseAddress: (text) =>
+    isAddress(text) ? { ok: true, address: text } : refuse("ADDRESS_FORMAT", text),
   readTag: (text) => (text === "" ? "" : null),
   isReserved: () => false,
   paymentUri: ({ receiver, units }) => `${namespace}:${receiver}?${units}`,

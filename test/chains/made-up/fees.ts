@@ -7,7 +7,8 @@ const priceForm = /^[1-9][0-9]{0,8}$/;
 
 function read(txParams: TxParams): TxParams {
   const { price = "" } = txParams;
-  if (Object.keys(txParams).length !== 1 || !priceForm.test(price)) throw shapeFault("txParams", "must be price");
+  if (Object.keys(txParams).length !== 1 || !priceForm.test(price))
+    throw shapeFault("txParams", "must be price");
   return txParams;
 }
 

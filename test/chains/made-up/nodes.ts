@@ -3,7 +3,12 @@
  * family brings its wire, questions and refusals. Its chain knows no accounts.
  */
 import { good } from "../../../base/result.ts";
-import type { BlockId, IndependentReading, SenderNodes, WatcherNodes } from "../../../chains/nodes.ts";
+import type {
+  BlockId,
+  IndependentReading,
+  SenderNodes,
+  WatcherNodes,
+} from "../../../chains/nodes.ts";
 import { broadcastTo, taken } from "../../../chains/providers/broadcasts.ts";
 import { createChainBlocks, graceMs, idOf } from "../../../chains/providers/chain-blocks.ts";
 import { createPrice, middleOf } from "../../../chains/providers/market.ts";
@@ -42,7 +47,9 @@ function sender(options: Opened): SenderNodes {
     tip: async () => idOf(await chain.head()),
     chainState: async () => {
       const { number } = await chain.head();
-      const figures = price.figures(await pool.all((node) => pool.ask(node, priceQuestion), graceMs));
+      const figures = price.figures(
+        await pool.all((node) => pool.ask(node, priceQuestion), graceMs),
+      );
       return {
         number,
         finalNumber: (await chain.finalHead()).number,
@@ -101,9 +108,11 @@ export const connectors = {
       open: () => open({ urls: [url] }),
       newest: askNewest,
       atMsOf: ({ timestampMs }) => timestampMs,
-      hashAt: async (pool, node, number) => (await pool.ask(node, blockQuestion(number)))?.hash ?? null,
+      hashAt: async (pool, node, number) =>
+        (await pool.ask(node, blockQuestion(number)))?.hash ?? null,
       lacksOf,
     }),
 };
 
-export const readBack: IndependentReading = async (raw, { txHash }) => (raw.startsWith(txHash) ? "" : "another transaction");
+export const readBack: IndependentReading = async (raw, { txHash }) =>
+  raw.startsWith(txHash) ? "" : "another transaction";

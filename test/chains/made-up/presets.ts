@@ -3,7 +3,9 @@ import type { ChainLines, ChainPreset, CurrencyPreset } from "../../../chains/pr
 
 /** A preset whose family is named as it is outside the table of families. */
 type Named<Name extends string> = Omit<ChainPreset, "lines"> & {
-  readonly lines: Pick<ChainLines, "chainId" | "confirmations" | "explorer"> & { readonly family: Name };
+  readonly lines: Pick<ChainLines, "chainId" | "confirmations" | "explorer"> & {
+    readonly family: Name;
+  };
 };
 
 const chain: Named<"madeup"> = {
@@ -19,6 +21,14 @@ const chain: Named<"madeup"> = {
 
 export const madeupChains = { madeup: chain };
 
-const lines: CurrencyPreset["lines"] = { name: "Word", symbol: "WORD", decimal: 0, market: "", minPaymentAmount: "1" };
+const lines: CurrencyPreset["lines"] = {
+  name: "Word",
+  symbol: "WORD",
+  decimal: 0,
+  market: "",
+  minPaymentAmount: "1",
+};
 
-export const madeupCurrencies: Readonly<Record<string, CurrencyPreset>> = { word: { chain: "madeup", lines, source: "made up" } };
+export const madeupCurrencies: Readonly<Record<string, CurrencyPreset>> = {
+  word: { chain: "madeup", lines, source: "made up" },
+};

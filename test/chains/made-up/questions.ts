@@ -19,7 +19,10 @@ function readBlock(value: unknown): Block {
 }
 
 export const headQuestion: Question<Block> = { path: "/head", read: readBlock };
-export const priceQuestion: Question<bigint> = { path: "/price", read: (value) => BigInt(String(value)) };
+export const priceQuestion: Question<bigint> = {
+  path: "/price",
+  read: (value) => BigInt(String(value)),
+};
 
 export const blockQuestion = (number: number): Question<Block | null> => ({
   path: `/block/${number}`,

@@ -3,16 +3,32 @@ import { refuse } from "../../../base/fault.ts";
 import type { Payment, Transactions, TxParams } from "../../../chains/family.ts";
 import { fees } from "./fees.ts";
 
-const textOf = ({ account, slot, destination, amountUnits }: Payment, { price }: TxParams): string =>
-  [account, slot, destination, amountUnits, price].join(" ");
+const textOf = (
+  { account, slot, destination, amountUnits }: Payment,
+  { price }: TxParams,
+): string => [account, slot, destination, amountUnits, price].join(" ");
 
 export const transactions: Transactions = {
   build: (payment, txParams) => Buffer.from(textOf(payment, fees.read(txParams))),
   describe: (unsigned, { network }) => {
-    const [account, slot, destination, amount, price, ...more] = Buffer.from(unsigned).toString().split(" ");
-    if (!account || !slot || !destination || !amount || !price || more.length > 0) return refuse("TRANSACTION_TYPE");
-    const payment = { network, account, slot, contract: "", destination, tag: "", amountUnits: BigInt(amount) };
-    return { ok: true, description: { ...payment, txParams: { price }, feeMaxUnits: BigInt(price) } };
+    const [account, slot, destination, amount, price, ...more] = Buffer.from(unsigned)
+      .toString()
+      .split(" ");
+    if (!account || !slot || !destination || !amount || !price || more.length > 0)
+      return refuse("TRANSACTION_TYPE");
+    const payment = {
+      network,
+      account,
+      slot,
+      contract: "",
+      destination,
+      tag: "",
+      amountUnits: BigInt(amount),
+    };
+    return {
+      ok: true,
+      description: { ...payment, txParams: { price }, feeMaxUnits: BigInt(price) },
+    };
   },
   cancels: null,
   digests: (unsigned) => [unsigned.subarray(0, 32)],

@@ -9,7 +9,11 @@ import {
   type QuestionPoolOptions,
   type Wire,
 } from "../../../chains/providers/question-pool.ts";
-import { type Asked, createQuestionQueue, type QuestionQueue } from "../../../chains/providers/question-queue.ts";
+import {
+  type Asked,
+  createQuestionQueue,
+  type QuestionQueue,
+} from "../../../chains/providers/question-queue.ts";
 import { post, targetOf } from "../../../chains/providers/rpc-post.ts";
 import { statusFailure } from "../../../chains/providers/status-failure.ts";
 import { headQuestion } from "./questions.ts";
@@ -71,4 +75,5 @@ const wire: Wire<Server, Ask, Question<unknown>, Told> = {
   },
 };
 
-export const createPool = (options: QuestionPoolOptions): NodePool => createQuestionPool(wire, options);
+export const createPool = (options: QuestionPoolOptions): NodePool =>
+  createQuestionPool(wire, options);

@@ -15,15 +15,31 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     ...{ client, body: { currency, amount: "0.5", orderId: orderId("in"), metadata: { a: "1" } } },
   });
   const money = await service.createTransactionRequest({
-    ...{ client, body: { currency, fiatCurrency: "TRY", fiatAmount: "1000", orderId: orderId("in") } },
+    ...{
+      client,
+      body: { currency, fiatCurrency: "TRY", fiatAmount: "1000", orderId: orderId("in") },
+    },
   });
   const order = { currency, amount: "0.01", address };
   const out = await service.autoWithdraw({ client, body: { ...order, orderId: orderId("out") } });
-  const many = await service.autoWithdraws({ client, body: { orders: [{ ...order, orderId: orderId("out") }] } });
-  const held = await service.manualWithdraw({ client, body: { currency, amount: "0.01", orderId: orderId("out") } });
+  const many = await service.autoWithdraws({
+    client,
+    body: { orders: [{ ...order, orderId: orderId("out") }] },
+  });
+  const held = await service.manualWithdraw({
+    client,
+    body: { currency, amount: "0.01", orderId: orderId("out") },
+  });
   const transactionId = out.data?.transactionId ?? "";
-  const cancel = await service.cancelWithdraw({ client, body: { transactionId: held.data?.transactionId ?? "" } });
-  const record = await service.transaction({ client, path: { transactionId }, query: { transactionType: 2 } });
+  const cancel = await service.cancelWithdraw({
+    client,
+    body: { transactionId: held.data?.transactionId ?? "" },
+  });
+  const record = await service.transaction({
+    client,
+    path: { transactionId },
+    query: { transactionType: 2 },
+  });
   const list = await service.transactions({ client, query: { limit: 2, status: 0 } });
   const currencies = await service.supportedCurrency({ client });
   const balance = await service.balance({ client, path: { currencyId: currency } });
@@ -39,12 +55,18 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const paused = await service.pauseCallback({ client, body: { callbackId } });
   const resumed = await service.resumeCallback({ client, body: { callbackId } });
   const tested = await service.testCallback({ client, body: { callbackId } });
-  const redelivered = await service.redeliverCallback({ client, body: { callbackId, since: "2026-01-02" } });
+  const redelivered = await service.redeliverCallback({
+    client,
+    body: { callbackId, since: "2026-01-02" },
+  });
   const removed = await service.removeCallback({ client, body: { callbackId } });
   const targets = await service.callbacks({ client });
   const health = await service.health({ client });
   const ready = await service.ready({ client });
-  const refused = await service.autoWithdraw({ client, body: { ...order, amount: "1e3", orderId: orderId("out") } });
+  const refused = await service.autoWithdraw({
+    client,
+    body: { ...order, amount: "1e3", orderId: orderId("out") },
+  });
   return {
     status: {
       ...{ createTransactionRequest: deposit.response?.status, autoWithdraw: out.response?.status },
@@ -68,9 +90,20 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ health: health.response?.status, ready: ready.response?.status },
     },
     read: {
-      ...{ money: money.data?.quote?.fiatAmount, many: many.data?.answers[0]?.httpStatus, held: held.data?.stage },
-      ...{ record: record.data?.metadata, list: list.data?.length, balance: balance.data?.feeAsset },
-      ...{ currencies: currencies.data?.map(({ id }) => id), refused: [refused.error?.code, refused.error?.field] },
+      ...{
+        money: money.data?.quote?.fiatAmount,
+        many: many.data?.answers[0]?.httpStatus,
+        held: held.data?.stage,
+      },
+      ...{
+        record: record.data?.metadata,
+        list: list.data?.length,
+        balance: balance.data?.feeAsset,
+      },
+      ...{
+        currencies: currencies.data?.map(({ id }) => id),
+        refused: [refused.error?.code, refused.error?.field],
+      },
     },
   };
 }
@@ -78,6 +111,16 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
 // @ts-expect-error neither an amount nor a sum of money
 export const neither: service.DepositOrder = { currency: "eth", orderId: "a" };
 // @ts-expect-error a field that no order has
-export const unknown: service.DepositOrder = { currency: "eth", amount: "1", orderId: "a", speed: "fast" };
+export const unknown: service.DepositOrder = {
+  currency: "eth",
+  amount: "1",
+  orderId: "a",
+  speed: "fast",
+};
 // @ts-expect-error an amount that is a number
-export const numeric: service.WithdrawalOrder = { currency: "eth", amount: 1, orderId: "a", address: "0x" };
+export const numeric: service.WithdrawalOrder = {
+  currency: "eth",
+  amount: 1,
+  orderId: "a",
+  address: "0x",
+};

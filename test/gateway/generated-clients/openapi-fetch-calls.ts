@@ -14,7 +14,10 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     async onRequest({ request }) {
       const body = request.method === "POST" ? await request.clone().text() : "";
       const { pathname, search } = new URL(request.url);
-      request.headers.set("signatureToken", makeToken({ bound: { method: request.method, path: `${pathname}${search}`, body } }));
+      request.headers.set(
+        "signatureToken",
+        makeToken({ bound: { method: request.method, path: `${pathname}${search}`, body } }),
+      );
     },
   });
   const { currency, address, orderId } = orders;
@@ -25,19 +28,33 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
     body: { currency, fiatCurrency: "TRY", fiatAmount: "1000", orderId: orderId("in") },
   });
   const order = { currency, amount: "0.01", address };
-  const out = await client.POST("/api/v1/autoWithdraw", { body: { ...order, orderId: orderId("out") } });
-  const many = await client.POST("/api/v1/autoWithdraws", { body: { orders: [{ ...order, orderId: orderId("out") }] } });
-  const held = await client.POST("/api/v1/manualWithdraw", { body: { currency, amount: "0.01", orderId: orderId("out") } });
+  const out = await client.POST("/api/v1/autoWithdraw", {
+    body: { ...order, orderId: orderId("out") },
+  });
+  const many = await client.POST("/api/v1/autoWithdraws", {
+    body: { orders: [{ ...order, orderId: orderId("out") }] },
+  });
+  const held = await client.POST("/api/v1/manualWithdraw", {
+    body: { currency, amount: "0.01", orderId: orderId("out") },
+  });
   const transactionId = out.data?.transactionId ?? "";
-  const cancel = await client.POST("/api/v1/cancelWithdraw", { body: { transactionId: held.data?.transactionId ?? "" } });
+  const cancel = await client.POST("/api/v1/cancelWithdraw", {
+    body: { transactionId: held.data?.transactionId ?? "" },
+  });
   const record = await client.GET("/api/v1/transaction/{transactionId}", {
     params: { path: { transactionId }, query: { transactionType: 2 } },
   });
-  const list = await client.GET("/api/v1/transactions", { params: { query: { limit: 2, status: 0 } } });
+  const list = await client.GET("/api/v1/transactions", {
+    params: { query: { limit: 2, status: 0 } },
+  });
   const currencies = await client.GET("/api/v1/supportedCurrency");
-  const balance = await client.GET("/api/v1/balance/{currencyId}", { params: { path: { currencyId: currency } } });
+  const balance = await client.GET("/api/v1/balance/{currencyId}", {
+    params: { path: { currencyId: currency } },
+  });
   const balances = await client.GET("/api/v1/balances");
-  const estimate = await client.GET("/api/v1/estimate/{currencyId}", { params: { path: { currencyId: currency } } });
+  const estimate = await client.GET("/api/v1/estimate/{currencyId}", {
+    params: { path: { currencyId: currency } },
+  });
   const check = await client.GET("/api/v1/address/{currencyId}/{address}", {
     params: { path: { currencyId: currency, address } },
   });
@@ -49,12 +66,16 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
   const paused = await client.POST("/api/v1/pauseCallback", { body: { callbackId } });
   const resumed = await client.POST("/api/v1/resumeCallback", { body: { callbackId } });
   const tested = await client.POST("/api/v1/testCallback", { body: { callbackId } });
-  const redelivered = await client.POST("/api/v1/redeliverCallback", { body: { callbackId, since: "2026-01-02" } });
+  const redelivered = await client.POST("/api/v1/redeliverCallback", {
+    body: { callbackId, since: "2026-01-02" },
+  });
   const removed = await client.POST("/api/v1/removeCallback", { body: { callbackId } });
   const targets = await client.GET("/api/v1/callbacks");
   const health = await client.GET("/health");
   const ready = await client.GET("/ready");
-  const refused = await client.POST("/api/v1/autoWithdraw", { body: { ...order, amount: "1e3", orderId: orderId("out") } });
+  const refused = await client.POST("/api/v1/autoWithdraw", {
+    body: { ...order, amount: "1e3", orderId: orderId("out") },
+  });
   return {
     status: {
       ...{ createTransactionRequest: deposit.response.status, autoWithdraw: out.response.status },
@@ -78,17 +99,36 @@ export async function callAll(baseUrl: string, apiKey: string, orders: Orders): 
       ...{ health: health.response.status, ready: ready.response.status },
     },
     read: {
-      ...{ money: money.data?.quote?.fiatAmount, many: many.data?.answers[0]?.httpStatus, held: held.data?.stage },
-      ...{ record: record.data?.metadata, list: list.data?.length, balance: balance.data?.feeAsset },
-      ...{ currencies: currencies.data?.map(({ id }) => id), refused: [refused.error?.code, refused.error?.field] },
+      ...{
+        money: money.data?.quote?.fiatAmount,
+        many: many.data?.answers[0]?.httpStatus,
+        held: held.data?.stage,
+      },
+      ...{
+        record: record.data?.metadata,
+        list: list.data?.length,
+        balance: balance.data?.feeAsset,
+      },
+      ...{
+        currencies: currencies.data?.map(({ id }) => id),
+        refused: [refused.error?.code, refused.error?.field],
+      },
     },
   };
 }
 
-type Body = NonNullable<paths["/api/v1/createTransactionRequest"]["post"]["requestBody"]>["content"]["application/json"];
+type Body = NonNullable<
+  paths["/api/v1/createTransactionRequest"]["post"]["requestBody"]
+>["content"]["application/json"];
 
 // @ts-expect-error an amount and a sum of money at once
-export const both: Body = { currency: "eth", amount: "1", fiatCurrency: "TRY", fiatAmount: "1", orderId: "a" };
+export const both: Body = {
+  currency: "eth",
+  amount: "1",
+  fiatCurrency: "TRY",
+  fiatAmount: "1",
+  orderId: "a",
+};
 // @ts-expect-error neither of them
 export const neither: Body = { currency: "eth", orderId: "a" };
 // @ts-expect-error a field that no order has

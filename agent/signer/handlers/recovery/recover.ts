@@ -15,7 +15,9 @@ import type { Shown } from "../orders.ts";
 /** The most withdrawals in an answer; the digest covers all. */
 const shownMax = 1_000;
 
-type Planned = { readonly ok: true; readonly plan: RecoveryPlan; readonly recovered: RecoveredState } | Refusal;
+type Planned =
+  | { readonly ok: true; readonly plan: RecoveryPlan; readonly recovered: RecoveredState }
+  | Refusal;
 
 /**
  * Returns the ledger that the newest order would begin, and remembers the plan: an operator's yes
@@ -29,7 +31,12 @@ export function showRecovery(context: RequestContext, bothRestored: boolean): Pl
   if (order === null) return refuse("RECOVERY_NONE");
   const ahead = aheadOfBlocks(context);
   if (ahead !== null) return ahead;
-  const shown = { order, counts: hotWalletCounts(run.counts), bothRestored, localMs: context.localMs };
+  const shown = {
+    order,
+    counts: hotWalletCounts(run.counts),
+    bothRestored,
+    localMs: context.localMs,
+  };
   const planned = plan(context, shown);
   if (planned.ok) run.orders.show(shown);
   return planned;
@@ -41,13 +48,17 @@ export function showRecovery(context: RequestContext, bothRestored: boolean): Pl
  * RECOVERY_NONE, LEDGER_DISK_FULL, LEDGER_READ_ONLY, and as `showRecovery`.
  * @throws AgentError as `showRecovery`
  */
-export function recover(context: RequestContext, digest: string): { readonly ok: true; readonly plan: RecoveryPlan } | Refusal {
+export function recover(
+  context: RequestContext,
+  digest: string,
+): { readonly ok: true; readonly plan: RecoveryPlan } | Refusal {
   const { run } = context;
   const { shown } = run.orders;
   if (shown === null) return refuse("RECOVERY_NONE");
   const planned = aheadOfBlocks(context) ?? plan(context, shown);
   if (!planned.ok) return planned;
-  if (planned.plan.digest !== digest) return refuse("RECOVERY_NONE", "ledger or order changed since it was shown");
+  if (planned.plan.digest !== digest)
+    return refuse("RECOVERY_NONE", "ledger or order changed since it was shown");
   const full = fullDisk(context);
   if (full !== null) return full;
   const { order, ledgerEpoch, held, jobs } = shown.order;
@@ -82,7 +93,8 @@ function plan(context: RequestContext, { order, counts, bothRestored, localMs }:
   const { head } = core.heads;
   const { held } = order;
   const isHere = held === null || context.hashAt(held.seq) === held.hash;
-  if (!bothRestored && isRolledBackPastRecovery(context, held?.seq ?? 0)) return refuse("RECOVERY_BOTH");
+  if (!bothRestored && isRolledBackPastRecovery(context, held?.seq ?? 0))
+    return refuse("RECOVERY_BOTH");
   // The order's own time makes the same plan for every look. The machine's own time bounds it,
   // because the windows of the new ledger use it.
   const nowMs = Math.max(core.heads.at, Math.min(order.at, localMs));
@@ -122,7 +134,10 @@ function plan(context: RequestContext, { order, counts, bothRestored, localMs }:
   // The state holds everything that the recovery changes, without a cut. The digest names the run,
   // so no yes is valid in a later run.
   const { at: _at, ...lasting } = shown;
-  const digest = domainHash("recovery plan", Buffer.from(JSON.stringify([run.runId, lasting, state])));
+  const digest = domainHash(
+    "recovery plan",
+    Buffer.from(JSON.stringify([run.runId, lasting, state])),
+  );
   return { ok: true, plan: { digest, ...shown }, recovered };
 }
 
@@ -132,7 +147,12 @@ function plan(context: RequestContext, { order, counts, bothRestored, localMs }:
  * another ledger, this ledger has nothing to send; but a gateway restored to before a recovery
  * knows nothing since then.
  */
-function resyncFrom({ core }: RequestContext, isHere: boolean, bothRestored: boolean, held: number): number {
+function resyncFrom(
+  { core }: RequestContext,
+  isHere: boolean,
+  bothRestored: boolean,
+  held: number,
+): number {
   if (isHere) return held;
   return bothRestored && core.recovered !== null ? 0 : core.heads.head.seq;
 }
@@ -142,7 +162,11 @@ function resyncFrom({ core }: RequestContext, isHere: boolean, bothRestored: boo
  * recovery.
  */
 function isRolledBackPastRecovery({ core }: RequestContext, held: number): boolean {
-  return core.recovered !== null && core.heads.acked.seq >= core.recovered.seq && held < core.recovered.seq;
+  return (
+    core.recovered !== null &&
+    core.heads.acked.seq >= core.recovered.seq &&
+    held < core.recovered.seq
+  );
 }
 
 /**
@@ -158,7 +182,9 @@ export function finish(context: RequestContext): { readonly ok: true } | Refusal
   if (!run.handshakeDone) return refuse("SIGNER_NO_HANDSHAKE");
   // The later of both clocks counts, and the gateway's clock by the envelope with the shortest
   // delay.
-  const issuedBefore = Math.floor(Math.max(run.gatewayLeadMs + monotonicMs, ledgerTime(run, localMs, monotonicMs)));
+  const issuedBefore = Math.floor(
+    Math.max(run.gatewayLeadMs + monotonicMs, ledgerTime(run, localMs, monotonicMs)),
+  );
   context.commit([{ kind: "RECOVERY_FINISHED", issuedBefore }]);
   return { ok: true };
 }
